@@ -1,0 +1,1 @@
+"""The commented example configurations, one per workload."""

@@ -1,0 +1,1 @@
+"""Pure functions on arrays, twice: ``cpu`` (Numba) and ``cuda`` (CuPy)."""

@@ -1,0 +1,1 @@
+"""The CUDA engine: CuPy RawModule kernels over device arrays."""

@@ -1,0 +1,1 @@
+"""What to run, in what order and where: config, plans, workloads, executor, run directory, command line."""

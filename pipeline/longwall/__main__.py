@@ -1,0 +1,5 @@
+"""``python -m longwall`` runs the command line."""
+
+from longwall.pipeline.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Extension, filtering, counting, aggregation and export over embedding tables."""

@@ -1,0 +1,1 @@
+"""Graph store, readers, generators, embedding tables and budgets."""
