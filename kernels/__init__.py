@@ -1,1 +1,37 @@
 """Pure functions on arrays, twice: ``cpu`` (Numba) and ``cuda`` (CuPy)."""
+
+from longwall.kernels.engine import Engine, EngineUnavailable
+
+__all__ = ["Engine", "EngineUnavailable", "select_engine"]
+
+
+def select_engine(kind: str, threads: int = 0) -> Engine:
+    """Give the engine of that kind.
+
+    Parameters
+    ----------
+    kind
+        ``"cpu"``, ``"cuda"``, or ``"auto"``: CUDA where it works.
+    threads
+        Worker threads of the CPU engine; 0 takes all cores that this process may use.
+
+    Raises
+    ------
+    EngineUnavailable
+        If CUDA is asked for and does not work here.
+    """
+    if kind in ("auto", "cuda"):
+        from longwall.kernels.cuda.device import open_device
+
+        try:
+            open_device()
+        except EngineUnavailable:
+            if kind == "cuda":
+                raise
+        else:
+            from longwall.kernels.cuda.engine import CudaEngine
+
+            return CudaEngine()
+    from longwall.kernels.cpu.engine import CpuEngine
+
+    return CpuEngine(threads)

@@ -1,0 +1,229 @@
+"""The CPU engine: scratch buffers around the Numba kernels, which release the GIL."""
+
+import os
+from collections.abc import Callable
+from contextlib import contextmanager
+
+import numpy as np
+from numba.core import event
+from numpy.typing import NDArray
+
+from longwall.kernels.cpu import cliques, search, wedges
+from longwall.kernels.engine import Extension, GraphArrays, ScratchTooLarge
+from longwall.kernels.program import SearchProgram, pack
+
+
+class CpuEngine:
+    """The engine of machines without a GPU; see :class:`longwall.kernels.engine.Engine`."""
+
+    name = "cpu"
+    xp = np
+
+    def __init__(self, threads: int = 0):
+        self.workers = threads or len(os.sched_getaffinity(0))
+        self.device = f"{self.workers} threads"
+        self.stop_flag = np.zeros(1, np.uint8)
+
+    def load(self, graph: GraphArrays) -> GraphArrays:
+        """The kernels read host arrays in place."""
+        return graph
+
+    def interrupt(self) -> None:
+        """Make running kernels return as soon as they can."""
+        self.stop_flag[0] = 1
+
+    def searcher(self, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":
+        """Scratch for a search program."""
+        return CpuSearcher(graph, program, memory, self.stop_flag)
+
+    def clique_counter(self, graph: GraphArrays, k: int, memory: int) -> "CpuCliqueCounter | CpuTriangleCounter":
+        """Scratch for counting k-cliques."""
+        if k == 3:
+            return CpuTriangleCounter(graph, memory, self.stop_flag)
+        return CpuCliqueCounter(graph, k, memory, self.stop_flag)
+
+    def four_cycle_counter(self, graph: GraphArrays, memory: int) -> "CpuFourCycleCounter":
+        """Scratch for counting 4-cycles."""
+        return CpuFourCycleCounter(graph, memory, self.stop_flag)
+
+    def triangle_vertex_counter(self, graph: GraphArrays, memory: int) -> "CpuTriangleVertexCounter":
+        """Scratch for counting triangles per vertex."""
+        return CpuTriangleVertexCounter(graph, memory, self.stop_flag)
+
+
+@contextmanager
+def report_compilation(report: Callable[[], None]):  # type: ignore[no-untyped-def]
+    """Call `report` once if a kernel has to be compiled inside the block (it is cached on disk afterwards)."""
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        told = False
+
+        def on_start(self, _event: object) -> None:
+            if not self.told:
+                self.told = True
+                report()
+
+        def on_end(self, _event: object) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
+
+
+def _check(needed: int, memory: int) -> None:
+    if needed > memory:
+        raise ScratchTooLarge(needed)
+
+
+class CpuSearcher:
+    """Set buffers and marks of one worker."""
+
+    def __init__(self, graph: GraphArrays, program: SearchProgram, memory: int, stop_flag: NDArray[np.uint8]):
+        self._graph = graph
+        self._program = pack(program)
+        self._room = graph.max_degree + 1
+        stored = max(len(program.sets), 1) * self._room
+        marked = max(self._program.num_marks, 1) * graph.num_vertices
+        _check(stored * 4 + marked, memory)
+        self._store = np.empty(stored, np.uint32)
+        self._marks = np.zeros(marked, np.uint8)
+        self._stop_flag = stop_flag
+
+    def count_rows(self, rows: NDArray[np.uint32]) -> int:
+        """Count the embeddings below `rows`."""
+        graph, program = self._graph, self._program
+        total, estimate = search.count_rows(
+            graph.indptr,
+            graph.indices,
+            graph.labels,
+            rows,
+            0,
+            rows.shape[1],
+            program.sets,
+            program.first_set,
+            program.levels,
+            program.blocks,
+            program.members,
+            program.terms,
+            self._store,
+            self._room,
+            self._marks,
+            self._stop_flag,
+        )
+        return _exact(total, estimate)
+
+    def extend_rows(self, rows: NDArray[np.uint32], capacity: int) -> Extension:
+        """Extend `rows` by one level."""
+        graph, program = self._graph, self._program
+        out = np.empty(capacity, np.uint32)
+        counts = np.empty(rows.shape[1], np.int64)
+        done, written = search.extend_rows(
+            graph.indptr,
+            graph.indices,
+            graph.labels,
+            rows,
+            0,
+            rows.shape[1],
+            program.sets,
+            program.first_set,
+            program.levels,
+            self._store,
+            self._room,
+            self._marks,
+            self._stop_flag,
+            out,
+            counts,
+        )
+        return Extension(done, out[:written], counts[:done])
+
+
+class CpuTriangleCounter:
+    """Vertex marks of one worker."""
+
+    def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
+        _check(graph.num_vertices, memory)
+        self._graph = graph
+        self._marks = np.zeros(graph.num_vertices, np.uint8)
+        self._stop_flag = stop_flag
+
+    def count(self, first: int, last: int) -> int:
+        """Count the triangles of a range of slots."""
+        g = self._graph
+        return int(cliques.count_triangles(g.indptr, g.indices, g.split, first, last, self._marks, self._stop_flag))
+
+
+class CpuTriangleVertexCounter:
+    """Vertex marks and counts of one worker."""
+
+    def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
+        _check(graph.num_vertices * 9, memory)
+        self._graph = graph
+        self._marks = np.zeros(graph.num_vertices, np.uint8)
+        self._counts = np.zeros(graph.num_vertices, np.int64)
+        self._stop_flag = stop_flag
+
+    def add(self, first: int, last: int) -> None:
+        """Add the triangles of a range of slots."""
+        g = self._graph
+        cliques.add_triangles_per_vertex(
+            g.indptr, g.indices, g.split, first, last, self._marks, self._stop_flag, self._counts
+        )
+
+    def counts(self) -> NDArray[np.int64]:
+        """Triangles per vertex so far."""
+        return self._counts
+
+
+class CpuCliqueCounter:
+    """Bitmap tables of one worker."""
+
+    def __init__(self, graph: GraphArrays, k: int, memory: int, stop_flag: NDArray[np.uint8]):
+        words = (graph.max_out_degree + 63) // 64
+        _check(graph.num_vertices * 4 + (graph.max_out_degree + 2 * k) * words * 8, memory)
+        self._graph = graph
+        self._k = k
+        self._local = np.zeros(graph.num_vertices, np.int32)
+        self._table = np.empty((graph.max_out_degree, words), np.uint64)
+        self._chosen = np.empty((k, words), np.uint64)
+        self._left = np.empty((k, words), np.uint64)
+        self._stop_flag = stop_flag
+
+    def count(self, first: int, last: int) -> int:
+        """Count the cliques of a range of slots."""
+        g = self._graph
+        total, estimate = cliques.count_cliques(
+            g.indptr,
+            g.indices,
+            g.split,
+            self._k,
+            first,
+            last,
+            self._local,
+            self._table,
+            self._chosen,
+            self._left,
+            self._stop_flag,
+        )
+        return _exact(total, estimate)
+
+
+class CpuFourCycleCounter:
+    """Wedge counters of one worker."""
+
+    def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
+        _check(graph.num_vertices * 4, memory)
+        self._graph = graph
+        self._wedges = np.zeros(graph.num_vertices, np.uint32)
+        self._stop_flag = stop_flag
+
+    def count(self, first: int, last: int) -> int:
+        """Count the 4-cycles of a range of vertices."""
+        g = self._graph
+        return int(wedges.count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag))
+
+
+def _exact(total: int, estimate: float) -> int:
+    """A count that the kernels took modulo 2**64, checked by its floating-point twin."""
+    if estimate >= 2.0**62:
+        raise OverflowError(f"a count of about {estimate:.3g} does not fit 64-bit integers")
+    return int(total)

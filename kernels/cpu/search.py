@@ -1,0 +1,415 @@
+"""Run a search program over rows of partial embeddings: count what they lead to, or extend them by one level.
+
+Both kernels walk rows in order and recompute only the sets that depend on a column that changed since the
+row before, so rows that share a prefix share its intersections (prefix grouping, GAMMA Optimization 2).
+
+An intersection either scans the new adjacency against marked members of the earlier set, or searches for the
+members in the adjacency, whichever reads less; both are linear in the shorter side up to a logarithm.
+"""
+
+import numpy as np
+from numba import njit
+
+# Columns of ProgramArrays.sets.
+_KIND, _SOURCE, _ADJACENT, _BELOW, _ABOVE, _LABEL, _REQUIRED, _SIZE_ONLY, _MARK = 1, 2, 3, 4, 5, 6, 7, 8, 9
+_ADJACENCY, _LABELLED, _INTERSECT = 0, 1, 2
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _first_above(array, begin, end, bound):
+    """Position of the first element of the sorted array[begin:end] that is larger than `bound`."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if array[middle] <= bound:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _bounds(values, depth, below, above, num_vertices):
+    """Exclusive bounds (low, high) that the masks put on a vertex, given the matched `values`."""
+    low = np.int64(-1)
+    high = np.int64(num_vertices)
+    if below | above:
+        for d in range(depth + 1):
+            if below >> d & 1:
+                high = min(high, values[d])
+            if above >> d & 1:
+                low = max(low, values[d])
+    return low, high
+
+
+@njit(nogil=True, cache=True)
+def _trim(array, begin, end, low, high):
+    """Part of the sorted array[begin:end] strictly between `low` and `high`."""
+    if low >= 0:
+        begin = _first_above(array, begin, end, low)
+    if begin < end and np.int64(array[end - 1]) >= high:
+        end = _first_above(array, begin, end, high - 1)
+    return begin, end
+
+
+@njit(nogil=True, cache=True)
+def _search_into(members, begin, end, array, a, z, keep, out, at, write):
+    """Members whose presence in the sorted array[a:z] equals `keep`, by galloping; gives how many."""
+    found = 0
+    for i in range(begin, end):
+        x = members[i]
+        step = 1
+        high = a
+        while high < z and array[high] < x:
+            a = high + 1
+            high += step
+            step <<= 1
+        b = min(high, z)
+        while a < b:
+            middle = (a + b) >> 1
+            if array[middle] < x:
+                a = middle + 1
+            else:
+                b = middle
+        present = a < z and array[a] == x
+        if present == keep:
+            if write:
+                out[at + found] = x
+            found += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _scan_into(array, a, z, marks, base, out, at, write):
+    """Elements of array[a:z] that are marked; gives how many. `out` needs one slot to spare."""
+    found = 0
+    if write:
+        for i in range(a, z):
+            x = array[i]
+            out[at + found] = x
+            found += marks[base + np.int64(x)]
+    else:
+        for i in range(a, z):
+            found += marks[base + np.int64(array[i])]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _set_marks(array, begin, end, marks, base, value):
+    for i in range(begin, end):
+        marks[base + np.int64(array[i])] = value
+
+
+@njit(nogil=True, cache=True)
+def _run_sets(depth, first, last, sets, values, indptr, indices, labels, start, stop, store, room, marks):
+    """Compute sets[first:last], which become known at `depth`; False if one that must not be empty is."""
+    num_vertices = indptr.size - 1
+    for s in range(first, last):
+        kind = sets[s, _KIND]
+        low, high = _bounds(values, depth, sets[s, _BELOW], sets[s, _ABOVE], num_vertices)
+        vertex = values[sets[s, _ADJACENT]]
+        a, z = _trim(indices, indptr[vertex], indptr[vertex + 1], low, high)
+        slot = sets[s, _MARK]
+        base = slot * num_vertices
+        if slot >= 0 and stop[s] > start[s]:
+            if kind == _ADJACENCY:
+                _set_marks(indices, start[s], stop[s], marks, base, 0)
+            else:
+                _set_marks(store, start[s], stop[s], marks, base, 0)
+        if kind == _ADJACENCY:
+            start[s] = a
+            stop[s] = z
+            if slot >= 0:
+                _set_marks(indices, a, z, marks, base, 1)
+        else:
+            at = s * room
+            found = 0
+            write = sets[s, _SIZE_ONLY] == 0
+            if kind == _LABELLED:
+                for i in range(a, z):
+                    x = indices[i]
+                    if labels[x] == sets[s, _LABEL]:
+                        if write:
+                            store[at + found] = x
+                        found += 1
+            else:
+                source = sets[s, _SOURCE]
+                in_place = sets[source, _KIND] == _ADJACENCY
+                b, e = start[source], stop[source]
+                if in_place:
+                    b, e = _trim(indices, b, e, low, high)
+                else:
+                    b, e = _trim(store, b, e, low, high)
+                source_slot = sets[source, _MARK]
+                keep = kind == _INTERSECT
+                if keep and source_slot >= 0 and (z - a) <= 6 * (e - b):
+                    found = _scan_into(indices, a, z, marks, source_slot * num_vertices, store, at, write)
+                elif keep and (z - a) * 8 < (e - b):
+                    if in_place:
+                        found = _search_into(indices, a, z, indices, b, e, True, store, at, write)
+                    else:
+                        found = _search_into(indices, a, z, store, b, e, True, store, at, write)
+                elif in_place:
+                    found = _search_into(indices, b, e, indices, a, z, keep, store, at, write)
+                else:
+                    found = _search_into(store, b, e, indices, a, z, keep, store, at, write)
+            start[s] = at
+            stop[s] = at + found
+            if slot >= 0:
+                _set_marks(store, at, at + found, marks, base, 1)
+        if sets[s, _REQUIRED] and stop[s] == start[s]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _adjacent(indptr, indices, u, v):
+    a, z = indptr[u], indptr[u + 1]
+    i = _first_above(indices, a, z, v - 1)
+    return i < z and indices[i] == v
+
+
+@njit(nogil=True, cache=True)
+def _admissible(x, depth, level, values, indptr, labels):
+    """Whether vertex `x` passes the label, degree and distinctness tests of a level."""
+    if level[4] >= 0 and labels[x] != level[4]:
+        return False
+    if indptr[x + 1] - indptr[x] < level[5]:
+        return False
+    if level[3]:
+        for d in range(depth):
+            if level[3] >> d & 1 and values[d] == x:
+                return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store):
+    """Number of ways to place the suffix below the matched `values`, exact and as a float."""
+    for b in range(blocks.shape[0]):
+        s = blocks[b, 0]
+        low, high = _bounds(values, depth - 1, blocks[b, 1], blocks[b, 2], indptr.size - 1)
+        if sets[s, _SIZE_ONLY]:
+            sizes[b] = stop[s] - start[s]
+        elif sets[s, _KIND] == _ADJACENCY:
+            i, j = _trim(indices, start[s], stop[s], low, high)
+            sizes[b] = j - i
+        else:
+            i, j = _trim(store, start[s], stop[s], low, high)
+            sizes[b] = j - i
+    for i in range(members.shape[0]):
+        b = members[i, 0]
+        x = values[members[i, 1]]
+        low, high = _bounds(values, depth - 1, blocks[b, 1], blocks[b, 2], indptr.size - 1)
+        inside = low < x < high
+        for d in range(depth):
+            if inside and members[i, 2] >> d & 1:
+                inside = _adjacent(indptr, indices, values[d], x)
+        if inside:
+            sizes[b] -= 1
+    total = np.int64(0)
+    estimate = 0.0
+    for t in range(terms.shape[0]):
+        product = terms[t, 0]
+        approximate = float(terms[t, 0])
+        for c in range(1, terms.shape[1]):
+            if terms[t, c] >= 0:
+                product *= sizes[terms[t, c]]
+                approximate *= float(sizes[terms[t, c]])
+        total += product
+        estimate += abs(approximate)
+    return total, estimate
+
+
+@njit(nogil=True, cache=True)
+def count_rows(
+    indptr, indices, labels, rows, begin, end, sets, first_set, levels, blocks, members, terms, store, room, marks, stop_flag
+):
+    """Count the embeddings below rows[:, begin:end].
+
+    Parameters
+    ----------
+    indptr, indices, labels
+        The graph; `labels` has length 1 where there are none.
+    rows : uint32[columns, n]
+        Matched vertices at depths 0 to columns - 1; rows that share a prefix stand together.
+    begin, end
+        Range of rows.
+    sets, first_set, levels, blocks, members, terms
+        See :class:`longwall.kernels.program.ProgramArrays`.
+    store : uint32[num_sets * room]
+        Scratch for the sets.
+    room
+        Slots per set: larger than any set.
+    marks : uint8[num_marks * num_vertices]
+        Scratch, all zero; it is left all zero.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
+
+    Returns
+    -------
+    total : int
+        The count, modulo 2**64.
+    estimate : float
+        The sum of the absolute values that were added, as floating point: `total` is exact below 2**63.
+    """
+    columns = rows.shape[0]
+    depth_end = levels.shape[0]
+    num_vertices = indptr.size - 1
+    values = np.zeros(depth_end, np.int64)
+    start = np.zeros(sets.shape[0] + 1, np.int64)
+    stop = np.zeros(sets.shape[0] + 1, np.int64)
+    cursor = np.zeros(depth_end + 1, np.int64)
+    limit = np.zeros(depth_end + 1, np.int64)
+    sizes = np.zeros(blocks.shape[0] + 1, np.int64)
+    total = np.int64(0)
+    estimate = 0.0
+    good = 0  # leading columns whose sets are valid
+    for r in range(begin, end):
+        if stop_flag[0]:
+            break
+        changed = 0
+        while changed < good and values[changed] == rows[changed, r]:
+            changed += 1
+        alive = True
+        good = changed
+        for d in range(changed, columns):
+            values[d] = rows[d, r]
+            if not _run_sets(
+                d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, start, stop, store, room, marks
+            ):
+                alive = False
+                break
+            good = d + 1
+        if not alive:
+            continue
+        if columns == depth_end:
+            found, size = _count_suffix(
+                depth_end, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store
+            )
+            total += found
+            estimate += size
+            continue
+        depth = columns
+        entering = True
+        while depth >= columns:
+            s = levels[depth, 0]
+            in_place = sets[s, _KIND] == _ADJACENCY
+            if entering:
+                low, high = _bounds(values, depth - 1, levels[depth, 1], levels[depth, 2], num_vertices)
+                if in_place:
+                    cursor[depth], limit[depth] = _trim(indices, start[s], stop[s], low, high)
+                else:
+                    cursor[depth], limit[depth] = _trim(store, start[s], stop[s], low, high)
+                entering = False
+            if cursor[depth] >= limit[depth] or stop_flag[0]:
+                depth -= 1
+                continue
+            x = np.int64(indices[cursor[depth]]) if in_place else np.int64(store[cursor[depth]])
+            cursor[depth] += 1
+            if not _admissible(x, depth, levels[depth], values, indptr, labels):
+                continue
+            values[depth] = x
+            if not _run_sets(
+                depth,
+                first_set[depth],
+                first_set[depth + 1],
+                sets,
+                values,
+                indptr,
+                indices,
+                labels,
+                start,
+                stop,
+                store,
+                room,
+                marks,
+            ):
+                continue
+            if depth == depth_end - 1:
+                found, size = _count_suffix(
+                    depth_end, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store
+                )
+                total += found
+                estimate += size
+            else:
+                depth += 1
+                entering = True
+    _clear_marks(sets, indices, start, stop, store, marks, num_vertices)
+    return total, estimate
+
+
+@njit(nogil=True, cache=True)
+def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
+    for s in range(sets.shape[0]):
+        if sets[s, _MARK] >= 0:
+            if sets[s, _KIND] == _ADJACENCY:
+                _set_marks(indices, start[s], stop[s], marks, sets[s, _MARK] * num_vertices, 0)
+            else:
+                _set_marks(store, start[s], stop[s], marks, sets[s, _MARK] * num_vertices, 0)
+
+
+@njit(nogil=True, cache=True)
+def extend_rows(
+    indptr, indices, labels, rows, begin, end, sets, first_set, levels, store, room, marks, stop_flag, out, counts
+):
+    """Extend rows[:, begin:end] by one level; parameters as in :func:`count_rows`, and:
+
+    Parameters
+    ----------
+    out : uint32[capacity]
+        Receives the new vertices, row by row. A row is only begun where its whole candidate set has room.
+    counts : int64[n]
+        Receives the number of extensions of each row.
+
+    Returns
+    -------
+    done : int
+        The first row that was not extended.
+    written : int
+        Number of elements of `out`.
+    """
+    columns = rows.shape[0]
+    num_vertices = indptr.size - 1
+    values = np.zeros(columns + 1, np.int64)
+    start = np.zeros(sets.shape[0] + 1, np.int64)
+    stop = np.zeros(sets.shape[0] + 1, np.int64)
+    written = 0
+    done = begin
+    good = 0
+    for r in range(begin, end):
+        if stop_flag[0]:
+            break
+        changed = 0
+        while changed < good and values[changed] == rows[changed, r]:
+            changed += 1
+        alive = True
+        good = changed
+        for d in range(changed, columns):
+            values[d] = rows[d, r]
+            if not _run_sets(
+                d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, start, stop, store, room, marks
+            ):
+                alive = False
+                break
+            good = d + 1
+        found = 0
+        if alive:
+            s = levels[columns, 0]
+            in_place = sets[s, _KIND] == _ADJACENCY
+            low, high = _bounds(values, columns - 1, levels[columns, 1], levels[columns, 2], num_vertices)
+            if in_place:
+                a, z = _trim(indices, start[s], stop[s], low, high)
+            else:
+                a, z = _trim(store, start[s], stop[s], low, high)
+            if written + (z - a) > out.size:
+                break
+            for i in range(a, z):
+                x = np.int64(indices[i]) if in_place else np.int64(store[i])
+                if _admissible(x, columns, levels[columns], values, indptr, labels):
+                    out[written + found] = x
+                    found += 1
+        counts[r] = found
+        written += found
+        done = r + 1
+    _clear_marks(sets, indices, start, stop, store, marks, num_vertices)
+    return done, written

@@ -1,0 +1,300 @@
+"""The command line: words in, one function call, words and an exit code out.
+
+Nothing is computed here. Heavy libraries are imported by the commands that need them, so that ``--help``
+answers at once.
+"""
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from longwall.storage.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from longwall.pipeline.run import Result
+    from longwall.storage.graph import Graph
+
+
+class ExitCode(IntEnum):
+    """How the program ends; 0 is success."""
+
+    RUN_FAILED = 1
+    BAD_INPUT = 2
+    INTERRUPTED = 130
+
+
+app = typer.Typer(
+    name="longwall",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with:  longwall run configs/demo.toml  (the configs/ folder of the project holds one "
+    "commented config per workload), and look at its plan with  longwall explain configs/demo.toml",
+)
+
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The run as a TOML file.", show_default=False)]
+Overrides = Annotated[
+    list[str],
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one key of the config; may be repeated."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """Find and count patterns (triangles, cliques, any small pattern) in large graphs.
+
+    A run is a TOML file; its results are Parquet files in a folder of their own.
+    """
+    if version:
+        from longwall import __version__
+
+        print(f"longwall {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(
+    epilog="Example:  longwall run configs/demo.toml --set workload.pattern=house --set run.name=houses"
+)
+def run(
+    config: Config,
+    overrides: Overrides = [],  # noqa: B006 - typer copies it
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the summary as one JSON object, on the last line."),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a config and write its results.
+
+    The results are Parquet files in <run.directory>/<run.name>/results. The folder must not exist yet.
+    """
+    with _reporting():
+        from longwall.pipeline.progress import choose_observer
+        from longwall.pipeline.run import run as run_config
+
+        try:
+            result = run_config(config, overrides=overrides, observer=choose_observer(quiet))
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt(_how_to_go_on(interrupt, config, overrides)) from None
+    if as_json:
+        if not quiet:
+            print(_summary(result), file=sys.stderr)
+        print(json.dumps(result.to_json()))
+    else:
+        print(_summary(result))
+
+
+@app.command(epilog="Example:  longwall explain configs/match.toml --set workload.pattern=clique-5")
+def explain(config: Config, overrides: Overrides = [], quiet: Quiet = False) -> None:  # noqa: B006
+    """Show the plan of a config, without running it.
+
+    The graph is read for its statistics; nothing is written.
+    """
+    with _reporting():
+        from longwall.pipeline.explain import explain as explain_config
+        from longwall.pipeline.progress import choose_observer
+
+        print(explain_config(config, overrides=overrides, observer=choose_observer(quiet)))
+
+
+@app.command(epilog="Example:  longwall ingest ca-AstroPh.edges.gz ca-AstroPh.zarr")
+def ingest(
+    source: Annotated[Path, typer.Argument(metavar="INPUT", help="The graph file.", show_default=False)],
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="The graph store to make.", show_default=False)
+    ],
+    labels: Annotated[
+        Path | None, typer.Option(help='Vertex labels: a file of "vertex label" lines.', show_default=False)
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Turn a graph file into a graph store, which opens much faster.
+
+    Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, .lg and .graph files,
+    compressed (.gz, .zst) or not. Directions, loops and repeated edges are dropped.
+    """
+    with _reporting():
+        from longwall.pipeline.progress import choose_observer
+        from longwall.pipeline.run import open_graph
+
+        observer = choose_observer(quiet)
+        try:
+            _make_store(store, lambda: open_graph(source, labels, observer))
+        finally:
+            observer.close()
+
+
+@app.command(
+    epilog="Example:  longwall generate rmat big.zarr --scale 20 --edge-factor 16 --seed 1 --labels 10"
+)
+def generate(
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="KIND", help="rmat, erdos-renyi or barabasi-albert.", show_default=False),
+    ],
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="The graph store to make.", show_default=False)
+    ],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same graph.")] = 1,
+    scale: Annotated[int | None, typer.Option(help="rmat: 2^scale vertices before cleaning.")] = None,
+    edge_factor: Annotated[int | None, typer.Option(help="rmat: edges drawn per vertex.")] = None,
+    a: Annotated[float | None, typer.Option("--a", help="rmat: probability of the first quadrant.")] = None,
+    b: Annotated[float | None, typer.Option("--b", help="rmat: probability of the second quadrant.")] = None,
+    c: Annotated[float | None, typer.Option("--c", help="rmat: probability of the third quadrant.")] = None,
+    vertices: Annotated[
+        int | None, typer.Option(help="erdos-renyi, barabasi-albert: number of vertices.")
+    ] = None,
+    edges: Annotated[int | None, typer.Option(help="erdos-renyi: number of edges.")] = None,
+    edges_per_vertex: Annotated[
+        int | None, typer.Option(help="barabasi-albert: edges that each new vertex brings.")
+    ] = None,
+    num_labels: Annotated[
+        int | None, typer.Option("--labels", help="Give every vertex one of so many random labels.")
+    ] = None,
+) -> None:
+    """Make a random graph of any size, as a graph store."""
+    given = {
+        "scale": scale,
+        "edge_factor": edge_factor,
+        "a": a,
+        "b": b,
+        "c": c,
+        "vertices": vertices,
+        "edges": edges,
+        "edges_per_vertex": edges_per_vertex,
+        "num_labels": num_labels,
+    }
+    parameters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    with _reporting():
+        from longwall.storage.generators import generate as generate_graph
+
+        _make_store(store, lambda: generate_graph(kind, seed=seed, **parameters))
+
+
+@app.command(epilog="Example:  longwall info ca-AstroPh.zarr")
+def info(
+    graph: Annotated[
+        Path, typer.Argument(metavar="GRAPH", help="A graph store, or any graph file.", show_default=False)
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show the size, degrees, labels and hash of a graph."""
+    with _reporting():
+        from longwall.pipeline.run import open_graph
+        from longwall.storage.graph_store import info as describe
+
+        facts = describe(open_graph(graph))
+    if as_json:
+        print(json.dumps(facts))
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name.replace('_', ' '):{width}}  {_readable(value)}")
+
+
+@app.command()
+def patterns() -> None:
+    """List the patterns that have a name."""
+    from longwall.pipeline.patterns import named_patterns
+
+    rows = named_patterns()
+    width = max(len(name) for name, _, _ in rows)
+    for name, edges, text in rows:
+        print(f"{name:{width}}  {'; '.join(part for part in (edges, text) if part)}")
+    print(
+        '\nAny other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.'
+    )
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    app()
+
+
+@contextmanager
+def _reporting() -> Iterator[None]:
+    """Turn the ways in which work ends badly into lines on standard error and an exit code."""
+    try:
+        yield
+    except InputError as error:
+        _complain(error)
+        raise typer.Exit(ExitCode.BAD_INPUT) from None
+    except RunError as error:
+        _complain(error)
+        raise typer.Exit(ExitCode.RUN_FAILED) from None
+    except KeyboardInterrupt as interrupt:
+        print(f"\ninterrupted: {interrupt or 'nothing is left behind'}", file=sys.stderr)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _complain(error: Exception) -> None:
+    for line in str(error).splitlines():
+        print(f"error: {line}", file=sys.stderr)
+
+
+def _how_to_go_on(interrupt: KeyboardInterrupt, config: Path, overrides: list[str]) -> str:
+    """Return what is left of an interrupted run, and the command that starts it again."""
+    if not interrupt.args:
+        return "nothing is left behind"
+    from longwall.pipeline.run_directory import free_name
+
+    directory = Path(interrupt.args[0])
+    kept = [override for override in overrides if not override.startswith("run.name=")]
+    words = ["longwall", "run", str(config)]
+    for override in [*kept, f"run.name={free_name(directory)}"]:
+        words += ["--set", override]
+    return f"nothing is left but the log in {directory}; run it again with: {shlex.join(words)}"
+
+
+def _make_store(store: Path, make: Callable[[], "Graph"]) -> None:
+    """Make a graph, write it as a store, and say what it is."""
+    from longwall.storage.graph_store import write_graph
+
+    if store.exists():
+        raise InputError(f"{store} exists already: remove it, or choose another path for the store")
+    began = time.perf_counter()
+    graph = make()
+    try:
+        write_graph(graph, store)
+    except PermissionError as error:
+        raise InputError(f"{store} cannot be written ({error.strerror}): choose another path") from None
+    except OSError as error:
+        raise RunError(f"{store} could not be written: {error.strerror or error}") from None
+    seconds = time.perf_counter() - began
+    labels = f", {graph.stats.num_labels} labels" if graph.has_labels else ""
+    print(f"{store}: {graph.num_vertices:,} vertices, {graph.num_edges:,} edges{labels}, in {seconds:.2f} s")
+
+
+def _summary(result: "Result") -> str:
+    """Return the lines that tell a person what a run found."""
+    lines = []
+    if result.count is not None:
+        lines.append(f"count    {result.count:,}")
+    else:
+        lines += [f"{one.count:>15,}  {one.pattern}" for one in result.patterns]
+    parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
+    lines.append(f"seconds  {result.seconds:.2f} ({parts})")
+    lines.append(f"engine   {result.engine}")
+    lines.append(f"results  {result.path / 'results'}")
+    return "\n".join(lines)
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_readable(item)}" for key, item in value.items())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

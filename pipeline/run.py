@@ -1,0 +1,317 @@
+"""One run from its config to its results: the function behind ``longwall run`` and `longwall.run`.
+
+What is mined, and how, is in `longwall.pipeline.workloads`; this module brings graph, engine, budget and
+workload together, and makes sure that a run ends whole, failed or interrupted, and says which.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from longwall.pipeline.config import RunSpec, load_config
+from longwall.pipeline.context import Metrics, PatternCount, RunContext
+from longwall.pipeline.progress import NullObserver, Observer
+from longwall.pipeline.run_directory import RunDirectory, write_counts
+from longwall.storage.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from longwall.kernels import Engine
+    from longwall.storage.graph import Graph
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run found, and where it is."""
+
+    path: Path
+    """The run's folder."""
+    workload: str
+    """The kind of workload."""
+    count: int | None
+    """The answer, where one number answers."""
+    patterns: tuple[PatternCount, ...]
+    """The answer per pattern."""
+    seconds: float
+    """Time of the whole run."""
+    engine: str
+    """The engine that ran it: ``cpu`` or ``cuda``."""
+    timings: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each part of the run: ``graph``, ``plan``, ``mine``, ``write``."""
+
+    def table(self, name: str = "embeddings") -> pa.Table:
+        """Read a table of results.
+
+        Parameters
+        ----------
+        name
+            ``"embeddings"``, ``"vertices"`` or ``"counts"``; a table may lie in several files.
+
+        Returns
+        -------
+        pyarrow.Table
+            All rows, vertices as ids of the input.
+
+        Raises
+        ------
+        InputError
+            If the run wrote no such table.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        folder = self.path / "results"
+        files = sorted(file for file in folder.glob("*.parquet") if file.stem.partition("-")[0] == name)
+        if not files:
+            there = sorted({file.stem.partition("-")[0] for file in folder.glob("*.parquet")})
+            raise InputError(f'{folder} holds no table "{name}", only {", ".join(there) or "nothing"}')
+        return pa.concat_tables([pq.read_table(file) for file in files])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary that ``longwall run --json`` prints."""
+        summary: dict[str, Any] = {"run": str(self.path), "workload": self.workload}
+        if self.count is not None:
+            summary["count"] = self.count
+        summary["patterns"] = [
+            {key: value for key, value in asdict(one).items() if value is not None} for one in self.patterns
+        ]
+        return summary | {"seconds": round(self.seconds, 6), "engine": self.engine}
+
+
+def run(
+    config: Mapping[str, Any] | str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    observer: Observer | None = None,
+) -> Result:
+    """Run a config.
+
+    Parameters
+    ----------
+    config
+        A TOML file, or the same sections as a mapping.
+    overrides
+        ``"section.key=value"`` each, applied on top of `config`.
+    observer
+        Told about progress; nobody is unless given.
+
+    Returns
+    -------
+    Result
+        The counts, and the folder with the result tables.
+
+    Raises
+    ------
+    InputError
+        If the config, the graph or the machine cannot do what is asked; nothing is left behind.
+    RunError
+        If a valid run fails; its folder says why and holds no results.
+    KeyboardInterrupt
+        If the user interrupts; its folder says so and holds no results.
+    """
+    began = time.perf_counter()
+    observer = observer or NullObserver()
+    spec = load_config(config, overrides)
+    directory = RunDirectory.create(spec)
+    metrics, cancel = Metrics(), threading.Event()
+    try:
+        with _interruptible(cancel):
+            return _run(spec, directory, metrics, cancel, observer, began)
+    except InputError:
+        directory.discard()
+        raise
+    except KeyboardInterrupt:
+        cancel.set()
+        directory.abandon("interrupted", "interrupted by the user", metrics)
+        raise KeyboardInterrupt(str(directory.path)) from None
+    except (RunError, MemoryError, OSError) as error:
+        cancel.set()
+        reason = _reason(error)
+        directory.abandon("failed", reason, metrics)
+        raise RunError(f"{reason}; {directory.path} holds no results") from error
+    except BaseException as error:
+        cancel.set()
+        directory.abandon("failed", f"{type(error).__name__}: {error}", metrics)
+        raise
+    finally:
+        observer.close()
+
+
+def _run(
+    spec: RunSpec,
+    directory: RunDirectory,
+    metrics: Metrics,
+    cancel: threading.Event,
+    observer: Observer,
+    began: float,
+) -> Result:
+    from longwall.pipeline.workloads import get_workload
+    from longwall.storage.budget import Budget
+
+    timings: dict[str, float] = {}
+    engine = choose_engine(spec)
+    memory = spec.memory
+    budget = Budget.resolve(device=memory.device, host=memory.host, disk=memory.disk)
+    with _timed(timings, "graph"):
+        graph = read_graph(spec, observer)
+    workload = get_workload(spec.workload.kind)
+    with _timed(timings, "plan"):
+        plan = workload.plan(spec.workload, graph)
+    directory.manifest |= {
+        "engine": {"name": engine.name, "device": engine.device_name},
+        "graph": describe_graph(spec, graph),
+        "budget": asdict(budget),
+        "plan": plan.to_dict(),
+    }
+    directory.save()
+    context = RunContext(spec, graph, engine, budget, directory.results, observer, metrics, cancel)
+    with _timed(timings, "mine"):
+        counts = workload.execute(plan, context)
+    with _timed(timings, "write"):
+        write_counts(counts, directory.results / "counts.parquet")
+        for stage, seconds in timings.items():
+            metrics.record(stage, 0, 0, 0, seconds)
+        directory.manifest["timings"] = timings
+        directory.finish(metrics)
+    return Result(
+        path=directory.path,
+        workload=spec.workload.kind,
+        count=counts[0].count if len(counts) == 1 else None,
+        patterns=tuple(counts),
+        seconds=time.perf_counter() - began,
+        engine=engine.name,
+        timings=timings,
+    )
+
+
+def choose_engine(spec: RunSpec) -> Engine:
+    """Return the engine that the config asks for.
+
+    Raises
+    ------
+    InputError
+        If this machine does not have it.
+    """
+    from longwall.kernels import EngineUnavailable, select_engine
+
+    try:
+        return select_engine(spec.engine.kind, spec.engine.threads)
+    except EngineUnavailable as error:
+        raise InputError(f'engine.kind = "{spec.engine.kind}": {error}') from None
+
+
+def read_graph(spec: RunSpec, observer: Observer) -> Graph:
+    """Read, open or generate the data graph of a config.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, naming the file and the line, or generated, naming the parameter.
+    """
+    if spec.graph.generator is not None:
+        from longwall.storage.generators import generate
+
+        parameters = dict(spec.graph.generator)
+        kind = parameters.pop("kind")
+        observer.phase(f"generating the {kind} graph", None, "edges")
+        return generate(kind, **parameters)
+    assert spec.graph.path is not None
+    return open_graph(spec.graph.path, spec.graph.labels, observer)
+
+
+def open_graph(path: str | Path, labels: str | Path | None = None, observer: Observer | None = None) -> Graph:
+    """Open a graph store, or read a graph file of any known format.
+
+    Parameters
+    ----------
+    path
+        A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, ``.lg`` or ``.graph``
+        file, compressed (``.gz``, ``.zst``) or not.
+    labels
+        A file of "vertex label" lines.
+    observer
+        Told how many bytes have been read.
+
+    Returns
+    -------
+    Graph
+        Undirected and simple.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, naming the file and the line.
+    """
+    from longwall.storage.ingest import load_graph
+
+    if observer is None:
+        return load_graph(path, labels)
+    return load_graph(path, labels, _ByteProgress(observer, f"reading {Path(path).name}"))
+
+
+def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
+    """Return what identifies the data graph, for the manifest and for ``longwall explain``."""
+    source = spec.graph.generator or {"path": str(spec.graph.path)}
+    return source | {
+        "vertices": graph.num_vertices,
+        "edges": graph.num_edges,
+        "labels": graph.stats.num_labels,
+        "hash": graph.content_hash,
+    }
+
+
+class _ByteProgress:
+    """Turns the reader's "bytes so far, bytes in all" into an observer's events."""
+
+    def __init__(self, observer: Observer, name: str) -> None:
+        self._observer, self._name = observer, name
+        self._done: int | None = None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        if self._done is None:
+            self._observer.phase(self._name, total, "bytes")
+            self._done = 0
+        self._observer.advance(done - self._done)
+        self._done = done
+
+
+@contextmanager
+def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    timings[name] = time.perf_counter() - began
+
+
+@contextmanager
+def _interruptible(cancel: threading.Event) -> Iterator[None]:
+    """Let Ctrl-C set `cancel` first, so that worker threads stop while the main thread unwinds."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
+        cancel.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return f"out of memory ({error or 'allocation failed'}): lower memory.host or use a machine with more"
+    if isinstance(error, OSError):
+        where = f" at {error.filename}" if error.filename else ""
+        return f"the system refused to go on{where}: {error.strerror or error}"
+    return str(error)

@@ -1,0 +1,60 @@
+"""Sizes in bytes as people write them: ``8GiB``, ``512MiB``, ``1.5GB``."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+_BINARY = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
+_DECIMAL = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "KB": 10**3}
+_UNITS = {name.lower(): size for name, size in {**_BINARY, **_DECIMAL, "B": 1, "": 1}.items()}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_LARGEST = 2**62
+
+
+def parse_size(text: str | int) -> int:
+    """Return the number of bytes that `text` stands for.
+
+    Parameters
+    ----------
+    text
+        A number with a unit (``B``, ``KB``/``MB``/``GB``/``TB`` are powers of 1000,
+        ``KiB``/``MiB``/``GiB``/``TiB`` powers of 1024; case does not matter), or plain bytes.
+
+    Returns
+    -------
+    int
+        Bytes, at least 1; a fraction of a byte is dropped.
+
+    Raises
+    ------
+    ValueError
+        With a sentence, when `text` is not a size.
+    """
+    if isinstance(text, int):
+        number, unit = Decimal(text), ""
+    else:
+        match = _SIZE.fullmatch(text)
+        if match is None or match[2].lower() not in _UNITS:
+            raise ValueError(f'"{text}" is not a size; write a number and a unit, such as "8GiB" or "512MiB"')
+        number, unit = Decimal(match[1]), match[2].lower()
+    size = int(number * _UNITS[unit])
+    if not 1 <= size <= _LARGEST:
+        raise ValueError(f"a size is at least 1 byte and at most {format_size(_LARGEST)}, not {text}")
+    return size
+
+
+def format_size(size: int) -> str:
+    """Return `size` bytes in the largest binary unit that is exact, so that `parse_size` gives it back."""
+    for unit, factor in _BINARY.items():
+        if size and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return f"{size}B"
+
+
+def round_size(size: float) -> str:
+    """Return `size` bytes for a reader's eye: three digits and a binary unit, such as ``1.42 GiB``."""
+    for unit, factor in _BINARY.items():
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}" if size < 1000 * factor else f"{size / factor:,.0f} {unit}"
+    return f"{size:.0f} B"
