@@ -138,7 +138,11 @@ class Engine(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """Make running kernels return as soon as they can."""
+        """Make running kernels return as soon as they can; the engine is of no further use."""
+        ...
+
+    def free_memory(self) -> int | None:
+        """Bytes free on the device, None where the engine works in host memory."""
         ...
 
     def searcher(self, graph: GraphArrays, program: SearchProgram, memory: int) -> Searcher:

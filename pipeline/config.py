@@ -92,7 +92,7 @@ class WorkloadSection(_Section):
     kind: WorkloadKind
     pattern: str | None = None
     pattern_labels: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(_tuple)] = None
-    k: Annotated[int, Field(ge=2, le=16)] | None = None
+    k: Annotated[int, Field(ge=3, le=16)] | None = None
     induced: bool = False
     count: Literal["embeddings", "mappings"] = "embeddings"
     output: Output = "count"

@@ -44,7 +44,7 @@ def explain(
     lines = [
         f"workload     {spec.workload.kind}, output = {spec.workload.output}",
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",
-        f"engine       {engine.name} ({engine.device_name})",
+        f"engine       {engine.name} ({engine.device})",
         f"memory       {sizes}",
         plan.describe(),
     ]

@@ -123,8 +123,7 @@ def run(
     directory = RunDirectory.create(spec)
     metrics, cancel = Metrics(), threading.Event()
     try:
-        with _interruptible(cancel):
-            return _run(spec, directory, metrics, cancel, observer, began)
+        return _run(spec, directory, metrics, cancel, observer, began)
     except InputError:
         directory.discard()
         raise
@@ -166,14 +165,14 @@ def _run(
     with _timed(timings, "plan"):
         plan = workload.plan(spec.workload, graph)
     directory.manifest |= {
-        "engine": {"name": engine.name, "device": engine.device_name},
+        "engine": {"name": engine.name, "device": engine.device},
         "graph": describe_graph(spec, graph),
         "budget": asdict(budget),
         "plan": plan.to_dict(),
     }
     directory.save()
     context = RunContext(spec, graph, engine, budget, directory.results, observer, metrics, cancel)
-    with _timed(timings, "mine"):
+    with _timed(timings, "mine"), _interruptible(cancel, engine):
         counts = workload.execute(plan, context)
     with _timed(timings, "write"):
         write_counts(counts, directory.results / "counts.parquet")
@@ -291,14 +290,15 @@ def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _interruptible(cancel: threading.Event) -> Iterator[None]:
-    """Let Ctrl-C set `cancel` first, so that worker threads stop while the main thread unwinds."""
+def _interruptible(cancel: threading.Event, engine: Engine) -> Iterator[None]:
+    """Let Ctrl-C stop the worker threads first, so that the main thread does not wait for them in vain."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
         cancel.set()
+        engine.interrupt()
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, interrupt)

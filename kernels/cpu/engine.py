@@ -32,6 +32,9 @@ class CpuEngine:
         """Make running kernels return as soon as they can."""
         self.stop_flag[0] = 1
 
+    def free_memory(self) -> None:
+        """Host memory is what the kernels work in."""
+
     def searcher(self, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":
         """Scratch for a search program."""
         return CpuSearcher(graph, program, memory, self.stop_flag)

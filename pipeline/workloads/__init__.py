@@ -1,1 +1,30 @@
-"""One module per workload: how its plan is made and what its results are."""
+"""The workloads, one module each: how the plan is made, and what executing it gives.
+
+A workload module has `plan(section, graph)`, which gives a plan with `describe()` and `to_dict()`, and
+`execute(plan, context)`, which gives the counts per pattern.
+"""
+
+from importlib import import_module
+from typing import Any, Protocol
+
+from longwall.pipeline.config import WorkloadSection
+from longwall.pipeline.context import PatternCount, RunContext
+from longwall.storage.graph import Graph
+
+
+class Workload(Protocol):
+    """What a workload module holds."""
+
+    def plan(self, section: WorkloadSection, graph: Graph) -> Any:
+        """Plan the work; a plan has `describe()` and `to_dict()`."""
+        ...
+
+    def execute(self, plan: Any, context: RunContext) -> list[PatternCount]:
+        """Do the work of a plan."""
+        ...
+
+
+def get_workload(kind: str) -> Workload:
+    """Give the workload of a kind that the config has accepted."""
+    workload: Workload = import_module(f"longwall.pipeline.workloads.{kind.replace('-', '_')}")  # type: ignore[assignment]
+    return workload

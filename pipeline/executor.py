@@ -1,0 +1,264 @@
+"""Execute plans: chunks of embeddings flow depth-first through the stages, under the memory budget.
+
+Roots (the slots of the adjacency, each an ordered edge) are cut into tasks; the engine's workers take them one
+by one. A chunk that finds no room for all its extensions leaves its rest on a stack, so a worker holds at most
+one chunk per level, whatever the number of embeddings (the BFS-DFS hybrid of G-thinkerCG, section III).
+"""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from longwall.kernels.engine import GraphArrays, RangeCounter, ScratchTooLarge, Searcher
+from longwall.pipeline.context import RunContext
+from longwall.pipeline.plan import MatchPlan
+from longwall.pipeline.workers import ranges, run_tasks
+from longwall.stages.counting import count_planned
+from longwall.stages.export import EmbeddingWriter, RowLimit
+from longwall.stages.extension import extend_planned
+from longwall.stages.source import edge_source
+from longwall.storage.budget import format_bytes, require
+from longwall.storage.errors import RunError
+from longwall.storage.table import EmbeddingTable
+
+TASKS_PER_WORKER = 128
+LARGEST_CHUNK = 1 << 20  # rows; longer chunks gain nothing on any engine measured
+_DEVICE_SHARE = 0.9
+
+
+@dataclass
+class _Meter:
+    """Rows and seconds per level, summed over the workers."""
+
+    rows_in: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    rows_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    size: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    chunks: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, level: int, rows_in: int, rows_out: int, seconds: float, size: int) -> None:
+        with self.lock:
+            self.rows_in[level] += rows_in
+            self.rows_out[level] += rows_out
+            self.seconds[level] += seconds
+            self.size[level] += size
+            self.chunks[level] += 1
+
+    def record(self, context: RunContext, names: Callable[[int], str]) -> None:
+        for level in sorted(self.chunks):
+            context.metrics.record(
+                names(level),
+                level,
+                self.rows_in[level],
+                self.rows_out[level],
+                self.seconds[level],
+                self.size[level],
+                self.chunks[level],
+            )
+
+
+def load_graph(context: RunContext) -> tuple[GraphArrays, int]:
+    """Bring the graph to the engine, inside the budget.
+
+    Returns
+    -------
+    graph : GraphArrays
+        What the kernels read.
+    memory : int
+        Bytes that are left for the run.
+
+    Raises
+    ------
+    InputError
+        If the graph does not fit the budget.
+    """
+    graph, engine, budget = context.graph, context.engine, context.budget
+    host = GraphArrays(
+        graph.indptr,
+        graph.indices,
+        graph.split,
+        graph.labels if graph.labels is not None else np.zeros(1, np.int32),
+        graph.stats.max_degree,
+        graph.stats.max_out_degree,
+    )
+    require("the graph", graph.nbytes, budget.host, "memory.host")
+    free = engine.free_memory()
+    if free is None:
+        return engine.load(host), budget.host - graph.nbytes
+    available = int(free * _DEVICE_SHARE) if budget.device is None else min(budget.device, int(free * _DEVICE_SHARE))
+    size = host.indptr.nbytes + host.indices.nbytes + host.split.nbytes + host.labels.nbytes
+    require("the graph on the device", size, available, "memory.device")
+    return engine.load(host), available - size
+
+
+def count_matches(plan: MatchPlan, context: RunContext) -> int:
+    """Count the embeddings of a plan; nothing but the source's edges is ever written.
+
+    Returns
+    -------
+    int
+        The number of embeddings (distinct subgraphs).
+    """
+    engine, program = context.engine, plan.program
+    graph, memory = load_graph(context)
+    meter = _Meter()
+    levels = (program.levels[0], program.levels[1])
+    share = memory // engine.workers
+    rows_per_task = max(min(LARGEST_CHUNK, share // 2 // 64), 1)
+    pieces = max(engine.workers * TASKS_PER_WORKER, -(-graph.num_slots // rows_per_task))
+    context.observer.phase("counting", graph.num_slots, "edges")
+
+    def work(searcher: Searcher, first: int, last: int) -> int:
+        began = time.perf_counter()
+        table = edge_source(graph, levels, first, last, engine.xp)
+        meter.add(1, last - first, len(table), time.perf_counter() - began, table.nbytes)
+        began = time.perf_counter()
+        found = count_planned(table, searcher)
+        meter.add(plan.pattern.num_vertices - 1, len(table), found, time.perf_counter() - began, 0)
+        return found
+
+    total, _ = _with_scratch(
+        lambda: run_tasks(
+            context,
+            ranges(graph.num_slots, pieces),
+            engine.workers,
+            lambda _: engine.searcher(graph, program, share // 2),
+            work,
+        )
+    )
+    meter.record(context, lambda level: "source" if level == 1 else "count")
+    embeddings, rest = divmod(total, plan.redundancy)
+    if rest and not context.cancel.is_set():
+        raise RunError(f"internal fault: {total} matches cannot be divided by the redundancy {plan.redundancy}")
+    return embeddings
+
+
+def count_ranges(
+    context: RunContext, name: str, roots: str, make: Callable[[GraphArrays, int], RangeCounter]
+) -> int:
+    """Count with a kernel of its own, over ranges of roots.
+
+    Parameters
+    ----------
+    context
+        The run.
+    name
+        Name of the stage in the metrics.
+    roots
+        ``"slots"`` or ``"vertices"``: what the kernel's ranges are over; both are cut by slots.
+    make
+        Makes a worker's scratch from the graph and the bytes that it may take.
+    """
+    engine = context.engine
+    graph, memory = load_graph(context)
+    tasks = ranges(graph.num_slots, engine.workers * TASKS_PER_WORKER)
+    if roots == "vertices":
+        ends = np.searchsorted(context.graph.indptr, [last for _, last in tasks], side="left")
+        ends[-1] = graph.num_vertices
+        cuts = np.unique(np.concatenate([[0], ends])).tolist()
+        tasks = list(zip(cuts[:-1], cuts[1:], strict=True))
+    context.observer.phase("counting", tasks[-1][1], roots)
+    began = time.perf_counter()
+    total, _ = _with_scratch(
+        lambda: run_tasks(
+            context,
+            tasks,
+            engine.workers,
+            lambda _: make(graph, memory // engine.workers),
+            lambda counter, first, last: counter.count(first, last),
+        )
+    )
+    context.metrics.record(name, 0, tasks[-1][1], total, time.perf_counter() - began, 0, len(tasks))
+    return total
+
+
+def list_matches(plan: MatchPlan, context: RunContext) -> int:
+    """Write the embeddings of a plan as Parquet.
+
+    Returns
+    -------
+    int
+        The number of rows written.
+    """
+    engine, program, export = context.engine, plan.program, context.spec.export
+    graph, memory = load_graph(context)
+    share = memory // engine.workers
+    capacity = _chunk_rows(plan, graph, share)
+    meter, limit = _Meter(), RowLimit(export.limit)
+    levels = (program.levels[0], program.levels[1])
+    metadata = {"pattern": plan.pattern.edge_text, "labels": plan.pattern.labels, "induced": plan.induced}
+    context.observer.phase("listing", graph.num_slots, "edges")
+
+    def make(number: int) -> tuple[Searcher, EmbeddingWriter]:
+        writer = EmbeddingWriter(
+            context.results,
+            number,
+            plan.order,
+            context.graph.original_ids,
+            columns=export.columns,
+            limit=limit,
+            metadata=metadata,
+        )
+        return engine.searcher(graph, program, share // 2), writer
+
+    def work(own: tuple[Searcher, EmbeddingWriter], first: int, last: int) -> int:
+        searcher, writer = own
+        began = time.perf_counter()
+        table: EmbeddingTable | None = edge_source(graph, levels, first, last, engine.xp)
+        assert table is not None
+        meter.add(1, last - first, len(table), time.perf_counter() - began, table.nbytes)
+        stack, before = [table], writer.rows
+        while stack and not limit.reached and not context.cancel.is_set():
+            chunk = stack.pop()
+            if not len(chunk):
+                continue
+            began = time.perf_counter()
+            if chunk.num_levels == program.depth:
+                writer.write(chunk)
+                meter.add(program.depth, len(chunk), len(chunk), time.perf_counter() - began, chunk.nbytes)
+                continue
+            extended, rest = extend_planned(chunk, searcher, capacity)
+            done = len(chunk) - (len(rest) if rest is not None else 0)
+            meter.add(chunk.num_levels, done, len(extended), time.perf_counter() - began, extended.nbytes)
+            if rest is not None:
+                stack.append(rest)
+            stack.append(extended)
+        return writer.rows - before
+
+    pieces = max(engine.workers * TASKS_PER_WORKER, -(-graph.num_slots // capacity))
+    rows, workers = _with_scratch(
+        lambda: run_tasks(context, ranges(graph.num_slots, pieces), engine.workers, make, work)
+    )
+    for _, writer in workers:
+        writer.close()
+    if not rows:
+        workers[0][1].ensure_file()
+    meter.record(context, lambda level: {1: "source", program.depth: "export"}.get(level, "extend"))
+    return rows
+
+
+def _chunk_rows(plan: MatchPlan, graph: GraphArrays, share: int) -> int:
+    """Rows per chunk: the chunks of all levels, a flat copy and the export buffers fit half of the share."""
+    k = plan.pattern.num_vertices
+    per_row = 12 * k + 4 * k + 16 * k + 64
+    rows = share // 2 // per_row
+    least = graph.max_degree + 1
+    require(f"a chunk of {least} rows (the largest degree) per worker", least * per_row * 2, share, "memory.host")
+    return max(min(rows, LARGEST_CHUNK), least)
+
+
+def _with_scratch(run: Callable[[], tuple[int, list]]) -> tuple[int, list]:  # type: ignore[type-arg]
+    try:
+        return run()
+    except ScratchTooLarge as problem:
+        raise RunError(
+            f"a worker needs {format_bytes(problem.needed)} of scratch memory, more than its share of the budget: "
+            "raise memory.host (or memory.device), or lower engine.threads"
+        ) from None
+    except OverflowError as problem:
+        raise RunError(str(problem)) from None

@@ -1,0 +1,27 @@
+"""k-cliques: count them with bitmap tables, or list them by extension."""
+
+from longwall.pipeline.config import WorkloadSection
+from longwall.pipeline.context import PatternCount, RunContext
+from longwall.pipeline.counting import AnyPlan, count_plan, plan_count
+from longwall.pipeline.executor import list_matches
+from longwall.pipeline.patterns import parse_pattern
+from longwall.pipeline.plan import MatchPlan
+from longwall.pipeline.planner import plan_match
+from longwall.storage.graph import Graph
+
+
+def plan(section: WorkloadSection, graph: Graph) -> AnyPlan:
+    """Plan for the config's clique size."""
+    pattern = parse_pattern(f"clique-{section.k}")
+    if section.output == "embeddings":
+        return plan_match(pattern, graph.stats, counting=False)
+    return plan_count(pattern, graph.stats)
+
+
+def execute(plan: AnyPlan, context: RunContext) -> list[PatternCount]:
+    """Count or list the cliques."""
+    if isinstance(plan, MatchPlan) and context.spec.workload.output == "embeddings":
+        count = list_matches(plan, context)
+    else:
+        count = count_plan(plan, context)
+    return [PatternCount(plan.pattern.edge_text, None, count)]

@@ -1,0 +1,40 @@
+"""Subgraph matching: count or list the embeddings of any connected pattern."""
+
+from longwall.pipeline.config import WorkloadSection
+from longwall.pipeline.context import PatternCount, RunContext
+from longwall.pipeline.counting import AnyPlan, count_plan, plan_count
+from longwall.pipeline.executor import list_matches
+from longwall.pipeline.patterns import Pattern, parse_pattern
+from longwall.pipeline.plan import MatchPlan
+from longwall.pipeline.planner import plan_match
+from longwall.storage.errors import InputError
+from longwall.storage.graph import Graph
+
+
+def plan(section: WorkloadSection, graph: Graph) -> AnyPlan:
+    """Plan the matching of the config's pattern."""
+    assert section.pattern is not None
+    pattern = parse_pattern(section.pattern, section.pattern_labels)
+    check_labels(pattern, graph)
+    if section.output == "embeddings":
+        return plan_match(pattern, graph.stats, induced=section.induced, counting=False)
+    return plan_count(pattern, graph.stats, induced=section.induced)
+
+
+def execute(plan: AnyPlan, context: RunContext) -> list[PatternCount]:
+    """Count or list the embeddings."""
+    section = context.spec.workload
+    if section.output == "embeddings":
+        assert isinstance(plan, MatchPlan)
+        count = list_matches(plan, context)
+    else:
+        count = count_plan(plan, context)
+    if section.count == "mappings":
+        count *= plan.automorphisms
+    return [PatternCount(plan.pattern.edge_text, plan.pattern.labels, count)]
+
+
+def check_labels(pattern: Pattern, graph: Graph) -> None:
+    """Refuse a labelled pattern on an unlabelled graph."""
+    if pattern.labels is not None and not graph.has_labels:
+        raise InputError("workload.pattern_labels is given, but the graph has no labels: add graph.labels")

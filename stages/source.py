@@ -1,0 +1,47 @@
+"""The source stage: the first levels of an embedding table, straight from the graph."""
+
+from typing import Any
+
+from longwall.kernels.engine import GraphArrays
+from longwall.kernels.program import Level
+from longwall.storage.table import EmbeddingTable
+
+
+def edge_source(graph: GraphArrays, levels: tuple[Level, Level], first: int, last: int, xp: Any) -> EmbeddingTable:
+    """Levels 0 and 1 of a search: the ordered edges of a range of adjacency slots.
+
+    Parameters
+    ----------
+    graph
+        The data graph, in arrays of `xp`.
+    levels
+        What the vertices of depths 0 and 1 must satisfy.
+    first, last
+        Range of slots, that is, of positions in `graph.indices`.
+    xp
+        numpy or cupy.
+
+    Returns
+    -------
+    EmbeddingTable
+        A v-ET of two levels: the slot's owner and its neighbour.
+    """
+    vertex = int(xp.searchsorted(graph.indptr, first, side="right")) - 1
+    beyond = int(xp.searchsorted(graph.indptr, last, side="left"))
+    owners = xp.arange(vertex, beyond, dtype=xp.uint32)
+    offsets = xp.clip(graph.indptr[vertex : beyond + 1], first, last) - first
+    table = EmbeddingTable((owners, graph.indices[first:last]), (offsets,), xp)
+    low, high = table.columns()
+    mask = _admissible(graph, levels[0], low) & _admissible(graph, levels[1], high)
+    if levels[1].below:
+        mask &= high < low
+    if levels[1].above:
+        mask &= high > low
+    return table.filtered(mask)
+
+
+def _admissible(graph: GraphArrays, level: Level, vertices: Any) -> Any:
+    mask = graph.indptr[vertices.astype("int64") + 1] - graph.indptr[vertices] >= level.degree
+    if level.label >= 0:
+        mask &= graph.labels[vertices] == level.label
+    return mask
