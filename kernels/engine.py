@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.program import SearchProgram
+from longwall.kernels.row_program import RowProgram
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -109,7 +110,19 @@ class VertexCounter(Protocol):
         ...
 
     def counts(self) -> NDArray[np.int64]:
-        """Counts per vertex so far, int64[num_vertices]."""
+        """Counts per vertex so far, int64[num_vertices], on the host."""
+        ...
+
+
+class RowCounter(Protocol):
+    """Scratch of one worker for one row program."""
+
+    def add(self, first: int, last: int) -> None:
+        """Run the program for the vertices first to last - 1."""
+        ...
+
+    def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Sums of the program's products so far: modulo 2**64, and as floating point; on the host."""
         ...
 
 
@@ -161,6 +174,10 @@ class Engine(Protocol):
 
     def four_cycle_counter(self, graph: GraphArrays, memory: int) -> RangeCounter:
         """Scratch for counting 4-cycles by aggregating wedges; roots are vertices."""
+        ...
+
+    def row_counter(self, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool) -> RowCounter:
+        """Scratch for a row program; `exact` counts modulo 2**64, otherwise in floating point throughout."""
         ...
 
     def triangle_vertex_counter(self, graph: GraphArrays, memory: int) -> VertexCounter:

@@ -194,7 +194,7 @@ def info(
     """Show the size, degrees, labels and hash of a graph."""
     with _reporting():
         from longwall.pipeline.run import open_graph
-        from longwall.storage.graph_store import info as describe
+        from longwall.storage.info import info as describe
 
         facts = describe(open_graph(graph))
     if as_json:

@@ -1,11 +1,12 @@
 """Compile a matching order into a search program: set operations, levels, and the counted suffix."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import factorial
 
 from longwall.kernels.program import Block, Level, SearchProgram, SetKind, SetOp
 from longwall.pipeline.patterns import Pattern
+from longwall.pipeline.set_partitions import set_partitions
 
 
 @dataclass(frozen=True)
@@ -28,17 +29,6 @@ class _Key:
     neighbours: frozenset[int]
     strangers: frozenset[int]
     label: int
-
-
-def _set_partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
-    if not items:
-        yield []
-        return
-    first, rest = items[0], items[1:]
-    for partition in _set_partitions(rest):
-        yield [[first], *partition]
-        for i, block in enumerate(partition):
-            yield [*partition[:i], [first, *block], *partition[i + 1 :]]
 
 
 def _mask(depths: Sequence[int] | frozenset[int]) -> int:
@@ -108,7 +98,7 @@ def compile_program(
     block_of: dict[_Key, int] = {}
     block_readers: list[_Reader] = []
     terms: dict[tuple[int, ...], int] = {}
-    for partition in _set_partitions(list(range(prefix, k))):
+    for partition in set_partitions(range(prefix, k)):
         if any(len({labels[i] for i in part}) > 1 for part in partition):
             continue
         coefficient, numbers = 1, []

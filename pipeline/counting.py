@@ -1,78 +1,269 @@
 """Counting without enumerating: choose between a search and the kernels that know a shortcut.
 
-Cliques have bitmap tables; a 4-cycle is two wedges with the same ends, so wedges are aggregated by their ends.
+Cliques have bitmap tables; a 4-cycle is two wedges with the same ends, so wedges are aggregated by their ends;
+many other patterns are counted through homomorphisms. Induced counts are signed sums of the non-induced counts
+of all patterns with more edges, where those are cheaper than a search.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal, Protocol
 
+from longwall.kernels.row_program import RowProgram
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.executor import count_matches, count_ranges
+from longwall.pipeline.executor import count_matches, count_ranges, run_row_program
+from longwall.pipeline.homomorphisms import HomomorphismCount, plan_homomorphisms
 from longwall.pipeline.patterns import Pattern
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match
-from longwall.pipeline.symmetry import automorphism_count
+from longwall.pipeline.symmetry import automorphism_count, isomorphic
+from longwall.storage.errors import RunError
+from longwall.storage.graph import Graph
 from longwall.storage.stats import GraphStats
 
-Method = Literal["clique bitmaps", "wedge aggregation"]
+MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
+_EXACT_BELOW = 2.0**62
 
 
-@dataclass(frozen=True)
-class KernelPlan:
-    """A count that a kernel of its own can take.
-
-    Attributes
-    ----------
-    pattern
-        The pattern.
-    method
-        Which kernel.
-    automorphisms
-        Size of the automorphism group: mappings per embedding.
-    """
+class CountPlan(Protocol):
+    """How the embeddings of a pattern are counted."""
 
     pattern: Pattern
-    method: Method
-    automorphisms: int
+    cost: float
+
+    @property
+    def automorphisms(self) -> int:
+        """Size of the automorphism group: mappings per embedding."""
+        ...
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data, for the manifest."""
-        return {"kind": self.method, "pattern": self.pattern.edge_text, "automorphisms": self.automorphisms}
+        ...
 
     def describe(self) -> str:
         """The plan as text."""
+        ...
+
+    def count(self, context: RunContext) -> int:
+        """Count the embeddings."""
+        ...
+
+
+@dataclass(frozen=True)
+class _CountPlan:
+    """What all count plans share."""
+
+    pattern: Pattern
+    cost: float
+    """Estimated number of elementary steps."""
+
+    @cached_property
+    def automorphisms(self) -> int:
+        return automorphism_count(self.pattern)
+
+    def _title(self) -> str:
         pattern = self.pattern
+        return (
+            f"pattern      {pattern.name or pattern.edge_text}  ({pattern.edge_text}), {pattern.num_vertices} vertices, "
+            f"{len(pattern.edges)} edges, {self.automorphisms} automorphisms\n"
+        )
+
+    def _facts(self, kind: str) -> dict[str, Any]:
+        return {
+            "kind": kind,
+            "pattern": self.pattern.edge_text,
+            "automorphisms": self.automorphisms,
+            "estimated_cost": self.cost,
+        }
+
+
+@dataclass(frozen=True)
+class SearchCount(_CountPlan):
+    """Depth-first search by a matching order."""
+
+    search: MatchPlan
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        return self.search.to_dict()
+
+    def describe(self) -> str:
+        """The plan as text."""
+        return self.search.describe()
+
+    def count(self, context: RunContext) -> int:
+        """Count the embeddings."""
+        return count_matches(self.search, context)
+
+
+@dataclass(frozen=True)
+class KernelCount(_CountPlan):
+    """A count that a kernel of its own takes."""
+
+    method: Literal["clique bitmaps", "wedge aggregation"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        return self._facts(self.method)
+
+    def describe(self) -> str:
+        """The plan as text."""
         how = {
             "clique bitmaps": "a bitmap table over the out-neighbours of each vertex; AND and population count",
             "wedge aggregation": "wedges grouped by their ends; c wedges with the same ends are c (c - 1) / 2 cycles",
         }[self.method]
+        return f"{self._title()}count        {self.method}: {how}"
+
+    def count(self, context: RunContext) -> int:
+        """Count the embeddings."""
+        engine, k = context.engine, self.pattern.num_vertices
+        if self.method == "clique bitmaps":
+            return count_ranges(
+                context, self.method, "slots", lambda graph, memory: engine.clique_counter(graph, k, memory)
+            )
+        return count_ranges(context, self.method, "vertices", engine.four_cycle_counter)
+
+
+@dataclass(frozen=True)
+class HomomorphismCountPlan(_CountPlan):
+    """A signed sum of homomorphism counts, all taken by one row program."""
+
+    parts: HomomorphismCount
+
+    @property
+    def program(self) -> RowProgram:
+        """The row program."""
+        return self.parts.program
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        terms = [{"coefficient": c, "pattern": q.edge_text} for c, q in self.parts.quotients]
+        return self._facts("homomorphisms") | {"passes": self.program.passes, "terms": terms}
+
+    def describe(self) -> str:
+        """The plan as text."""
+        terms = "\n".join(f"             {c:+d} x hom({q.edge_text})" for c, q in self.parts.quotients)
         return (
-            f"pattern      {pattern.name}  ({pattern.edge_text}), {pattern.num_vertices} vertices, "
-            f"{len(pattern.edges)} edges, {self.automorphisms} automorphisms\n"
-            f"count        {self.method}: {how}"
+            f"{self._title()}count        homomorphisms: {self.program.passes} passes over the neighbours' rows of "
+            f"every vertex, divided by {self.automorphisms}\n{terms}\nestimate     {self.cost:.3g} elementary steps"
         )
 
+    def count(self, context: RunContext) -> int:
+        """Count the embeddings."""
+        # Vectors hold at most max_degree ** (pattern vertices - 1); below the limit they are exact in any case.
+        reach = float(context.graph.stats.max_degree) ** (self.pattern.num_vertices - 1)
+        counts, magnitudes = run_row_program(self.program, context, exact=True)
+        if reach >= _EXACT_BELOW:
+            _, magnitudes = run_row_program(self.program, context, exact=False)
+        coefficients = [c for c, _ in self.parts.quotients]
+        size = sum(c * m for c, m in zip(coefficients, magnitudes, strict=True))
+        error = sum(abs(c) * m for c, m in zip(coefficients, magnitudes, strict=True)) * 1e-9
+        if abs(size) + error >= _EXACT_BELOW:
+            raise RunError(f"about {size:.3g} mappings of {self.pattern.name} do not fit 64-bit integers")
+        mappings = sum(c * n for c, n in zip(coefficients, counts, strict=True)) % 2**64
+        embeddings, rest = divmod(mappings, self.automorphisms)
+        if rest and not context.cancel.is_set():
+            raise RunError(f"internal fault: {mappings} mappings, {self.automorphisms} automorphisms")
+        return embeddings
 
-AnyPlan = MatchPlan | KernelPlan
 
+@dataclass(frozen=True)
+class InducedSum(_CountPlan):
+    """An induced count as a signed sum of non-induced counts of the patterns with more edges."""
 
-def plan_count(pattern: Pattern, stats: GraphStats, *, induced: bool = False) -> AnyPlan:
-    """Plan how to count a pattern's embeddings."""
-    if pattern.labels is None:
-        if pattern.is_clique and pattern.num_vertices >= 3:
-            return KernelPlan(pattern, "clique bitmaps", automorphism_count(pattern))
-        if not induced and pattern.num_vertices == 4 and all(len(n) == 2 for n in pattern.neighbours):
-            return KernelPlan(pattern, "wedge aggregation", automorphism_count(pattern))
-    return plan_match(pattern, stats, induced=induced)
+    terms: tuple[tuple[int, CountPlan], ...]
+    """(coefficient, plan); coefficients apply to numbers of injective homomorphisms (mappings)."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        return self._facts("induced sum") | {
+            "terms": [{"coefficient": c, "plan": plan.to_dict()} for c, plan in self.terms]
+        }
 
-def count_plan(plan: AnyPlan, context: RunContext) -> int:
-    """Count the embeddings of a plan."""
-    if isinstance(plan, MatchPlan):
-        return count_matches(plan, context)
-    engine, k = context.engine, plan.pattern.num_vertices
-    if plan.method == "clique bitmaps":
-        return count_ranges(
-            context, plan.method, "slots", lambda graph, memory: engine.clique_counter(graph, k, memory)
+    def describe(self) -> str:
+        """The plan as text."""
+        terms = "\n".join(
+            f"{c:+d} x mappings of\n" + "\n".join("    " + line for line in plan.describe().splitlines())
+            for c, plan in self.terms
         )
-    return count_ranges(context, plan.method, "vertices", engine.four_cycle_counter)
+        return (
+            f"{self._title()}matching     induced, as a signed sum of non-induced counts divided by "
+            f"{self.automorphisms}:\n{terms}"
+        )
+
+    def count(self, context: RunContext) -> int:
+        """Count the embeddings."""
+        mappings = sum(c * plan.automorphisms * plan.count(context) for c, plan in self.terms)
+        return mappings // self.automorphisms
+
+
+def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
+    """Plan how to count a pattern's embeddings.
+
+    Parameters
+    ----------
+    pattern
+        What to count.
+    graph
+        The data graph; its statistics decide.
+    induced
+        Whether non-edges of the pattern must be non-edges of the graph.
+
+    Returns
+    -------
+    CountPlan
+        The plan with the smallest estimated cost.
+    """
+    stats = graph.stats
+    if pattern.labels is None and pattern.num_vertices >= 3:
+        if pattern.is_clique:
+            return _clique(pattern, stats)
+        if not induced:
+            return _non_induced(pattern, stats)
+        if pattern.num_vertices <= MAX_INDUCED_VERTICES:
+            search = _search(pattern, stats, induced=True)
+            parts = tuple((c, _non_induced(q, stats)) for c, q in _denser(pattern))
+            cost = sum(plan.cost for _, plan in parts)
+            return InducedSum(pattern, cost, parts) if cost < search.cost else search
+    return _search(pattern, stats, induced=induced)
+
+
+def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> SearchCount:
+    search = plan_match(pattern, stats, induced=induced)
+    return SearchCount(pattern, search.cost, search)
+
+
+def _clique(pattern: Pattern, stats: GraphStats) -> KernelCount:
+    rows = plan_match(pattern, stats).rows
+    return KernelCount(pattern, sum(rows), "clique bitmaps")
+
+
+def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
+    """The cheapest way to count an unlabelled pattern, non-induced."""
+    if pattern.is_clique:
+        return _clique(pattern, stats)
+    if pattern.num_vertices == 4 and all(len(near) == 2 for near in pattern.neighbours):
+        return KernelCount(pattern, float(stats.sum_degree_squared) / 4, "wedge aggregation")
+    search = _search(pattern, stats, induced=False)
+    parts = plan_homomorphisms(Pattern(pattern.num_vertices, pattern.edges))
+    if parts is None:
+        return search
+    cost = float(parts.program.passes) * stats.sum_degree_squared + 4.0 * stats.num_edges
+    return HomomorphismCountPlan(pattern, cost, parts) if cost < search.cost else search
+
+
+def _denser(pattern: Pattern) -> list[tuple[int, Pattern]]:
+    """Patterns with the same vertices and more edges, with the signs of inclusion-exclusion."""
+    pairs = set(combinations(range(pattern.num_vertices), 2)) - set(pattern.edges)
+    found: list[tuple[int, Pattern]] = []
+    for size in range(len(pairs) + 1):
+        for added in combinations(sorted(pairs), size):
+            denser = Pattern(pattern.num_vertices, tuple(sorted({*pattern.edges, *added})))
+            for i, (coefficient, known) in enumerate(found):
+                if isomorphic(known, denser):
+                    found[i] = coefficient + (-1) ** size, known
+                    break
+            else:
+                found.append(((-1) ** size, denser))
+    return [(c, q) for c, q in found if c]

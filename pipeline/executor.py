@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from longwall.kernels.engine import GraphArrays, RangeCounter, ScratchTooLarge, Searcher
+from longwall.kernels.engine import GraphArrays, RangeCounter, RowCounter, ScratchTooLarge, Searcher
+from longwall.kernels.row_program import RowProgram
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.plan import MatchPlan
-from longwall.pipeline.workers import ranges, run_tasks
+from longwall.pipeline.workers import Task, ranges, run_tasks
 from longwall.stages.counting import count_planned
 from longwall.stages.export import EmbeddingWriter, RowLimit
 from longwall.stages.extension import extend_planned
@@ -156,12 +157,7 @@ def count_ranges(
     """
     engine = context.engine
     graph, memory = load_graph(context)
-    tasks = ranges(graph.num_slots, engine.workers * TASKS_PER_WORKER)
-    if roots == "vertices":
-        ends = np.searchsorted(context.graph.indptr, [last for _, last in tasks], side="left")
-        ends[-1] = graph.num_vertices
-        cuts = np.unique(np.concatenate([[0], ends])).tolist()
-        tasks = list(zip(cuts[:-1], cuts[1:], strict=True))
+    tasks = (_vertex_ranges if roots == "vertices" else _slot_ranges)(context)
     context.observer.phase("counting", tasks[-1][1], roots)
     began = time.perf_counter()
     total, _ = _with_scratch(
@@ -175,6 +171,53 @@ def count_ranges(
     )
     context.metrics.record(name, 0, tasks[-1][1], total, time.perf_counter() - began, 0, len(tasks))
     return total
+
+
+def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) -> tuple[list[int], list[float]]:
+    """Run a row program for every vertex.
+
+    Returns
+    -------
+    counts : list of int
+        Sums of the program's products, modulo 2**64; meaningless unless `exact`.
+    magnitudes : list of float
+        The same in floating point.
+    """
+    engine = context.engine
+    graph, memory = load_graph(context)
+    tasks = _vertex_ranges(context)
+    context.observer.phase("counting", graph.num_vertices, "vertices")
+    began = time.perf_counter()
+
+    def work(counter: RowCounter, first: int, last: int) -> int:
+        counter.add(first, last)
+        return 0
+
+    _, counters = _with_scratch(
+        lambda: run_tasks(
+            context,
+            tasks,
+            engine.workers,
+            lambda _: engine.row_counter(graph, program, memory // engine.workers, exact=exact),
+            work,
+        )
+    )
+    context.metrics.record("rows", 0, graph.num_vertices, 0, time.perf_counter() - began, 0, len(tasks))
+    parts = [counter.totals() for counter in counters]
+    counts = [sum(int(c[i]) for c, _ in parts) % 2**64 for i in range(len(program.products))]
+    return counts, [sum(float(m[i]) for _, m in parts) for i in range(len(program.products))]
+
+
+def _slot_ranges(context: RunContext) -> list[Task]:
+    """Tasks over the slots of the adjacency."""
+    return ranges(2 * context.graph.num_edges, context.engine.workers * TASKS_PER_WORKER)
+
+
+def _vertex_ranges(context: RunContext) -> list[Task]:
+    """Tasks over the vertices, cut so that each has about as many slots as the others."""
+    ends = np.searchsorted(context.graph.indptr, [last for _, last in _slot_ranges(context)], side="left")
+    cuts = np.unique(np.concatenate([[0], ends, [context.graph.num_vertices]])).tolist()
+    return list(zip(cuts[:-1], cuts[1:], strict=True))
 
 
 def list_matches(plan: MatchPlan, context: RunContext) -> int:

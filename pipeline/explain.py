@@ -9,7 +9,7 @@ from typing import Any
 
 from longwall.pipeline.config import load_config
 from longwall.pipeline.progress import NullObserver, Observer
-from longwall.pipeline.run import choose_engine, describe_graph, read_graph
+from longwall.pipeline.run import choose_engine, describe_graph, read_graph, resolve_budget
 from longwall.pipeline.sizes import round_size
 
 
@@ -27,20 +27,20 @@ def explain(
         If the config, the graph or the machine cannot do what is asked.
     """
     from longwall.pipeline.workloads import get_workload
-    from longwall.storage.budget import Budget
 
     observer = observer or NullObserver()
     try:
         spec = load_config(config, overrides)
         engine = choose_engine(spec)
-        memory = spec.memory
-        budget = Budget.resolve(device=memory.device, host=memory.host, disk=memory.disk)
+        budget = resolve_budget(spec)
         graph = read_graph(spec, observer)
         plan = get_workload(spec.workload.kind).plan(spec.workload, graph)
     finally:
         observer.close()
     facts = describe_graph(spec, graph)
-    sizes = ", ".join(f"{name} {round_size(size)}" for name, size in asdict(budget).items())
+    sizes = ", ".join(
+        f"{name} {'auto' if size is None else round_size(size)}" for name, size in asdict(budget).items()
+    )
     lines = [
         f"workload     {spec.workload.kind}, output = {spec.workload.output}",
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",

@@ -25,6 +25,7 @@ from longwall.storage.errors import InputError, RunError
 if TYPE_CHECKING:
     import pyarrow as pa
     from longwall.kernels import Engine
+    from longwall.storage.budget import Budget
     from longwall.storage.graph import Graph
 
 
@@ -153,12 +154,10 @@ def _run(
     began: float,
 ) -> Result:
     from longwall.pipeline.workloads import get_workload
-    from longwall.storage.budget import Budget
 
     timings: dict[str, float] = {}
     engine = choose_engine(spec)
-    memory = spec.memory
-    budget = Budget.resolve(device=memory.device, host=memory.host, disk=memory.disk)
+    budget = resolve_budget(spec)
     with _timed(timings, "graph"):
         graph = read_graph(spec, observer)
     workload = get_workload(spec.workload.kind)
@@ -205,6 +204,14 @@ def choose_engine(spec: RunSpec) -> Engine:
         return select_engine(spec.engine.kind, spec.engine.threads)
     except EngineUnavailable as error:
         raise InputError(f'engine.kind = "{spec.engine.kind}": {error}') from None
+
+
+def resolve_budget(spec: RunSpec) -> Budget:
+    """Return the budgets of a config, what it leaves open filled in from this machine."""
+    from longwall.storage.budget import Budget
+
+    memory = spec.memory
+    return Budget.resolve(device=memory.device, host=memory.host, disk=memory.disk, spill=memory.spill)
 
 
 def read_graph(spec: RunSpec, observer: Observer) -> Graph:

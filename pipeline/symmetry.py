@@ -9,31 +9,26 @@ from collections.abc import Sequence
 from longwall.pipeline.patterns import Pattern
 
 
-def _automorphism_exists(pattern: Pattern, fixed: Sequence[int], source: int, target: int) -> bool:
-    """Whether an automorphism fixes every vertex of `fixed` and sends `source` to `target`."""
-    image = {v: v for v in fixed}
-    if source in image or target in image:
-        return source == target
-    image[source] = target
-    adjacent = pattern.neighbours
+def _extend_isomorphism(first: Pattern, second: Pattern, image: dict[int, int]) -> bool:
+    """Whether the partial map `image` from `first` to `second` grows to an isomorphism (it is grown in place)."""
 
     def fits(u: int, v: int) -> bool:
         return (
-            len(adjacent[u]) == len(adjacent[v])
-            and pattern.label(u) == pattern.label(v)
-            and all((w in adjacent[u]) == (x in adjacent[v]) for w, x in image.items() if w != u)
+            len(first.neighbours[u]) == len(second.neighbours[v])
+            and first.label(u) == second.label(v)
+            and all((w in first.neighbours[u]) == (x in second.neighbours[v]) for w, x in image.items() if w != u)
         )
 
-    if not fits(source, target):
+    if not all(fits(u, v) for u, v in image.items()):
         return False
 
     def grow() -> bool:
-        if len(image) == pattern.num_vertices:
+        if len(image) == first.num_vertices:
             return True
-        open_vertices = [v for v in range(pattern.num_vertices) if v not in image]
-        u = max(open_vertices, key=lambda v: len(adjacent[v] & image.keys()))
+        left = [v for v in range(first.num_vertices) if v not in image]
+        u = max(left, key=lambda v: len(first.neighbours[v] & image.keys()))
         taken = set(image.values())
-        for v in range(pattern.num_vertices):
+        for v in range(second.num_vertices):
             if v not in taken and fits(u, v):
                 image[u] = v
                 if grow():
@@ -42,6 +37,19 @@ def _automorphism_exists(pattern: Pattern, fixed: Sequence[int], source: int, ta
         return False
 
     return grow()
+
+
+def isomorphic(first: Pattern, second: Pattern) -> bool:
+    """Whether two patterns are the same up to the numbering of their vertices."""
+    degrees = [sorted(map(len, pattern.neighbours)) for pattern in (first, second)]
+    return degrees[0] == degrees[1] and _extend_isomorphism(first, second, {})
+
+
+def _automorphism_exists(pattern: Pattern, fixed: Sequence[int], source: int, target: int) -> bool:
+    """Whether an automorphism fixes every vertex of `fixed` and sends `source` to `target`."""
+    if source in fixed or target in fixed:
+        return source == target
+    return _extend_isomorphism(pattern, pattern, {v: v for v in fixed} | {source: target})
 
 
 def orbit(pattern: Pattern, vertex: int, fixed: Sequence[int] = ()) -> frozenset[int]:

@@ -8,9 +8,10 @@ import numpy as np
 from numba.core import event
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu import cliques, search, wedges
+from longwall.kernels.cpu import cliques, rows, search, wedges
 from longwall.kernels.engine import Extension, GraphArrays, ScratchTooLarge
 from longwall.kernels.program import SearchProgram, pack
+from longwall.kernels.row_program import RowProgram
 
 
 class CpuEngine:
@@ -48,6 +49,10 @@ class CpuEngine:
     def four_cycle_counter(self, graph: GraphArrays, memory: int) -> "CpuFourCycleCounter":
         """Scratch for counting 4-cycles."""
         return CpuFourCycleCounter(graph, memory, self.stop_flag)
+
+    def row_counter(self, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool) -> "CpuRowCounter":
+        """Scratch for a row program."""
+        return CpuRowCounter(graph, program, memory, self.stop_flag, exact=exact)
 
     def triangle_vertex_counter(self, graph: GraphArrays, memory: int) -> "CpuTriangleVertexCounter":
         """Scratch for counting triangles per vertex."""
@@ -223,6 +228,58 @@ class CpuFourCycleCounter:
         """Count the 4-cycles of a range of vertices."""
         g = self._graph
         return int(wedges.count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag))
+
+
+class CpuRowCounter:
+    """Vectors of one worker."""
+
+    def __init__(
+        self, graph: GraphArrays, program: RowProgram, memory: int, stop_flag: NDArray[np.uint8], *, exact: bool
+    ):
+        n = graph.num_vertices
+        local = max(program.num_local, 1) * graph.max_degree
+        _check(8 * (local + n * max(program.num_dense + len(program.weights), 1)) + 5 * n, memory)
+        dtype = np.int64 if exact else np.float64
+        self._graph = graph
+        self._ops, self._products = program.packed()
+        self._weights = np.ones((max(len(program.weights), 1), n), dtype)
+        for i, factors in enumerate(program.weights):
+            values = np.ones(n, dtype)
+            for j in factors:
+                values *= self._weights[j]
+            rows.neighbour_sums(graph.indptr, graph.indices, values, self._weights[i])
+        self._local = np.empty((max(program.num_local, 1), graph.max_degree), dtype)
+        self._dense = np.zeros((max(program.num_dense, 1), n), dtype)
+        self._scalars = np.zeros(program.num_scalars, dtype)
+        self._reached = np.empty(n, np.uint32)
+        self._seen = np.zeros(n, np.uint8)
+        self._totals = np.zeros(len(program.products), dtype)
+        self._estimates = np.zeros(len(program.products), np.float64)
+        self._stop_flag = stop_flag
+
+    def add(self, first: int, last: int) -> None:
+        """Run the program for a range of vertices."""
+        rows.run_rows(
+            self._graph.indptr,
+            self._graph.indices,
+            self._ops,
+            self._products,
+            self._weights,
+            self._local,
+            self._dense,
+            self._scalars,
+            self._reached,
+            self._seen,
+            first,
+            last,
+            self._totals,
+            self._estimates,
+            self._stop_flag,
+        )
+
+    def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Sums of the program's products so far."""
+        return self._totals.astype(np.int64), self._estimates
 
 
 def _exact(total: int, estimate: float) -> int:

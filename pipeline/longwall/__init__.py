@@ -1,3 +1,52 @@
 """Longwall mines patterns out of graphs that outgrow a GPU."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from longwall.pipeline.context import PatternCount
+    from longwall.pipeline.run import Result, open_graph, run
+    from longwall.storage.errors import InputError, RunError
+    from longwall.storage.generators import generate as generate_graph
+    from longwall.storage.graph import Graph
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Graph",
+    "InputError",
+    "PatternCount",
+    "Result",
+    "RunError",
+    "__version__",
+    "generate_graph",
+    "open_graph",
+    "run",
+]
+
+# Where each public name lives. They are imported on first use: `import longwall` costs nothing.
+_HOMES = {
+    "Graph": ("longwall.storage.graph", "Graph"),
+    "InputError": ("longwall.storage.errors", "InputError"),
+    "PatternCount": ("longwall.pipeline.context", "PatternCount"),
+    "Result": ("longwall.pipeline.run", "Result"),
+    "RunError": ("longwall.storage.errors", "RunError"),
+    "generate_graph": ("longwall.storage.generators", "generate"),
+    "open_graph": ("longwall.pipeline.run", "open_graph"),
+    "run": ("longwall.pipeline.run", "run"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'longwall' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

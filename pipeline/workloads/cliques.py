@@ -2,7 +2,7 @@
 
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
-from longwall.pipeline.counting import AnyPlan, count_plan, plan_count
+from longwall.pipeline.counting import CountPlan, plan_count
 from longwall.pipeline.executor import list_matches
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
@@ -10,18 +10,15 @@ from longwall.pipeline.planner import plan_match
 from longwall.storage.graph import Graph
 
 
-def plan(section: WorkloadSection, graph: Graph) -> AnyPlan:
+def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
     """Plan for the config's clique size."""
     pattern = parse_pattern(f"clique-{section.k}")
     if section.output == "embeddings":
         return plan_match(pattern, graph.stats, counting=False)
-    return plan_count(pattern, graph.stats)
+    return plan_count(pattern, graph)
 
 
-def execute(plan: AnyPlan, context: RunContext) -> list[PatternCount]:
+def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCount]:
     """Count or list the cliques."""
-    if isinstance(plan, MatchPlan) and context.spec.workload.output == "embeddings":
-        count = list_matches(plan, context)
-    else:
-        count = count_plan(plan, context)
+    count = list_matches(plan, context) if isinstance(plan, MatchPlan) else plan.count(context)
     return [PatternCount(plan.pattern.edge_text, None, count)]

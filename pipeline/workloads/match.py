@@ -2,7 +2,7 @@
 
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
-from longwall.pipeline.counting import AnyPlan, count_plan, plan_count
+from longwall.pipeline.counting import CountPlan, plan_count
 from longwall.pipeline.executor import list_matches
 from longwall.pipeline.patterns import Pattern, parse_pattern
 from longwall.pipeline.plan import MatchPlan
@@ -11,24 +11,20 @@ from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
 
 
-def plan(section: WorkloadSection, graph: Graph) -> AnyPlan:
+def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
     """Plan the matching of the config's pattern."""
     assert section.pattern is not None
     pattern = parse_pattern(section.pattern, section.pattern_labels)
     check_labels(pattern, graph)
     if section.output == "embeddings":
         return plan_match(pattern, graph.stats, induced=section.induced, counting=False)
-    return plan_count(pattern, graph.stats, induced=section.induced)
+    return plan_count(pattern, graph, induced=section.induced)
 
 
-def execute(plan: AnyPlan, context: RunContext) -> list[PatternCount]:
+def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCount]:
     """Count or list the embeddings."""
     section = context.spec.workload
-    if section.output == "embeddings":
-        assert isinstance(plan, MatchPlan)
-        count = list_matches(plan, context)
-    else:
-        count = count_plan(plan, context)
+    count = list_matches(plan, context) if isinstance(plan, MatchPlan) else plan.count(context)
     if section.count == "mappings":
         count *= plan.automorphisms
     return [PatternCount(plan.pattern.edge_text, plan.pattern.labels, count)]

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from longwall.kernels.engine import VertexCounter
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
-from longwall.pipeline.counting import AnyPlan, count_plan, plan_count
+from longwall.pipeline.counting import CountPlan, plan_count
 from longwall.pipeline.executor import TASKS_PER_WORKER, list_matches, load_graph
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
@@ -18,24 +18,23 @@ from longwall.pipeline.workers import ranges, run_tasks
 from longwall.storage.graph import Graph
 
 
-def plan(section: WorkloadSection, graph: Graph) -> AnyPlan:
+def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
     """Plan for triangles."""
     pattern = parse_pattern("triangle")
     if section.output == "embeddings":
         return plan_match(pattern, graph.stats, counting=False)
-    return plan_count(pattern, graph.stats)
+    return plan_count(pattern, graph)
 
 
-def execute(plan: AnyPlan, context: RunContext) -> list[PatternCount]:
+def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCount]:
     """Count or list the triangles, in all or per vertex."""
     output = context.spec.workload.output
-    if output == "embeddings":
-        assert isinstance(plan, MatchPlan)
+    if isinstance(plan, MatchPlan):
         count = list_matches(plan, context)
     elif output == "vertices":
         count = _count_per_vertex(context)
     else:
-        count = count_plan(plan, context)
+        count = plan.count(context)
     return [PatternCount(plan.pattern.edge_text, None, count)]
 
 

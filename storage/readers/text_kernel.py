@@ -1,0 +1,136 @@
+"""The text parser's compiled kernel: lines of integers out of a block of bytes."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+OK, FEW_COLUMNS, NEGATIVE, NOT_INTEGER, TOO_LARGE, BINARY, UNKNOWN_TAG, LONE_RETURN = range(8)
+
+Kernel = Callable[
+    [
+        npt.NDArray[np.uint8],
+        int,
+        int,
+        bool,
+        npt.NDArray[np.int64],
+        npt.NDArray[np.uint8],
+        npt.NDArray[np.int32],
+    ],
+    tuple[int, int, int, int, int],
+]
+
+
+def _parse_lines(
+    block: npt.NDArray[np.uint8],
+    start: int,
+    needed: int,
+    tagged: bool,
+    columns: npt.NDArray[np.int64],
+    tags: npt.NDArray[np.uint8],
+    lines: npt.NDArray[np.int32],
+) -> tuple[int, int, int, int, int]:
+    """Parse whole lines of non-negative integers.
+
+    Tokens are separated by spaces, tabs, commas, semicolons and bars; lines that start with `#` or `%` and
+    lines without a token are skipped; tokens beyond the wanted columns are ignored.
+
+    Parameters
+    ----------
+    block : uint8[size]
+        Whole lines; only the last may lack its newline.
+    start
+        First byte to look at.
+    needed
+        Integers that each line must have.
+    tagged
+        Whether a line begins with a letter, `v` or `e`, before its integers.
+    columns : int64[width, rows]
+        Receives the integers, -1 where a line has fewer than `width`.
+    tags : uint8[rows]
+        Receives the letter of each row where `tagged`.
+    lines : int32[rows]
+        Receives the line of each row, counted from 0 within the block.
+
+    Returns
+    -------
+    rows, lines, code, offset of the faulty line, offset of the faulty token
+    """
+    size = block.size
+    width = columns.shape[0]
+    limit = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
+    at = start
+    row = 0
+    line = 0
+    while at < size:
+        line_start = at
+        column = -1 if tagged else 0
+        comment = False
+        while at < size and block[at] != 10:
+            byte = block[at]
+            if byte < 32 and not 9 <= byte <= 13:
+                return row, line, BINARY, line_start, at
+            if byte == 13 and at + 1 < size and block[at + 1] != 10 and block[at + 1] != 13:
+                return row, line, LONE_RETURN, line_start, at
+            if comment or column == width:
+                at += 1
+                continue
+            if byte <= 32 or byte == 44 or byte == 59 or byte == 124:  # white space , ; |
+                at += 1
+                continue
+            token = at
+            if (byte == 35 or byte == 37) and column == (-1 if tagged else 0):  # "#" or "%" begins the line
+                comment = True
+                continue
+            if column < 0:
+                at += 1
+                following = block[at] if at < size else np.uint8(10)
+                if (byte != 118 and byte != 101) or following > 32:  # "v" and "e"
+                    return row, line, UNKNOWN_TAG, line_start, token
+                tags[row] = byte
+                column = 0
+                continue
+            value = np.uint64(0)
+            digits = 0
+            while at < size:
+                digit = block[at] - np.uint8(48)  # wraps round for bytes below "0"
+                if digit > 9:
+                    break
+                value = value * np.uint64(10) + np.uint64(digit)
+                if value > 0:
+                    digits += 1
+                if digits > 19 or value > limit:
+                    return row, line, TOO_LARGE, line_start, token
+                at += 1
+            if at < size:
+                byte = block[at]
+                if not (byte <= 32 or byte == 44 or byte == 59 or byte == 124):
+                    code = NOT_INTEGER
+                    if at == token and byte == 45:  # "-" before a digit
+                        following = block[at + 1] if at + 1 < size else np.uint8(10)
+                        if 48 <= following <= 57:
+                            code = NEGATIVE
+                    return row, line, code, line_start, token
+            columns[column, row] = np.int64(value)
+            column += 1
+        if column > 0 or (tagged and column == 0):
+            if column < needed:
+                return row, line, FEW_COLUMNS, line_start, line_start
+            for rest in range(column, width):
+                columns[rest, row] = -1
+            lines[row] = line
+            row += 1
+        at += 1
+        line += 1
+    return row, line, OK, 0, 0
+
+
+@cache
+def parse_lines() -> Kernel:
+    """Return the compiled `_parse_lines` (Numba is imported and the kernel compiled on first use)."""
+    import numba
+
+    compiled: Any = numba.njit(nogil=True, cache=True)(_parse_lines)
+    return cast(Kernel, compiled)

@@ -1,0 +1,91 @@
+"""What several test files share: the modules beside this one, the engines, the real graphs, a run in memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # `import naive`: pytest's importlib mode adds no folder
+
+if TYPE_CHECKING:
+    from longwall.kernels import Engine
+    from longwall.pipeline.context import RunContext
+    from longwall.storage.graph import Graph
+
+DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def engine_kind(request: pytest.FixtureRequest) -> str:
+    """Each engine in turn; an engine that does not work here is skipped with its reason."""
+    if request.param == "cuda":
+        from longwall.kernels import EngineUnavailable
+        from longwall.kernels.cuda.device import open_device
+
+        try:
+            open_device()
+        except EngineUnavailable as reason:
+            pytest.skip(str(reason))
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real graphs with known answers."""
+    if not DATA.is_dir():
+        pytest.skip(f"no real graphs in {DATA}; set LONGWALL_DATA")
+    return DATA
+
+
+def make_graph(edges: Any, labels: dict[int, int] | None = None) -> Graph:
+    """A data graph from pairs of ids, and a dict from id to label."""
+    from longwall.storage.build import build_graph
+
+    ends = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
+    if labels is None:
+        return build_graph(ends[:, 0], ends[:, 1])
+    pairs = np.array(sorted(labels.items()), dtype=np.int64).reshape(-1, 2)
+    return build_graph(ends[:, 0], ends[:, 1], vertex_labels=(pairs[:, 0], pairs[:, 1]))
+
+
+def make_context(
+    graph: Graph,
+    *,
+    engine: str = "cpu",
+    threads: int = 1,
+    folder: Path = Path("unused"),
+    host: int = 1 << 30,
+    **sections: dict[str, Any],
+) -> RunContext:
+    """What a workload is given by a run, without the run: results go to `folder`."""
+    from longwall.kernels import select_engine
+    from longwall.pipeline.config import load_config
+    from longwall.pipeline.context import Metrics, RunContext
+    from longwall.pipeline.progress import NullObserver
+    from longwall.storage.budget import Budget
+
+    plain = {"graph": {"path": "unused"}, "workload": {"kind": "triangles"}, "run": {"name": "unused"}}
+    return RunContext(
+        spec=load_config(plain | sections),
+        graph=graph,
+        engine=select_engine(engine, threads),
+        budget=Budget(None, host, 1 << 30),
+        results=folder,
+        observer=NullObserver(),
+        metrics=Metrics(),
+        cancel=threading.Event(),
+    )
+
+
+@pytest.fixture(scope="session")
+def lab() -> SimpleNamespace:
+    """`lab.graph(...)` and `lab.context(...)`: see `make_graph` and `make_context`."""
+    return SimpleNamespace(graph=make_graph, context=make_context)

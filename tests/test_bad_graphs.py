@@ -1,0 +1,265 @@
+"""Bad input: one sentence with the place and what to do, as `InputError`, never a traceback."""
+
+import errno
+import gzip
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from longwall.storage.errors import InputError
+from longwall.storage.ingest import load_graph
+from longwall.storage.readers import text
+
+MTX = "%%MatrixMarket matrix coordinate pattern symmetric\n"
+
+
+def refusal(path: Path, labels: Path | None = None) -> str:
+    """Load, and return the message of the refusal."""
+    with pytest.raises(InputError) as caught:
+        load_graph(path, labels)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line", "says"),
+    [
+        ("g.txt", "1 2\n3\n", 2, "too few columns"),
+        ("g.txt", "# c\n\n1 2\n-3 4\n", 4, "negative number -3"),
+        ("g.txt", "1 2\n3 -4\n", 2, "negative number -4"),
+        ("g.txt", "1 2\n1.5 4\n", 2, "'1.5' is not an integer"),
+        ("g.txt", "1 2\nabc 4\n", 2, "'abc' is not an integer"),
+        ("g.txt", "1 2\n3 4x\n", 2, "'4x' is not an integer"),
+        ("g.txt", "1 2\n3 +4\n", 2, "'+4' is not an integer"),
+        ("g.txt", "1 2\n3 -\n", 2, "'-' is not an integer"),
+        ("g.txt", "1 2\n- 3\n", 2, "'-' is not an integer"),
+        ("g.txt", "src dst\n1 2\n", 1, "'src' is not an integer"),
+        ("g.csv", "src,dst\n1,2\nsrc,dst\n", 3, "'src' is not an integer"),
+        ("g.txt", f"1 2\n1 {2**63}\n", 2, "2^63 or more"),
+        ("g.txt", f"{2**64 + 1} 1\n", 1, "2^63 or more"),
+        ("g.txt", "1" * 50 + " 1\n", 1, "2^63 or more"),
+        ("g.txt", "1 2\n2 3\0\n", 2, "binary data"),
+        ("g.txt", "# c\n# \1 \n1 2\n", 2, "binary data (byte 0x01)"),
+        ("g.txt", "1 2\n\xff\xfe 3\n", 2, "binary data (byte 0xff)"),
+        ("g.lg", "t # 1\nv 0 1\n\x80\x81\n", 3, "binary data (byte 0x80)"),
+        ("g.txt", "\x7fELF\x02\x01\x01\0\0", 1, "binary data"),
+        ("g.csv", "PK\x03\x04 1 2", 1, "binary data"),
+        ("g.txt", "1 2\r3 4\r", 1, "carriage return"),
+        ("g.mtx", "1 2\n2 3\n", 1, "not a Matrix Market header"),
+        ("g.mtx", "%%MatrixMarket matrix coordinate pattern\n2 2 1\n1 2\n", 1, "not a Matrix Market header"),
+        ("g.mtx", "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n", 1, "'array' cannot be read"),
+        (
+            "g.mtx",
+            "%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 2 0 0\n",
+            1,
+            "'complex' cannot",
+        ),
+        ("g.mtx", "%%MatrixMarket matrix coordinate real hermitian\n2 2 1\n1 2 0\n", 1, "'hermitian' cannot"),
+        ("g.mtx", MTX + "%\n2 2\n1 2\n", 3, "three sizes"),
+        ("g.mtx", MTX, 2, "three sizes"),
+        ("g.mtx", MTX + "2 3 1\n1 2\n", 2, "square"),
+        ("g.mtx", MTX + "2 2 1\n1 3\n", 3, "outside 1..2"),
+        ("g.mtx", MTX + "2 2 1\n0 1\n", 3, "outside 1..2"),
+        ("g.mtx", MTX + "3 3 2\n1 2\n", 2, "2 entries are announced but the file has 1"),
+        ("g.mtx", MTX + "3 3 1\n1 2\n2 3\n", 2, "1 entries are announced but the file has 2"),
+        ("g.graph", "v 0 1 1\nv 1 1 1\ne 0 1\n", 1, "not the header"),
+        ("g.graph", "t 2 x\nv 0 1 1\nv 1 1 1\ne 0 1\n", 1, "not the header"),
+        ("g.graph", "t 3 1\nv 0 1 1\nv 1 1 1\ne 0 1\n", 1, "3 vertices are announced but the file has 2"),
+        ("g.graph", "t 2 2\nv 0 1 1\nv 1 1 1\ne 0 1\n", 1, "2 edges are announced but the file has 1"),
+        ("g.graph", "t 2 1\nv 0 1 1\nv 1 1 1\ne 0 5\n", 4, "vertex 5 is not declared"),
+        ("g.graph", "t 2 1\nv 0 1 1\nx 1 1 1\ne 0 1\n", 3, "neither a vertex"),
+        ("g.graph", "t 2 1\nv 0 1 1\nv 1 1 1\ne 0\n", 4, "too few columns"),
+        ("g.lg", "t 2 1\nv 0 1\n", 1, "not the header"),
+        ("g.lg", "t # 0\nv 0 1\nv 0 2\ne 0 0\n", 3, "declared a second time"),
+        ("g.lg", "t # 0\nv 0 1\nv 1 2\ne 0 1\nt # 1\nv 0 1\n", 5, "starts another graph"),
+        ("g.lg", "t # 0\nv 0 1\nv 1 2\nv 2 2\ne 0 1 1\ne 1 2\n", 6, "no label"),
+        ("g.lg", f"t # 0\nv 0 1\nv 1 2\ne 0 1 {2**31}\n", 4, "2^31"),
+        ("g.lg", f"t # 0\nv 0 {2**31}\nv 1 2\ne 0 1\n", 2, "out of range"),
+        ("g.lg", "t # 0\nv 0 1\nv 1 a\ne 0 1\n", 3, "'a' is not an integer"),
+    ],
+)
+def test_bad_line(tmp_path: Path, name: str, content: str, line: int, says: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content.encode("latin-1"))
+    message = refusal(path)
+    assert message.startswith(f"{path}, line {line}: ")
+    assert says in message
+
+
+def test_line_number_past_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "BLOCK_BYTES", 64)
+    path = tmp_path / "g.txt"
+    path.write_text("1 2\n# c\n" * 500 + "7\n")
+    assert refusal(path).startswith(f"{path}, line 1001: too few columns")
+
+
+def test_endless_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "BLOCK_BYTES", 64)
+    path = tmp_path / "g.txt"
+    path.write_text("1 2\n" + "3 " * 100)
+    assert refusal(path).startswith(f"{path}, line 2: longer than 64 bytes")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "the file is empty"),
+        ("# only a comment\n", "there are no edges"),
+        ("\n\n", "there are no edges"),
+        ("1 1\n2 2\n", "every edge is a loop"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".txt", ".csv", ".txt.gz"])
+def test_no_edges(tmp_path: Path, content: str, says: str, suffix: str) -> None:
+    path = tmp_path / f"g{suffix}"
+    path.write_bytes(gzip.compress(content.encode()) if suffix.endswith(".gz") else content.encode())
+    message = refusal(path)
+    assert message.startswith(f"{path}: ")
+    assert (says if content or suffix != ".txt.gz" else "there are no edges") in message
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("g.mtx", MTX + "2 2 0\n"), ("g.graph", "t 1 0\nv 0 1 0\n"), ("g.lg", "t # 1\n"), ("e.lg", "\n")],
+)
+def test_no_edges_in_other_formats(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    assert "there are no edges" in refusal(tmp_path / name)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    for name in ("none.txt", "none.parquet", "none.mtx.gz", "none/none.txt"):
+        assert "there is no such file" in refusal(tmp_path / name)
+
+
+def test_folder(tmp_path: Path) -> None:
+    assert "this is a folder" in refusal(tmp_path)
+
+
+def test_file_as_folder(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n")
+    assert "cannot be read" in refusal(tmp_path / "g.txt" / "x.txt")
+
+
+def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text("1 2\n")
+    if os.geteuid() == 0:  # root reads everything
+
+        def deny(self: Path, *args: object, **kwargs: object) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+        monkeypatch.setattr(Path, "open", deny)
+    else:
+        path.chmod(0)
+    assert "no permission to read" in refusal(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("keep", [0.999, 0.5, 0.01])
+def test_truncated_compression(tmp_path: Path, suffix: str, keep: float) -> None:
+    content = "".join(f"{u} {u * 7919 % 10007}\n" for u in range(20_000)).encode()
+    data = gzip.compress(content) if suffix == ".gz" else pa.compress(content, codec="zstd", asbytes=True)
+    path = tmp_path / f"g.txt{suffix}"
+    path.write_bytes(data[: int(len(data) * keep)])
+    assert "truncated or damaged" in refusal(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_not_compressed_at_all(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"g.txt{suffix}"
+    path.write_text("1 2\n2 3\n")
+    assert "truncated or damaged" in refusal(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_damaged_compression(tmp_path: Path, suffix: str) -> None:
+    content = "".join(f"{u} {u * 7919 % 10007}\n" for u in range(20_000)).encode()
+    data = gzip.compress(content) if suffix == ".gz" else pa.compress(content, codec="zstd", asbytes=True)
+    path = tmp_path / f"g.txt{suffix}"
+    path.write_bytes(data[:100] + bytes(100) + data[200:])
+    refusal(path)
+
+
+def test_compressed_data_under_a_text_name(tmp_path: Path) -> None:
+    path = tmp_path / "g.txt"
+    path.write_bytes(gzip.compress(b"1 2\n"))
+    assert "binary data (byte 0x1f)" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"src": [1, -2], "dst": [2, 3]}, "row 2: column src holds -2"),
+        ({"src": [1, 2], "dst": [2, None]}, "row 2: column dst is empty"),
+        (
+            {"src": pa.array([2**63, 1], pa.uint64()), "dst": [2, 3]},
+            "row 1: column src holds 9223372036854775808",
+        ),
+        ({"src": [1.0, 2.0], "dst": [2, 3]}, "two integer columns are needed"),
+        ({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64())}, "there are no edges"),
+    ],
+)
+def test_bad_parquet(tmp_path: Path, columns: dict[str, list[int]], says: str) -> None:
+    path = tmp_path / "g.parquet"
+    pq.write_table(pa.table(columns), path)
+    message = refusal(path)
+    assert message.startswith(str(path))
+    assert says in message
+
+
+@pytest.mark.parametrize("content", [b"", b"1 2\n", b"PAR1" * 20])
+def test_text_as_parquet(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "g.parquet"
+    path.write_bytes(content)
+    assert "not a complete Parquet file" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        ("1 0\n2 0\n3 0\n10 0\n", ", line 4: vertex 10 does not exist"),
+        ("0 0\n1 0\n2 0\n3 0\n", ", line 1: vertex 0 does not exist"),
+        ("1 0\n3 0\n", ": vertex 2 has an edge but no label"),
+        ("1 0\n2 0\n", ": vertex 3 has an edge but no label"),
+        ("1 0\n# c\n2 0\n3 0\n2 1\n1 1\n", ", line 5: vertex 2 is labelled a second time"),
+        (f"1 0\n2 {2**31}\n3 0\n", ", line 2: label 2147483648 is out of range"),
+        ("1 0\n2 -1\n3 0\n", ", line 2: negative number -1"),
+        ("1 0\n2\n3 0\n", ", line 2: too few columns"),
+        ("# none\n", ": vertex 1 has an edge but no label"),
+        ("", ": the file is empty"),
+    ],
+)
+def test_bad_labels(tmp_path: Path, labels: str, says: str) -> None:
+    path, label_path = tmp_path / "g.txt", tmp_path / "labels.txt"
+    path.write_text("1 2\n2 3\n")
+    label_path.write_text(labels)
+    assert refusal(path, label_path).startswith(f"{label_path}{says}")
+
+
+def test_labels_of_a_parquet_file_name_the_row(tmp_path: Path) -> None:
+    path, labels = tmp_path / "g.txt", tmp_path / "labels.parquet"
+    path.write_text("1 2\n2 3\n")
+    pq.write_table(pa.table({"vertex": [1, 2, 3, 4], "label": [0, 0, 0, 0]}), labels)
+    assert refusal(path, labels).startswith(f"{labels}, row 4: vertex 4 does not exist")
+
+
+def test_missing_labels(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n")
+    assert "there is no such file" in refusal(tmp_path / "g.txt", tmp_path / "none.txt")
+
+
+def test_labels_given_twice(tmp_path: Path) -> None:
+    path, labels = tmp_path / "g.graph", tmp_path / "labels.txt"
+    path.write_text("t 2 1\nv 0 1 1\nv 1 1 1\ne 0 1\n")
+    labels.write_text("0 1\n1 1\n")
+    assert "labels of its own" in refusal(path, labels)
+
+
+def test_edge_labels_that_disagree(tmp_path: Path) -> None:
+    path = tmp_path / "g.lg"
+    path.write_text("t # 1\nv 3 1\nv 8 1\ne 3 8 1\ne 8 3 2\n")
+    assert "edge 3-8 is given twice with different labels (1 and 2)" in refusal(path)

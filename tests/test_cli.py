@@ -1,0 +1,250 @@
+"""The command line: exit codes, one clear sentence for each mistake, nothing heavy before it is needed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import longwall
+import pytest
+from longwall.pipeline import run as run_module
+from longwall.pipeline.cli import app
+from typer.testing import CliRunner
+
+HEAVY = {"cupy", "networkx", "numba", "numpy", "pandas", "pyarrow", "zarr"}
+HELP = [["--help"], ["--version"], ["run", "--help"], ["explain", "-h"], ["generate", "--help"], ["rnu"]]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def call(*words: str):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def start(*words: str, **options) -> subprocess.Popen:
+    command = [sys.executable, "-m", "longwall", *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.fixture
+def config(tmp_path) -> Path:
+    (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n3 4\n")
+    path = tmp_path / "mine.toml"
+    path.write_text('[graph]\npath = "graph.txt"\n[workload]\nkind = "triangles"\n[engine]\nkind = "cpu"\n')
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["--version"], ["run", "--help"], ["explain", "-h"], ["generate", "--help"], ["rnu"]],
+)
+def test_help_answers_without_the_heavy_libraries(words):
+    code = (
+        "import sys\nfrom longwall.pipeline.cli import main\n"
+        f"sys.argv = ['longwall', *{words!r}]\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        f"print(sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_importing_the_package_costs_nothing():
+    code = f"import sys, longwall; dir(longwall); print(sorted({HEAVY!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    for name in longwall.__all__:
+        assert getattr(longwall, name) is not None
+    assert dir(longwall) == sorted(longwall.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'mine'"):
+        longwall.mine  # noqa: B018
+
+
+def test_version_and_help():
+    assert call("--version").output == f"longwall {longwall.__version__}\n"
+    for command in ("run", "explain", "ingest", "generate", "info", "patterns"):
+        assert command in call("--help").output
+        assert call(command, "--help").exit_code == 0
+    assert "Usage" in call().output
+
+
+def test_a_run_tells_people_count_time_engine_and_place(config):
+    result = call("run", config)
+    assert result.exit_code == 0
+    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
+    assert lines["count"] == "1"
+    assert lines["engine"] == "cpu"
+    assert Path(lines["results"]) == Path("runs/mine/results")
+    assert Path("runs/mine/results/counts.parquet").is_file()
+    assert "reading graph.txt" in result.stderr
+
+
+def test_json_is_the_last_line_and_alone_on_standard_output(config):
+    result = call("run", config, "--json", "--set", "run.name=other")
+    assert result.exit_code == 0
+    (line,) = result.stdout.splitlines()
+    summary = json.loads(line)
+    assert list(summary) == ["run", "workload", "count", "patterns", "seconds", "engine"]
+    assert summary["run"] == "runs/other"
+    assert summary["count"] == 1
+    assert "count    1" in result.stderr
+
+
+def test_quiet_says_nothing_on_standard_error(config):
+    assert call("run", config, "--quiet").stderr == ""
+    result = call("run", config, "--quiet", "--json", "--set", "run.name=other")
+    assert result.stderr == ""
+    json.loads(result.stdout)
+
+
+def test_explain_writes_nothing(config, tmp_path):
+    before = set(tmp_path.iterdir())
+    result = call("explain", config)
+    assert result.exit_code == 0
+    assert "4 vertices, 4 edges" in result.stdout
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["run", "none.toml"], "none.toml: there is no such config file"),
+        (["run", "mine.toml", "--set", "workload.kind=cliqes"], "error: --set: workload.kind: there is no"),
+        (["run", "mine.toml", "--set", "workload"], "write it as section.key=value"),
+        (["run", "mine.toml", "--set", "graph.path=none.txt"], "none.txt"),
+        (["explain", "mine.toml", "--set", "graph.path=none.txt"], "none.txt"),
+        (["ingest", "none.txt", "new.zarr"], "none.txt"),
+        (["ingest", "graph.txt", "graph.txt"], "graph.txt exists already"),
+        (["ingest", "graph.txt", "new.zarr", "--labels", "none.txt"], "none.txt"),
+        (["generate", "rmatt", "new.zarr"], "rmat"),
+        (["generate", "rmat", "new.zarr"], "scale"),
+        (["generate", "rmat", "new.zarr", "--scale", "4", "--vertices", "3"], "vertices"),
+        (["info", "none.zarr"], "none.zarr"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(config, tmp_path, words, sentence):
+    before = set(tmp_path.iterdir())
+    result = call(*words)
+    assert result.exit_code == 2
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert sentence in errors[0]
+    assert "Traceback" not in result.output
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_every_fault_of_a_config_has_its_line(config):
+    result = call("run", config, "--set", "memory.hots=1", "--set", "engine.threads=x")
+    assert result.exit_code == 2
+    assert [line.split(": ")[:3] for line in result.stderr.splitlines()] == [
+        ["error", "--set", "memory.hots"],
+        ["error", "--set", "engine.threads"],
+    ]
+
+
+def test_wrong_usage_is_exit_code_2(config):
+    assert call("rnu").exit_code == 2
+    assert call("run").exit_code == 2
+    assert call("run", config, "--jsn").exit_code == 2
+
+
+def test_an_existing_run_is_refused(config):
+    assert call("run", config).exit_code == 0
+    result = call("run", config)
+    assert result.exit_code == 2
+    assert "runs/mine exists already" in result.stderr
+    assert "run.name=mine-2" in result.stderr
+
+
+def test_a_failed_run_is_exit_code_1(config, monkeypatch):
+    def fail(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(run_module, "read_graph", fail)
+    result = call("run", config)
+    assert result.exit_code == 1
+    assert "error: out of memory" in result.stderr
+    assert "runs/mine holds no results" in result.stderr
+
+
+def test_an_interrupted_run_says_how_to_go_on(config, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_module, "read_graph", interrupt)
+    result = call("run", config, "--set", "workload.output=vertices")
+    assert result.exit_code == 130
+    assert (
+        "interrupted: nothing is left but the log in runs/mine; run it again with: longwall run"
+        in result.stderr
+    )
+    assert result.stderr.rstrip().endswith("--set workload.output=vertices --set run.name=mine-2")
+    assert not Path("runs/mine/results").exists()
+
+
+def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
+    path = tmp_path / "long.toml"
+    path.write_text(
+        '[graph]\ngenerator = { kind = "rmat", scale = 14, edge_factor = 16, seed = 1 }\n'
+        '[workload]\nkind = "match"\npattern = "clique-8"\noutput = "embeddings"\n[engine]\nkind = "cpu"\n'
+    )
+    process = start("run", path)
+    manifest = tmp_path / "runs" / "long" / "manifest.json"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if manifest.exists() and "plan" in json.loads(manifest.read_text()):
+            break
+        time.sleep(0.05)
+    time.sleep(1.0)
+    assert process.poll() is None, process.communicate()
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - began < 4  # two seconds on a machine with nothing else to do
+    assert process.returncode == 130
+    assert "interrupted: nothing is left but the log in runs/long" in errors
+    assert "Traceback" not in errors
+    assert not (tmp_path / "runs" / "long" / "results").exists()
+    assert not (tmp_path / "runs" / "long" / "results.partial").exists()
+
+
+def test_generate_ingest_and_info(tmp_path, config):
+    result = call("generate", "rmat", "new.zarr", "--scale", "6", "--edge-factor", "4", "--labels", "3")
+    assert result.exit_code == 0
+    assert "3 labels" in result.stdout
+    facts = json.loads(call("info", "new.zarr", "--json").stdout)
+    assert facts
+    assert str(longwall.open_graph("new.zarr").content_hash) in json.dumps(facts)
+    assert call("generate", "rmat", "new.zarr", "--scale", "6").exit_code == 2
+
+    (tmp_path / "labels.txt").write_text("1 5\n2 5\n3 6\n4 6\n")
+    result = call("ingest", "graph.txt", "small.zarr", "--labels", "labels.txt")
+    assert result.exit_code == 0
+    assert "4 vertices, 4 edges, 2 labels" in result.stdout
+    assert longwall.open_graph("small.zarr").num_edges == 4
+    assert call("run", config, "--set", "graph.path=small.zarr").exit_code == 0
+    assert "4" in call("info", "graph.txt").stdout
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_store_without_permission_is_refused(config, tmp_path):
+    (tmp_path / "closed").mkdir(mode=0o500)
+    result = call("ingest", "graph.txt", "closed/new.zarr")
+    assert result.exit_code == 2
+    assert "closed" in result.stderr
+
+
+def test_patterns_are_listed():
+    result = call("patterns")
+    assert result.exit_code == 0
+    for name in ("triangle", "diamond", "house", "clique-k", "quasi-clique-k", "0-1,0-2,1-2"):
+        assert name in result.stdout

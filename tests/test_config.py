@@ -1,0 +1,294 @@
+"""The config: every fault is named with its place and the nearest name; what is valid comes out whole."""
+
+import importlib.resources
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from longwall.pipeline.config import load_config
+from longwall.pipeline.sizes import format_size, parse_size, round_size
+from longwall.storage.errors import InputError
+
+GRAPH = {"path": "graph.txt"}
+TRIANGLES = {"graph": GRAPH, "workload": {"kind": "triangles"}}
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+def faults(config, overrides=()) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        load_config(config, overrides)
+    return str(caught.value).splitlines()
+
+
+def workload(**keys) -> dict:
+    return {"graph": GRAPH, "workload": keys}
+
+
+@given(st.integers(1, 2**62))
+def test_sizes_round_trip(size):
+    assert parse_size(format_size(size)) == size
+    assert parse_size(size) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("8GiB", 8 * 2**30),
+        ("512 MiB", 2**29),
+        ("1.5GB", 1_500_000_000),
+        ("7", 7),
+        ("2kib", 2048),
+        ("1TB", 10**12),
+    ],
+)
+def test_sizes_as_people_write_them(text, size):
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "8XB", "-1GiB", "0", "1e3", "nan", "8 G i B", "9999999TiB"])
+def test_what_is_not_a_size(text):
+    with pytest.raises(ValueError, match="size"):
+        parse_size(text)
+
+
+def test_sizes_for_the_eye():
+    assert [round_size(n) for n in (12, 2048, 1.5 * 2**30, 1010 * 2**20)] == [
+        "12 B",
+        "2 KiB",
+        "1.5 GiB",
+        "1,010 MiB",
+    ]
+
+
+def test_defaults_are_filled_in(tmp_path):
+    spec = load_config(write(tmp_path, '[graph]\npath = "g.txt"\n[workload]\nkind = "triangles"\n'))
+    assert spec.run.name == "mine"
+    assert spec.run.directory == Path("runs")
+    assert spec.memory.host is None
+    assert (spec.engine.kind, spec.engine.threads, spec.scheduler.kind) == ("auto", 0, "local")
+
+
+def test_a_mapping_is_named_after_its_workload_and_stays_as_it_is():
+    config = {"graph": {"path": Path("g.txt"), "labels": None}, "workload": {"kind": "cliques", "k": 4}}
+    assert load_config(config, ["workload.k=5"]).run.name == "cliques"
+    assert config["workload"] == {"kind": "cliques", "k": 4}
+
+
+def test_the_resolved_config_is_the_same_config(tmp_path):
+    config = {
+        "graph": {"generator": {"kind": "rmat", "scale": 4, "a": 0.5, "num_labels": 3}},
+        "workload": {
+            "kind": "match",
+            "pattern": "diamond",
+            "pattern_labels": [0, 1, 0, 2],
+            "output": "embeddings",
+        },
+        "memory": {"host": "1.5GB", "device": 12345, "spill": 'odd "name"\\'},
+        "export": {"limit": 10, "columns": ["v0"]},
+    }
+    spec = load_config(config)
+    again = load_config(write(tmp_path, spec.to_toml()))
+    assert again == spec
+    assert load_config(spec.to_dict()) == spec
+
+
+def test_input_paths_start_at_the_config_if_they_are_there(tmp_path):
+    (tmp_path / "here.txt").write_text("1 2\n")
+    text = '[graph]\npath = "here.txt"\nlabels = "elsewhere.txt"\n[workload]\nkind = "triangles"\n'
+    spec = load_config(write(tmp_path, text))
+    assert spec.graph.path == tmp_path / "here.txt"
+    assert spec.graph.labels == Path("elsewhere.txt")
+
+
+def test_a_pattern_file_is_found_beside_the_config(tmp_path):
+    (tmp_path / "query.graph").write_text("t 2 1\nv 0 0 1\nv 1 0 1\ne 0 1\n")
+    text = '[graph]\npath = "g.txt"\n[workload]\nkind = "match"\npattern = "query.graph"\n'
+    assert load_config(write(tmp_path, text)).workload.pattern == str(tmp_path / "query.graph")
+
+
+def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
+    path = write(
+        tmp_path,
+        """
+        [graph]
+        path = "g.txt"
+        lables = "l.txt"
+        [worklod]
+        [workload]
+        kind = "cliqes"
+        k = "4"
+        induced = "yes"
+        [memory]
+        host = "8XB"
+        device = true
+        access = "zero_copy"
+        [engine]
+        kind = "cud"
+        threads = -1
+        [run]
+        name = "a/b"
+        """,
+    )
+    expected = [
+        ("graph.lables", 'did you mean "labels"?'),
+        ("worklod", 'did you mean "workload"?'),
+        ("workload.kind", 'did you mean "cliques"?'),
+        ("workload.k", 'expected a whole number, not "4"'),
+        ("workload.induced", 'expected true or false, not "yes"'),
+        ("memory.host", '"8XB" is not a size'),
+        ("memory.device", "expected a size"),
+        ("memory.access", 'did you mean "zero-copy"?'),
+        ("engine.kind", 'did you mean "cuda"?'),
+        ("engine.threads", "must be at least 0, not -1"),
+        ("run.name", '"a/b" cannot name a folder'),
+    ]
+    lines = faults(path)
+    assert len(lines) == len(expected)
+    for key, text in expected:
+        assert any(line.startswith(f"{path}: {key}: ") and text in line for line in lines), (key, lines)
+
+
+@pytest.mark.parametrize(
+    ("config", "key", "text"),
+    [
+        ({"workload": {"kind": "triangles"}}, "graph", "missing"),
+        ({"graph": GRAPH}, "workload", "missing"),
+        ({"graph": 3, "workload": {"kind": "triangles"}}, "graph", "expected a section"),
+        ({"graph": {}, "workload": {"kind": "triangles"}}, "graph", "exactly one of path"),
+        (
+            {
+                "graph": {**GRAPH, "generator": {"kind": "rmat", "scale": 4}},
+                "workload": {"kind": "triangles"},
+            },
+            "graph",
+            "exactly one of path",
+        ),
+        (workload(), "workload.kind", "choose one of triangles, cliques, match"),
+        (workload(kind="motifs"), "workload.kind", "choose one of triangles, cliques, match"),
+        (workload(kind="cliques"), "workload.k", "missing; cliques needs it"),
+        (workload(kind="cliques", k=2), "workload.k", "at least 3"),
+        (workload(kind="cliques", k=17), "workload.k", "at most 16"),
+        (workload(kind="match"), "workload.pattern", "missing; match needs it"),
+        (workload(kind="match", pattern=""), "workload.pattern", "empty"),
+        (workload(kind="match", pattern="dimond"), "workload.pattern", "did you mean 'diamond'?"),
+        (workload(kind="match", pattern="0-1,2-3"), "workload.pattern", "not connected"),
+        (workload(kind="match", pattern="wedge", pattern_labels=[1, 2]), "workload.pattern", "2 labels"),
+        (
+            workload(kind="match", pattern="wedge", pattern_labels=[0, 1, -1]),
+            "workload.pattern_labels[2]",
+            "at least",
+        ),
+        (workload(kind="triangles", pattern="wedge"), "workload.pattern", "only match"),
+        (workload(kind="triangles", induced=True), "workload.induced", "only match"),
+        (workload(kind="cliques", k=4, induced=True), "workload.induced", "only match"),
+        (workload(kind="triangles", k=3), "workload.k", "only cliques"),
+        (
+            workload(kind="cliques", k=4, output="vertices"),
+            "workload.output",
+            "choose one of count, embeddings",
+        ),
+        (workload(kind="triangles", count="mappings"), "workload.count", 'kind = "match"'),
+        (
+            workload(kind="match", pattern="wedge", count="mappings", output="embeddings"),
+            "workload.count",
+            'output = "count"',
+        ),
+        ({**TRIANGLES, "scheduler": {"kind": "dask"}}, "scheduler.kind", "choose one of local"),
+        ({**TRIANGLES, "export": {"limit": 0}}, "export.limit", "at least 1"),
+        ({**TRIANGLES, "run": {"name": ".."}}, "run.name", "cannot name a folder"),
+    ],
+)
+def test_what_cannot_be_meant(config, key, text):
+    lines = faults(config)
+    assert len(lines) == 1
+    assert lines[0].startswith(f"config: {key}: ")
+    assert text in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("generator", "key", "text"),
+    [
+        ({"scale": 4}, "kind", "missing"),
+        ({"kind": "rmatt", "scale": 4}, "kind", 'did you mean "rmat"?'),
+        ({"kind": "rmat"}, "scale", "missing; rmat needs it"),
+        ({"kind": "rmat", "scale": 4, "edge_facter": 8}, "edge_facter", 'did you mean "edge_factor"?'),
+        ({"kind": "rmat", "scale": "4"}, "scale", "expected a whole number"),
+        ({"kind": "rmat", "scale": 4, "a": "x"}, "a", "expected a number"),
+    ],
+)
+def test_generator_faults(generator, key, text):
+    lines = faults({"graph": {"generator": generator}, "workload": {"kind": "triangles"}})
+    assert len(lines) == 1
+    assert lines[0].startswith(f"config: graph.generator.{key}: ")
+    assert text in lines[0]
+
+
+def test_overrides_are_toml_or_text():
+    spec = load_config(
+        {
+            "graph": {"generator": {"kind": "rmat", "scale": 4}},
+            "workload": {"kind": "match", "pattern": "wedge"},
+        },
+        [
+            "graph.generator.scale=5",
+            "workload.pattern=0-1,1-2,2-0",
+            "workload.pattern_labels=[1, 1, 2]",
+            "workload.induced=true",
+            'run.name="quoted"',
+            "memory.host=8GiB",
+            "export.limit=5",
+        ],
+    )
+    assert spec.graph.generator == {"kind": "rmat", "scale": 5, "seed": 1}
+    assert spec.workload.pattern == "0-1,1-2,2-0"
+    assert spec.workload.pattern_labels == (1, 1, 2)
+    assert spec.workload.induced
+    assert spec.run.name == "quoted"
+    assert spec.memory.host == 8 * 2**30
+    assert spec.export.limit == 5
+
+
+def test_a_path_replaces_the_generator_and_back():
+    config = {"graph": {"generator": {"kind": "rmat", "scale": 4}}, "workload": {"kind": "triangles"}}
+    assert load_config(config, ["graph.path=g.txt"]).graph.generator is None
+    assert load_config(TRIANGLES, ['graph.generator={kind="rmat", scale=4}']).graph.path is None
+
+
+@pytest.mark.parametrize("override", ["workload.k", "k=3", ".k=3", "=3", "workload.=3"])
+def test_malformed_overrides(override):
+    assert "section.key=value" in faults(TRIANGLES, [override])[0]
+
+
+def test_faults_of_overrides_say_so():
+    assert faults(TRIANGLES, ["memory.hots=8GiB"])[0].startswith(
+        '--set: memory.hots: there is no such key; did you mean "host"?'
+    )
+    assert faults(TRIANGLES, ["memory.host=8XB"])[0].startswith("--set: memory.host: ")
+    assert "is a value, not a table" in faults(TRIANGLES, ["workload.kind.x=1"])[0]
+
+
+def test_unreadable_configs(tmp_path):
+    assert "no such config file" in faults(tmp_path / "none.toml")[0]
+    assert "this is a folder" in faults(tmp_path)[0]
+    path = write(tmp_path, "[graph\n")
+    assert "not valid TOML" in faults(path)[0]
+    assert "line 1" in faults(path)[0]
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "not a text file" in faults(path)[0]
+
+
+def test_the_commented_configs_are_valid():
+    files = [
+        file
+        for file in importlib.resources.files("longwall.configs").iterdir()
+        if file.name.endswith(".toml")
+    ]
+    assert {file.name for file in files} >= {"demo.toml", "triangles.toml", "cliques.toml", "match.toml"}
+    for file in files:
+        assert load_config(Path(str(file))).run.name == Path(file.name).stem

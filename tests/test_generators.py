@@ -1,0 +1,131 @@
+"""Generators: sizes, distributions, the same graph from the same seed, refused parameters."""
+
+import numpy as np
+import pytest
+from longwall.storage.errors import InputError
+from longwall.storage.generators import GENERATORS, generate
+
+SMALL: dict[str, dict[str, int]] = {
+    "rmat": {"scale": 10},
+    "erdos-renyi": {"vertices": 300, "edges": 2000},
+    "barabasi-albert": {"vertices": 300, "edges_per_vertex": 4},
+}
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_seed_decides(kind: str) -> None:
+    first = generate(kind, seed=1, **SMALL[kind])
+    assert generate(kind, seed=1, **SMALL[kind]).content_hash == first.content_hash
+    assert generate(kind, seed=2, **SMALL[kind]).content_hash != first.content_hash
+
+
+@pytest.mark.parametrize(
+    ("kind", "hash_start"),
+    [
+        ("rmat", "486ac86966683780"),
+        ("erdos-renyi", "e36a94b17aa5b12b"),
+        ("barabasi-albert", "6436f77f7cc4b63a"),
+    ],
+)
+def test_same_graph_on_every_machine(kind: str, hash_start: str) -> None:
+    graph = generate(kind, seed=2**64 - 1, num_labels=3, **SMALL[kind])
+    assert graph.content_hash[:16] == hash_start
+
+
+def test_rmat_has_the_known_size_and_skew() -> None:
+    graph = generate("rmat", scale=14, seed=1)
+    assert graph.num_edges == pytest.approx(213_000, rel=0.01)
+    assert graph.stats.max_degree > 50 * graph.stats.mean_degree
+    assert graph.original_ids.max() < 2**14
+
+
+def test_rmat_without_skew_is_uniform() -> None:
+    graph = generate("rmat", scale=12, a=0.25, b=0.25, c=0.25, seed=1)
+    assert graph.num_edges == pytest.approx(16 * 2**12, rel=0.01)
+    assert graph.stats.max_degree < 80
+
+
+def test_rmat_quadrants() -> None:
+    assert generate("rmat", scale=1, edge_factor=64, a=0, b=1, c=0, seed=1).num_edges == 1
+    with pytest.raises(InputError, match="loop"):
+        generate("rmat", scale=5, a=1, b=0, c=0, seed=1)
+
+
+def test_rmat_of_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = generate("rmat", scale=10, edge_factor=4, seed=1)
+    monkeypatch.setattr("longwall.storage.generators._BLOCK", 1000)
+    blocks = generate("rmat", scale=10, edge_factor=4, seed=1)
+    assert blocks.num_edges == pytest.approx(whole.num_edges, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("vertices", "edges"), [(2, 1), (50, 1), (50, 600), (50, 613), (50, 1225), (2000, 5000)]
+)
+def test_erdos_renyi_has_exactly_its_edges(vertices: int, edges: int) -> None:
+    graph = generate("erdos-renyi", vertices=vertices, edges=edges, seed=5)
+    assert graph.num_edges == edges
+    assert graph.original_ids.max() < vertices
+
+
+@pytest.mark.parametrize("edges", [2, 4])
+def test_erdos_renyi_is_uniform(edges: int) -> None:
+    # 4 vertices, 6 possible edges: C(6, 2) = C(6, 4) = 15 graphs.
+    seen: dict[str, int] = {}
+    for seed in range(750):
+        key = generate("erdos-renyi", vertices=4, edges=edges, seed=seed).content_hash
+        seen[key] = seen.get(key, 0) + 1
+    assert len(seen) == 15
+    assert min(seen.values()) > 25
+    assert max(seen.values()) < 80
+
+
+def test_barabasi_albert_grows_by_degree() -> None:
+    graph = generate("barabasi-albert", vertices=5000, edges_per_vertex=3, seed=1)
+    assert graph.num_vertices == 5000
+    assert graph.num_edges == (5000 - 3) * 3
+    assert graph.stats.max_degree > 60
+    assert np.diff(graph.indptr).min() >= 1
+    assert np.median(graph.original_ids[:20]) < 300  # the hubs are old
+
+
+def test_labels_are_uniform() -> None:
+    graph = generate("erdos-renyi", vertices=3000, edges=20_000, num_labels=3, seed=1)
+    assert set(graph.stats.label_counts) == {0, 1, 2}
+    assert min(graph.stats.label_counts.values()) > 900
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "says"),
+    [
+        ("rmta", {}, "'rmta' is unknown; choose one of rmat, erdos-renyi, barabasi-albert"),
+        ("rmat", {}, "'scale' is missing"),
+        ("rmat", {"scale": 4, "vertices": 3}, "'vertices' is unknown; it takes scale"),
+        ("rmat", {"scale": 4.5}, "'scale' must be an integer"),
+        ("rmat", {"scale": True}, "'scale' must be an integer"),
+        ("rmat", {"scale": 0}, "'scale' is 0"),
+        ("rmat", {"scale": 32}, "'scale' is 32"),
+        ("rmat", {"scale": 4, "edge_factor": 0}, "'edge_factor' is 0"),
+        ("rmat", {"scale": 4, "a": -0.1}, "'a' is -0.1"),
+        ("rmat", {"scale": 4, "a": float("nan")}, "'a' is nan"),
+        ("rmat", {"scale": 4, "b": 0.9}, "'a + b + c'"),
+        ("rmat", {"scale": 4, "c": "x"}, "'c' must be a number"),
+        ("rmat", {"scale": 4, "seed": -1}, "'seed' must be"),
+        ("rmat", {"scale": 4, "seed": 2**64}, "'seed' must be"),
+        ("rmat", {"scale": 4, "num_labels": -1}, "'num_labels' must be"),
+        ("erdos-renyi", {"vertices": 1, "edges": 1}, "'vertices' is 1"),
+        ("erdos-renyi", {"vertices": 4, "edges": 7}, "'edges' is 7, it must be from 1 to 6 for 4 vertices"),
+        ("erdos-renyi", {"vertices": 4, "edges": 0}, "'edges' is 0"),
+        ("barabasi-albert", {"vertices": 4, "edges_per_vertex": 4}, "'vertices' is 4"),
+        ("barabasi-albert", {"vertices": 4, "edges_per_vertex": 0}, "'edges_per_vertex' is 0"),
+    ],
+)
+def test_bad_parameters(kind: str, parameters: dict[str, int | float], says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        generate(kind, **{"seed": 1, **parameters})  # type: ignore[arg-type]
+    assert says in str(caught.value)
+
+
+def test_generators_describe_themselves() -> None:
+    for generator in GENERATORS.values():
+        assert set(generator.defaults) <= set(generator.parameters)
+        assert generator.summary
