@@ -27,8 +27,9 @@ class Op(IntEnum):
     COPY_DENSE = 6  # dense[target] = dense[source]
     MULTIPLY_DENSE = 7  # dense[target] *= dense[source]
     WEIGH_DENSE = 8  # dense[target][z] *= weight[source][z]
-    SUM = 9  # scalar[target] = sum of local[source]
-    SUM_DENSE = 10  # scalar[target] = sum of dense[source]
+    WIDEN = 9  # dense[target][z] = sum of dense[source][y] over the neighbours y of z
+    SUM = 10  # scalar[target] = sum of local[source]
+    SUM_DENSE = 11  # scalar[target] = sum of dense[source]
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class RowProgram:
         One per counted pattern: the scalars whose product, summed over all v, is its count.
     passes
         Number of PULL and PUSH operations: the cost, in units of the sum of squared degrees.
+    wide_passes
+        Number of WIDEN operations: the cost, in units of vertices times adjacency slots. Where there is one,
+        dense vectors are taken to have an entry for every vertex, not only for those within two steps of v.
     """
 
     ops: tuple[tuple[int, int, int], ...]
@@ -58,6 +62,7 @@ class RowProgram:
     weights: tuple[tuple[int, ...], ...]
     products: tuple[tuple[int, ...], ...]
     passes: int
+    wide_passes: int
 
     def packed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The operations (int64[n, 3]) and products (int64[m, width], padded with -1) as arrays."""

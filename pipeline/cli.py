@@ -285,6 +285,8 @@ def _summary(result: "Result") -> str:
         lines.append(f"count    {result.count:,}")
     else:
         lines += [f"{one.count:>15,}  {one.pattern}" for one in result.patterns]
+    if result.truncated:
+        lines.append("         export.limit ended the run: these are the rows written, there may be more")
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
     lines.append(f"seconds  {result.seconds:.2f} ({parts})")
     lines.append(f"engine   {result.engine}")
@@ -294,7 +296,7 @@ def _summary(result: "Result") -> str:
 
 def _readable(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {_readable(item)}" for key, item in value.items())
+        return "none" if not value else ", ".join(f"{key}: {_readable(item)}" for key, item in value.items())
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -299,6 +299,12 @@ def _impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _generator_faults(graph["generator"])
     if workload.get("kind") in WORKLOADS:
         yield from _workload_faults(workload)
+    if workload.get("output", "count") != "embeddings":
+        for key in _section(data, "export"):
+            yield (
+                f"export.{key}",
+                'only embeddings are exported: remove it, or set output = "embeddings"',
+            )
 
 
 def _workload_faults(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -139,14 +139,14 @@ class HomomorphismCountPlan(_CountPlan):
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         terms = [{"coefficient": c, "pattern": q.edge_text} for c, q in self.parts.quotients]
-        return self._facts("homomorphisms") | {"passes": self.program.passes, "terms": terms}
+        return self._facts("homomorphisms") | {"passes": self.program.passes, "wide_passes": self.program.wide_passes, "terms": terms}
 
     def describe(self) -> str:
         """The plan as text."""
         terms = "\n".join(f"             {c:+d} x hom({q.edge_text})" for c, q in self.parts.quotients)
         return (
             f"{self._title()}count        homomorphisms: {self.program.passes} passes over the neighbours' rows of "
-            f"every vertex, divided by {self.automorphisms}\n{terms}\nestimate     {self.cost:.3g} elementary steps"
+            f"every vertex, {self.program.wide_passes} over all rows, divided by {self.automorphisms}\n{terms}\nestimate     {self.cost:.3g} elementary steps"
         )
 
     def count(self, context: RunContext) -> int:
@@ -249,7 +249,9 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     parts = plan_homomorphisms(Pattern(pattern.num_vertices, pattern.edges))
     if parts is None:
         return search
-    cost = float(parts.program.passes) * stats.sum_degree_squared + 4.0 * stats.num_edges
+    program = parts.program
+    cost = float(program.passes) * stats.sum_degree_squared + 4.0 * stats.num_edges
+    cost += 2.0 * program.wide_passes * stats.num_vertices * stats.num_edges
     return HomomorphismCountPlan(pattern, cost, parts) if cost < search.cost else search
 
 

@@ -2,10 +2,10 @@
 
 The number of injective homomorphisms of a pattern is a fixed linear combination of the numbers of all
 homomorphisms of its quotients, the patterns that arise when non-adjacent vertices are merged (Lovasz; Curticapean,
-Dell and Marx, STOC 2017). Where a quotient becomes a forest once one vertex r is taken away, and every edge of the
-forest but those of hanging trees touches a neighbour of r, its homomorphisms are counted by a row program in
-time proportional to the sum of squared degrees. That covers, among others, every pattern on four vertices but the
-clique, and houses, bowties, books, K(2,3) and all trees of small depth.
+Dell and Marx, STOC 2017). Where a quotient becomes a forest once one vertex r is taken away, a row program counts
+its homomorphisms: in time proportional to the sum of squared degrees where every edge of the forest (but those of
+hanging trees) touches a neighbour of r, otherwise to vertices times edges. That covers, among others, every
+pattern on four vertices but the clique, and houses, bowties, books, K(2,3), cycles and trees.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ MAX_VERTICES = 7  # 877 set partitions; the next size has 4,140
 # An expression is a nested tuple, so that equal vectors are found by comparing expressions:
 #   weight  ("weight", children...)         message of a tree that holds no neighbour of r, to a vertex
 #   local   ("local", factors...)           factors are ("pull", dense) or weights
-#   dense   ("scatter", local) or ("spread", factors...), factors are ("push", local) or weights
+#   dense   ("scatter", local) or ("spread", factors...), factors are ("push", local), ("widen", dense) or weights
 #   scalar  ("sum", local) or ("sum", dense)
 Expression = tuple  # type: ignore[type-arg]
 
@@ -53,9 +53,9 @@ def plan_homomorphisms(pattern: Pattern) -> HomomorphismCount | None:
     builder = _Builder()
     products: list[tuple[int, ...]] = []
     for _, quotient in quotients:
-        best: tuple[int, tuple[Expression, ...]] | None = None
+        best: tuple[tuple[int, int], tuple[Expression, ...]] | None = None
         for scalars in _scalars(quotient):
-            cost = len({pass_ for scalar in scalars for pass_ in _passes(scalar)} - builder.passes)
+            cost = _cost({pass_ for scalar in scalars for pass_ in _passes(scalar)} - builder.passes)
             if best is None or cost < best[0]:
                 best = cost, scalars
         if best is None:
@@ -68,7 +68,8 @@ def plan_homomorphisms(pattern: Pattern) -> HomomorphismCount | None:
         builder.num_scalars,
         tuple(builder.weights),
         tuple(products),
-        len(builder.passes),
+        passes=sum(pass_[0] != "widen" for pass_ in builder.passes),
+        wide_passes=sum(pass_[0] == "widen" for pass_ in builder.passes),
     )
     return HomomorphismCount(program, tuple(quotients))
 
@@ -104,12 +105,9 @@ def _scalars(pattern: Pattern) -> Iterator[tuple[Expression, ...]]:
             continue  # a cycle is left
         scalars: list[Expression] = []
         for tree in _trees(pattern, left):
-            ways = [way for way in (_rooted(pattern, tree, near, root) for root in tree) if way is not None]
-            if not ways:
-                break
-            scalars.append(min(ways, key=lambda way: len(_passes(way))))
-        else:
-            yield tuple(scalars)
+            ways = [way for way in (_rooted(pattern, tree, near, root) for root in sorted(tree)) if way is not None]
+            scalars.append(min(ways, key=lambda way: _cost(_passes(way))))
+        yield tuple(scalars)
 
 
 def _trees(pattern: Pattern, left: set[int]) -> list[frozenset[int]]:
@@ -131,7 +129,7 @@ def _num_trees(pattern: Pattern, left: set[int]) -> int:
 
 
 def _rooted(pattern: Pattern, tree: frozenset[int], near: frozenset[int], root: int) -> Expression | None:
-    """The scalar of a tree, computed towards `root`; None where a vector would reach three steps from v."""
+    """The scalar of a tree, computed towards `root`; None where nothing below the root holds a neighbour of r."""
 
     def children(v: int, parent: int | None) -> list[int]:
         return [w for w in pattern.neighbours[v] & tree if w != parent]
@@ -149,15 +147,14 @@ def _rooted(pattern: Pattern, tree: frozenset[int], near: frozenset[int], root: 
                 factors.append(weight(w, v))
                 continue
             below = vector(w, v)
-            if below is None or (v not in near and w not in near):
-                return None
+            assert below is not None, "a tree that holds a neighbour of r has a vector"
             if v not in near:
-                factors.append(("push", below))
+                factors.append(("push", below) if w in near else ("widen", below))
             else:
                 factors.append(("pull", ("scatter", below) if w in near else below))
         if v in near:
             return ("local", *sorted(factors, key=repr))
-        if not any(factor[0] == "push" for factor in factors):
+        if all(factor[0] == "weight" for factor in factors):
             return None
         return ("spread", *sorted(factors, key=repr))
 
@@ -166,11 +163,17 @@ def _rooted(pattern: Pattern, tree: frozenset[int], near: frozenset[int], root: 
 
 
 def _passes(expression: Expression) -> set[Expression]:
-    """The distinct pull and push operations below an expression."""
-    found = {expression} if expression[0] in ("pull", "push") else set()
+    """The distinct pull, push and widen operations below an expression."""
+    found = {expression} if expression[0] in ("pull", "push", "widen") else set()
     for part in expression[1:]:
         found |= _passes(part)
     return found
+
+
+def _cost(passes: set[Expression]) -> tuple[int, int]:
+    """Wide passes first: one costs more than many others."""
+    wide = sum(pass_[0] == "widen" for pass_ in passes)
+    return wide, len(passes) - wide
 
 
 @dataclass
@@ -243,6 +246,14 @@ class _Builder:
             self.passes.add(expression)
         return self._numbers[expression]
 
+    def _widen(self, expression: Expression) -> int:
+        if expression not in self._numbers:
+            source = self._dense(expression[1])
+            self._numbers[expression] = self._new_dense()
+            self._emit(Op.WIDEN, self._numbers[expression], source)
+            self.passes.add(expression)
+        return self._numbers[expression]
+
     def _dense(self, expression: Expression) -> int:
         if expression not in self._numbers:
             if expression[0] == "scatter":
@@ -254,13 +265,14 @@ class _Builder:
         return self._numbers[expression]
 
     def _spread(self, factors: tuple[Expression, ...]) -> int:
-        pushes = [self._push(factor) for factor in factors if factor[0] == "push"]
+        vectors = [self._push(factor) for factor in factors if factor[0] == "push"]
+        vectors += [self._widen(factor) for factor in factors if factor[0] == "widen"]
         weights = [self._weight(factor) for factor in factors if factor[0] == "weight"]
-        if len(pushes) == 1 and not weights:
-            return pushes[0]
+        if len(vectors) == 1 and not weights:
+            return vectors[0]
         number = self._new_dense()
-        self._emit(Op.COPY_DENSE, number, pushes[0])
-        for source in pushes[1:]:
+        self._emit(Op.COPY_DENSE, number, vectors[0])
+        for source in vectors[1:]:
             self._emit(Op.MULTIPLY_DENSE, number, source)
         for source in weights:
             self._emit(Op.WEIGH_DENSE, number, source)

@@ -16,6 +16,7 @@ from longwall.pipeline.symmetry import automorphism_count, restrictions
 from longwall.storage.stats import GraphStats
 
 BEAM = 24
+ROW_STEPS = 50.0  # what one row costs beside its set operations, in set elements read (measured)
 MAX_SUFFIX = 6
 
 
@@ -87,7 +88,7 @@ def _estimate(program: SearchProgram, order: tuple[int, ...], pattern: Pattern, 
             size = sizes.degree * sizes.share(label) if depth else sizes.vertices * sizes.share(label)
         rows = (rows if depth else 1.0) * size / (1 + bounds)
         per_depth.append(rows)
-        steps = 1.0
+        steps = ROW_STEPS
         for op in program.sets:
             if op.depth == depth and op.kind != SetKind.ADJACENCY:
                 trimmed = 1 + (op.below | op.above).bit_count()

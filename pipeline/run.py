@@ -47,6 +47,8 @@ class Result:
     """The engine that ran it: ``cpu`` or ``cuda``."""
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each part of the run: ``graph``, ``plan``, ``mine``, ``write``."""
+    truncated: bool = False
+    """Whether ``export.limit`` ended the run: the counts are of the rows written, and there may be more."""
 
     def table(self, name: str = "embeddings") -> pa.Table:
         """Read a table of results.
@@ -84,7 +86,8 @@ class Result:
         summary["patterns"] = [
             {key: value for key, value in asdict(one).items() if value is not None} for one in self.patterns
         ]
-        return summary | {"seconds": round(self.seconds, 6), "engine": self.engine}
+        summary |= {"seconds": round(self.seconds, 6), "engine": self.engine}
+        return summary | ({"truncated": True} if self.truncated else {})
 
 
 def run(
@@ -173,11 +176,11 @@ def _run(
     context = RunContext(spec, graph, engine, budget, directory.results, observer, metrics, cancel)
     with _timed(timings, "mine"), _interruptible(cancel, engine):
         counts = workload.execute(plan, context)
+    limit = spec.export.limit
+    truncated = limit is not None and any(one.count >= limit for one in counts)
     with _timed(timings, "write"):
         write_counts(counts, directory.results / "counts.parquet")
-        for stage, seconds in timings.items():
-            metrics.record(stage, 0, 0, 0, seconds)
-        directory.manifest["timings"] = timings
+        directory.manifest |= {"timings": timings, "truncated": truncated}
         directory.finish(metrics)
     return Result(
         path=directory.path,
@@ -187,6 +190,7 @@ def _run(
         seconds=time.perf_counter() - began,
         engine=engine.name,
         timings=timings,
+        truncated=truncated,
     )
 
 
@@ -299,7 +303,10 @@ def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
 @contextmanager
 def _interruptible(cancel: threading.Event, engine: Engine) -> Iterator[None]:
     """Let Ctrl-C stop the worker threads first, so that the main thread does not wait for them in vain."""
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    # Signals belong to the main thread, and to a caller who has a handler of their own or ignores Ctrl-C.
+    ours = threading.current_thread() is threading.main_thread() and before is signal.default_int_handler
+    if not ours:
         yield
         return
 
@@ -308,7 +315,7 @@ def _interruptible(cancel: threading.Event, engine: Engine) -> Iterator[None]:
         engine.interrupt()
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:

@@ -200,7 +200,12 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
             'output = "count"',
         ),
         ({**TRIANGLES, "scheduler": {"kind": "dask"}}, "scheduler.kind", "choose one of local"),
-        ({**TRIANGLES, "export": {"limit": 0}}, "export.limit", "at least 1"),
+        ({**TRIANGLES, "export": {"limit": 5}}, "export.limit", "only embeddings are exported"),
+        (
+            {**workload(kind="cliques", k=4, output="embeddings"), "export": {"limit": 0}},
+            "export.limit",
+            "at least 1",
+        ),
         ({**TRIANGLES, "run": {"name": ".."}}, "run.name", "cannot name a folder"),
     ],
 )
@@ -242,6 +247,7 @@ def test_overrides_are_toml_or_text():
             "workload.induced=true",
             'run.name="quoted"',
             "memory.host=8GiB",
+            "workload.output=embeddings",
             "export.limit=5",
         ],
     )

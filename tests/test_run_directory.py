@@ -111,6 +111,16 @@ def test_the_summary_has_the_names_that_stay(config):
     json.dumps(summary)
 
 
+def test_a_limit_that_ended_the_run_is_told(config):
+    config |= {"workload": {"kind": "match", "pattern": "wedge", "output": "embeddings"}}
+    whole = run(config)
+    assert (whole.count, whole.truncated, whole.table().num_rows) == (3, False, 3)
+    assert "truncated" not in whole.to_json()
+    part = run(config, overrides=["export.limit=2", "run.name=two"])
+    assert (part.count, part.truncated, part.table().num_rows) == (2, True, 2)
+    assert part.to_json()["truncated"] is True
+
+
 def test_an_existing_folder_is_refused_and_left_alone(config, tmp_path):
     (tmp_path / "runs" / "one").mkdir(parents=True)
     (tmp_path / "runs" / "one-2").mkdir()

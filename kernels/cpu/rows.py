@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 # Codes of longwall.kernels.row_program.Op.
-_ONES, _PULL, _SCATTER, _MULTIPLY, _WEIGH, _PUSH, _COPY_DENSE, _MULTIPLY_DENSE, _WEIGH_DENSE, _SUM = range(10)
+_ONES, _PULL, _SCATTER, _MULTIPLY, _WEIGH, _PUSH, _COPY_DENSE, _MULTIPLY_DENSE, _WEIGH_DENSE, _WIDEN, _SUM = range(11)
 
 
 @njit(nogil=True, cache=True)
@@ -50,6 +50,9 @@ def run_rows(
     stop_flag : uint8[1]
         The kernel returns early once this is set.
     """
+    wide = False
+    for o in range(ops.shape[0]):
+        wide |= ops[o, 0] == _WIDEN
     for v in range(first, last):
         if stop_flag[0]:
             break
@@ -80,7 +83,12 @@ def run_rows(
                     local[target, i] *= weights[source, indices[a + i]]
             elif code == _PUSH:
                 if num_reached == 0:
-                    num_reached = _reach(indptr, indices, v, reached, seen)
+                    if wide:
+                        num_reached = indptr.size - 1
+                        for z in range(num_reached):
+                            reached[z] = z
+                    else:
+                        num_reached = _reach(indptr, indices, v, reached, seen)
                 values = dense[target]
                 for i in range(degree):
                     x = indices[a + i]
@@ -96,6 +104,8 @@ def run_rows(
             elif code == _WEIGH_DENSE:
                 for r in range(num_reached):
                     dense[target, reached[r]] *= weights[source, reached[r]]
+            elif code == _WIDEN:
+                neighbour_sums(indptr, indices, dense[source], dense[target])
             elif code == _SUM:
                 total = local[0, 0] * 0
                 for i in range(degree):
@@ -120,7 +130,7 @@ def run_rows(
             if code == _SCATTER:
                 for i in range(degree):
                     dense[target, indices[a + i]] = 0
-            elif code == _PUSH or code == _COPY_DENSE:
+            elif code == _PUSH or code == _COPY_DENSE or code == _WIDEN:
                 for r in range(num_reached):
                     dense[target, reached[r]] = 0
         for r in range(num_reached):

@@ -1,0 +1,223 @@
+// Count k-cliques, k >= 4: below each vertex its out-neighbours become a bitmap table, so that set operations on
+// local numbers are AND and population count (the idea of GLUMIN, PPoPP 2025, and KCGPU, ICS 2022).
+//
+// Row i of the table says which of the out-neighbours 0 to i - 1 are adjacent to out-neighbour i. Warps walk the
+// first levels of the search together; the last two or three vertices are found by lanes on their own.
+#include "common.cuh"
+
+// constexpr int kCliqueSize, kLight (out-degree up to which a vertex is one warp's work)
+#include "generated.cuh"
+
+constexpr int kWalked = kCliqueSize > 5 ? kCliqueSize - 5 : 0;  // levels whose candidates are stored per warp
+constexpr int kQueue = 64;
+constexpr int kLightWords = (kLight + 31) / 32;
+
+DEVICE int row_words(int i) { return (i + 31) >> 5; }
+
+// Rows are packed: those of 32 numbers each take one word more than the 32 before.
+DEVICE u32 row_start(int i) {
+  const u32 group = i >> 5, rest = i & 31;
+  return (16 * group + rest) * (group + 1);
+}
+
+struct Rows {
+  const i64* indptr;
+  const u32* indices;
+  const i64* split;
+};
+
+// A warp's scratch.
+struct Scratch {
+  u32* queue;   // u32[kQueue]
+  u32* levels;  // u32[kWalked][width]
+  int width;
+  const u32* stop;
+};
+
+// Fill in row i, by one warp; the table holds zeros.
+DEVICE void build_row(const Rows& graph, i64 a, int i, u32* table) {
+  const u32* neighbours = graph.indices + a;
+  const u32 u = neighbours[i];
+  const i64 begin = graph.indptr[u];
+  const int length = static_cast<int>(graph.split[u] - begin);
+  u32* row = table + row_start(i);
+  for (int j = lane_id(); j < length; j += 32) {
+    const u32 x = graph.indices[begin + j];
+    const int at = lower_bound(neighbours, i, x);
+    if (at < i && neighbours[at] == x) atomicOr(&row[at >> 5], 1u << (at & 31));
+  }
+}
+
+// Call visit(x) for the members of a bitmap, each lane for members of its own, 32 at a time.
+template <typename Visit>
+DEVICE void for_each_member(const u32* bitmap, int words, u32* queue, Visit visit) {
+  const int lane = lane_id();
+  int pending = 0;
+  for (int w = 0; w < words; ++w) {
+    const u32 bits = bitmap[w];
+    if (bits >> lane & 1) queue[pending + __popc(bits & lanes_before())] = 32 * w + lane;
+    pending += __popc(bits);
+    __syncwarp();
+    if (pending >= 32) {
+      visit(static_cast<int>(queue[lane]));
+      const u32 moved = queue[32 + lane];
+      __syncwarp();
+      queue[lane] = moved;
+      pending -= 32;
+      __syncwarp();
+    }
+  }
+  if (lane < pending) visit(static_cast<int>(queue[lane]));
+  __syncwarp();
+}
+
+// Count the cliques of NEED vertices among the chosen ones; each lane gives its part.
+template <int NEED>
+DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Scratch& scratch) {
+  u64 total = 0;
+  if constexpr (NEED == 2) {
+    for_each_member(chosen, words, scratch.queue, [&](int x) {
+      const u32* row = table + row_start(x);
+      u32 found = 0;
+      for (int w = 0; w < row_words(x); ++w) found += __popc(chosen[w] & row[w]);
+      total += found;
+    });
+  } else if constexpr (NEED == 3) {
+    for_each_member(chosen, words, scratch.queue, [&](int x) {
+      const u32* row = table + row_start(x);
+      u32 found = 0;
+      for (int w = 0; w < row_words(x); ++w) {
+        u32 bits = chosen[w] & row[w];
+        while (bits) {
+          const int y = 32 * w + __ffs(bits) - 1;
+          bits &= bits - 1;
+          const u32* last = table + row_start(y);
+          for (int z = 0; z < row_words(y); ++z) found += __popc(chosen[z] & row[z] & last[z]);
+        }
+      }
+      total += found;
+    });
+  } else {
+    u32* next = scratch.levels + (NEED - 4) * scratch.width;
+    for (int w = 0; w < words; ++w) {
+      u32 bits = chosen[w];
+      while (bits) {
+        const int x = 32 * w + __ffs(bits) - 1;
+        bits &= bits - 1;
+        const u32* row = table + row_start(x);
+        const int span = row_words(x);
+        u32 present = 0;
+        for (int z = lane_id(); z < span; z += 32) {
+          const u32 both = chosen[z] & row[z];
+          next[z] = both;
+          present += __popc(both);
+        }
+        __syncwarp();
+        if (__reduce_add_sync(kAll, present) >= NEED - 1) total += count_below<NEED - 1>(table, next, span, scratch);
+        __syncwarp();
+        // Deep subtrees are long; the shallow ones are not worth the look.
+        if ((NEED >= 5 || NEED == kCliqueSize - 2) && stop_asked(scratch.stop)) return total;
+      }
+    }
+  }
+  return total;
+}
+
+// Whole vertices of few out-neighbours, a warp each.
+extern "C" __global__ void __launch_bounds__(256, 4)
+    count_light(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
+                u32* next, const u32* stop, u64* result) {
+  constexpr int table_words = 16 * kLightWords * (kLightWords + 1);
+  const int lane = lane_id();
+  const Rows graph = {indptr, indices, split};
+  const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
+  u32* table = dynamic_shared + warp_in_block() * (table_words + kQueue + kWalked * kLightWords);
+  const Scratch scratch = {table + table_words, table + table_words + kQueue, kLightWords, stop};
+  u64 total = 0;
+  double estimate = 0;
+  for (;;) {
+    const i64 from = range.begin + take(next, 8);
+    if (from >= range.end || stop_asked(stop)) break;
+    const i64 to = min(from + 8, range.end);
+    for (i64 v = from; v < to; ++v) {
+      const i64 a = indptr[v], z = split[v];
+      const int degree = static_cast<int>(z - a);
+      const i64 begin = max(a, first), end = min(z, last);
+      if (degree < kCliqueSize - 1 || degree > kLight || begin >= end) continue;
+      for (u32 w = lane; w < row_start(degree); w += 32) table[w] = 0;
+      __syncwarp();
+      // The rows up to the last one wanted.
+      for (int i = 1; i < end - a; ++i) build_row(graph, a, i, table);
+      __syncwarp();
+      u64 found = 0;
+      for (int i = static_cast<int>(begin - a); i < end - a; ++i)
+        found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), scratch);
+      total += found;
+      estimate += static_cast<double>(found);
+      __syncwarp();
+    }
+  }
+  add_result(result, total, estimate);
+}
+
+// Count below a part of the rows of a vertex: those numbered part, part + parts, ..., largest first.
+DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, int part, int parts, u32* counter,
+                      u32* scratch_words, u32* table, const u32* stop) {
+  const int warps = blockDim.x >> 5;
+  const int width = row_words(degree);
+  u32* own = scratch_words + warp_in_block() * (kQueue + kWalked * width);
+  const Scratch scratch = {own, own + kQueue, width, stop};
+  for (u32 w = threadIdx.x; w < row_start(degree); w += blockDim.x) table[w] = 0;
+  if (threadIdx.x == 0) *counter = 0;
+  __syncthreads();
+  for (int i = 1 + warp_in_block(); i < to; i += warps) build_row(graph, a, i, table);
+  __syncthreads();
+  u64 found = 0;
+  for (;;) {
+    const int i = to - 1 - part - parts * static_cast<int>(take(counter, 1));
+    if (i < from || stop_asked(stop)) break;
+    found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), scratch);
+  }
+  return found;
+}
+
+// Vertices of many out-neighbours, a block for each part of one. Task t is part t - first_task[h] of heavy[h].
+extern "C" __global__ void __launch_bounds__(512, 2)
+    count_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* heavy, const i64* first_task,
+                i64 num_heavy, i64 first, i64 last, i64 shared_words, u32* store, i64 store_words, u32* next,
+                const u32* stop, u64* result) {
+  const Rows graph = {indptr, indices, split};
+  const int warps = blockDim.x >> 5;
+  u32* own_store = store + blockIdx.x * store_words;
+  u64 total = 0;
+  double estimate = 0;
+  for (;;) {
+    if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
+    __syncthreads();
+    const i64 t = dynamic_shared[0];
+    __syncthreads();
+    if (t >= first_task[num_heavy] - first_task[0]) break;
+    const i64 task = t + first_task[0];
+    const i64 h = lower_bound(first_task, num_heavy + 1, task + 1) - 1;
+    const i64 v = heavy[h];
+    const i64 a = indptr[v];
+    const int degree = static_cast<int>(split[v] - a);
+    const int from = static_cast<int>(max(a, first) - a), to = static_cast<int>(min(split[v], last) - a);
+    const int part = static_cast<int>(task - first_task[h]);
+    const int parts = static_cast<int>(first_task[h + 1] - first_task[h]);
+    if (from >= to) continue;
+    const i64 scratch_words = warps * (kQueue + kWalked * row_words(degree));
+    u64 found;
+    // The same code twice, so that the compiler knows which of the two memories it reads.
+    if (4 + scratch_words + row_start(degree) <= shared_words) {
+      u32* words = dynamic_shared + 4;
+      found = count_part(graph, a, degree, from, to, part, parts, dynamic_shared + 1, words, words + scratch_words, stop);
+    } else {
+      found = count_part(graph, a, degree, from, to, part, parts, dynamic_shared + 1, own_store,
+                         own_store + scratch_words, stop);
+    }
+    total += found;
+    estimate += static_cast<double>(found);
+  }
+  add_result(result, total, estimate);
+}

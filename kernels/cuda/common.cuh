@@ -1,0 +1,88 @@
+// Integer names, warp-wide searches and sums. Warps are always whole: every collective names all 32 lanes.
+#pragma once
+
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+
+#define DEVICE __device__ __forceinline__
+
+constexpr u32 kAll = 0xffffffffu;
+constexpr u32 kNoVertex = 0xffffffffu;  // larger than any vertex id
+
+// All shared memory is dynamic: its size follows the graph.
+extern __shared__ u32 dynamic_shared[];
+
+DEVICE int lane_id() { return threadIdx.x & 31; }
+DEVICE int warp_in_block() { return threadIdx.x >> 5; }
+
+DEVICE u32 lanes_before() { return (1u << lane_id()) - 1; }
+
+DEVICE u32 load_volatile(const u32* word) { return *static_cast<const volatile u32*>(word); }
+
+// Whether the host asked the kernels to return; the same for all lanes.
+DEVICE bool stop_asked(const u32* stop) { return __shfl_sync(kAll, load_volatile(stop), 0) != 0; }
+
+// Take `amount` items off a shared counter; all lanes get the first.
+DEVICE u32 take(u32* counter, u32 amount) {
+  u32 first = 0;
+  if (lane_id() == 0) first = atomicAdd(counter, amount);
+  return __shfl_sync(kAll, first, 0);
+}
+
+// Number of elements of the sorted array[0:length] that are smaller than `key`; each lane for itself.
+template <typename T, typename Index>
+DEVICE Index lower_bound(const T* array, Index length, T key) {
+  Index first = 0;
+  while (length > 0) {
+    const Index half = length >> 1;
+    if (array[first + half] < key) {
+      first += half + 1;
+      length -= half + 1;
+    } else {
+      length = half;
+    }
+  }
+  return first;
+}
+
+// The same for a warp with one array and key: every round reads 32 pivots at once.
+DEVICE int warp_lower_bound(const u32* array, int length, u32 key) {
+  const int lane = lane_id();
+  int first = 0;
+  while (length > 32) {
+    const int step = (length + 31) >> 5;
+    const int pivot = (lane + 1) * step - 1;
+    const bool less = pivot < length && array[first + pivot] < key;
+    const int passed = __popc(__ballot_sync(kAll, less)) * step;
+    first += passed;
+    length = min(step - 1, length - passed);
+  }
+  const bool less = lane < length && array[first + lane] < key;
+  return first + __popc(__ballot_sync(kAll, less));
+}
+
+template <typename T>
+DEVICE T warp_sum(T value) {
+  for (int distance = 16; distance; distance >>= 1) value += __shfl_down_sync(kAll, value, distance);
+  return value;
+}
+
+// Add the lanes' counts to result[0] (modulo 2^64) and their floating-point twins to result[1].
+DEVICE void add_result(u64* result, u64 total, double estimate) {
+  total = warp_sum(total);
+  estimate = warp_sum(estimate);
+  if (lane_id() == 0 && (total || estimate != 0)) {
+    atomicAdd(result, total);
+    atomicAdd(reinterpret_cast<double*>(result) + 1, estimate);
+  }
+}
+
+// The vertices whose rows overlap the slots first to last - 1.
+struct VertexRange {
+  i64 begin, end;
+};
+
+DEVICE VertexRange vertices_of_slots(const i64* indptr, i64 num_vertices, i64 first, i64 last) {
+  return {lower_bound(indptr, num_vertices + 1, first + 1) - 1, lower_bound(indptr, num_vertices, last)};
+}

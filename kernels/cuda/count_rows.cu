@@ -1,0 +1,70 @@
+// Count the embeddings below rows of partial embeddings.
+#include "search.cuh"
+
+constexpr u32 kRowsAtOnce = 8;
+
+DEVICE Task shared_task(Task task) {
+  task.row = __shfl_sync(kAll, task.row, 0);
+  task.row_end = __shfl_sync(kAll, task.row_end, 0);
+  for (int level = 0; level < 2; ++level) {
+    task.first[level] = __shfl_sync(kAll, task.first[level], 0);
+    task.last[level] = __shfl_sync(kAll, task.last[level], 0);
+  }
+  return task;
+}
+
+// Wait for a task that a busy warp hands over; false once no warp can have any more.
+DEVICE bool next_task(RingSlot* ring, TaskControl* control, const u32* stop, Task& task) {
+  u32 outcome = 0;
+  if (lane_id() == 0) {
+    atomicAdd(&control->waiting, 1u);
+    for (u32 nap = 500; !outcome; nap = min(nap * 2, 16000u)) {
+      // In this order: a giver counts its gift as outstanding until it is done.
+      const bool over = load_volatile(&control->outstanding) == 0;
+      if (pop(ring, control, &task)) {
+        outcome = 1;
+      } else if (over || load_volatile(stop)) {
+        outcome = 2;
+      } else {
+        __nanosleep(nap);
+      }
+    }
+    atomicSub(&control->waiting, 1u);
+  }
+  task = shared_task(task);
+  return __shfl_sync(kAll, outcome, 0) == 1;
+}
+
+extern "C" __global__ void __launch_bounds__(256, 4)
+    count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* rows,
+               i64 num_rows, u32* store, i64 room, i64 oriented_room, RingSlot* ring, TaskControl* control,
+               const u32* stop, u64* result) {
+  const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
+  Search search;
+  search.graph = {indptr, indices, split, labels};
+  search.rows = rows;
+  search.stride = num_rows;
+  search.store = store + warp * (kStored * room + kOrientedStored * oriented_room);
+  search.room = room;
+  search.oriented_room = oriented_room;
+  search.ring = ring;
+  search.control = control;
+  search.stop = stop;
+  Task task = {0, 0, {0, 0}, {kEveryCandidate, kEveryCandidate}};
+  // The loop has one body for both sources of work, so that the search is compiled once.
+  bool rows_left = true;
+  if (lane_id() == 0) atomicAdd(&control->outstanding, 1u);
+  for (;;) {
+    if (rows_left) {
+      task.row = static_cast<int>(take(&control->next_row, kRowsAtOnce));
+      task.row_end = static_cast<int>(min(task.row + static_cast<i64>(kRowsAtOnce), num_rows));
+      rows_left = task.row < num_rows && !stop_asked(stop);
+    }
+    if (!rows_left) {
+      if (lane_id() == 0) atomicSub(&control->outstanding, 1u);
+      if (!next_task(ring, control, stop, task)) break;
+    }
+    search.run(task);
+  }
+  add_result(result, search.total, search.estimate);
+}

@@ -1,0 +1,465 @@
+// The depth-first search of one warp, unrolled over the depths and sets of the program.
+//
+// All lanes hold the same matched vertices and sets; set operations deal their elements to the lanes. Only at the
+// last depth, where it has no set operations, each lane holds a candidate of its own (`value[kDepth - 1]`).
+#pragma once
+#include "program.cuh"
+#include "task_ring.cuh"
+
+constexpr int kEveryCandidate = 0x7fffffff;
+
+struct GraphView {
+  const i64* indptr;
+  const u32* indices;
+  const i64* split;
+  const int* labels;
+};
+
+// Keep the members whose presence in the sorted array equals KEEP; give how many, written to `out` if WRITE.
+template <bool KEEP, bool WRITE>
+DEVICE int combine(const u32* members, int count, const u32* array, int length, u32* out) {
+  const int lane = lane_id();
+  int found = 0, base = 0;
+  for (int i = 0; i < count; i += 32) {
+    const int active = min(32, count - i);
+    const u32 x = members[i + min(lane, active - 1)];
+    const u32 last = __shfl_sync(kAll, x, 31);
+    int end = length;
+    if (end - base > 128) {
+      // Members ascend: one look at 32 pivots bounds the part of the array that these 32 can lie in.
+      const int step = (end - base + 31) >> 5;
+      const int pivot = base + (lane + 1) * step - 1;
+      const bool less = pivot < end && array[pivot] < last;
+      end = min(end, base + (__popc(__ballot_sync(kAll, less)) + 1) * step);
+    }
+    const int at = base + lower_bound(array + base, end - base, x);
+    const bool present = at < length && array[at] == x;
+    const bool kept = lane < active && present == KEEP;
+    const u32 mask = __ballot_sync(kAll, kept);
+    if (WRITE && kept) out[found + __popc(mask & lanes_before())] = x;
+    found += __popc(mask);
+    base = __shfl_sync(kAll, at, 31);
+    if (KEEP && base >= length) break;
+  }
+  if (WRITE) __syncwarp();
+  return found;
+}
+
+// Copy (or count) the elements that carry a label.
+template <bool WRITE>
+DEVICE int with_label(const u32* array, int length, const int* labels, int label, u32* out) {
+  const int lane = lane_id();
+  int found = 0;
+  for (int i = 0; i < length; i += 32) {
+    const u32 x = i + lane < length ? array[i + lane] : 0;
+    const bool kept = i + lane < length && labels[x] == label;
+    const u32 mask = __ballot_sync(kAll, kept);
+    if (WRITE && kept) out[found + __popc(mask & lanes_before())] = x;
+    found += __popc(mask);
+  }
+  if (WRITE) __syncwarp();
+  return found;
+}
+
+DEVICE bool adjacent(const GraphView& graph, u32 u, u32 v) {
+  const i64 begin = graph.indptr[u];
+  const int length = static_cast<int>(graph.indptr[u + 1] - begin);
+  const u32* row = graph.indices + begin;
+  const int at = lower_bound(row, length, v);
+  return at < length && row[at] == v;
+}
+
+// How many matched vertices lie in each block's set although they must not be counted.
+struct Excluded {
+  int count[kNumBlocks ? kNumBlocks : 1] = {};
+};
+
+struct Search {
+  GraphView graph;
+  const u32* rows;  // u32[kColumns, stride]
+  i64 stride;
+  u32* store;  // this warp's scratch
+  i64 room, oriented_room;
+
+  u32 value[kDepth];
+  const u32* members[kNumSets ? kNumSets : 1];
+  int length[kNumSets ? kNumSets : 1];
+  i64 size[kNumBlocks ? kNumBlocks : 1];
+  int good = 0;  // leading columns whose sets are valid
+  u64 total = 0;
+  double estimate = 0;
+
+  // What is being worked on, and how work is handed over.
+  Task task;
+  int position[2];
+  RingSlot* ring;
+  TaskControl* control;
+  const u32* stop;
+  u32 since;
+  bool halted = false;
+
+  // --- bounds -----------------------------------------------------------------------------------------------
+
+  template <u32 MASK, int D = 0>
+  DEVICE u32 smallest() const {
+    if constexpr (MASK >> D == 0) {
+      return kNoVertex;
+    } else {
+      const u32 rest = smallest<MASK, D + 1>();
+      return MASK >> D & 1 ? min(rest, value[D]) : rest;
+    }
+  }
+
+  // The largest matched vertex of the mask plus one, 0 for an empty mask.
+  template <u32 MASK, int D = 0>
+  DEVICE u32 beyond_largest() const {
+    if constexpr (MASK >> D == 0) {
+      return 0;
+    } else {
+      const u32 rest = beyond_largest<MASK, D + 1>();
+      return MASK >> D & 1 ? max(rest, value[D] + 1) : rest;
+    }
+  }
+
+  // Narrow a sorted array to the bounds; with LANES every lane has bounds of its own.
+  template <u32 BELOW, u32 ABOVE, bool LANES = false>
+  DEVICE void trim(const u32*& array, int& count) const {
+    if constexpr (ABOVE != 0) {
+      const u32 low = beyond_largest<ABOVE>();
+      const int skipped = LANES ? lower_bound(array, count, low) : warp_lower_bound(array, count, low);
+      array += skipped;
+      count -= skipped;
+    }
+    if constexpr (BELOW != 0) {
+      const u32 high = smallest<BELOW>();
+      count = LANES ? lower_bound(array, count, high) : warp_lower_bound(array, count, high);
+    }
+  }
+
+  // --- sets -------------------------------------------------------------------------------------------------
+
+  template <int S>
+  DEVICE u32* stored_at() const {
+    constexpr i64 plain = stored_before(S, false), narrow = stored_before(S, true);
+    return store + plain * room + narrow * oriented_room;
+  }
+
+  // Compute a set; false if it must not be empty and is.
+  template <int S>
+  DEVICE bool run_set() {
+    constexpr SetOp op = kSets[S];
+    constexpr u32 own = 1u << op.adjacent;
+    const u32 vertex = value[op.adjacent];
+    const i64 begin = graph.indptr[vertex];
+    const i64 end = op.below & own ? graph.split[vertex] : graph.indptr[vertex + 1];
+    const i64 from = op.above & own ? graph.split[vertex] : begin;
+    const u32* array = graph.indices + from;
+    int count = static_cast<int>(end - from);
+    if constexpr (op.kind == ADJACENCY || op.kind == LABELLED) {
+      trim<op.below & ~own, op.above & ~own>(array, count);
+      if constexpr (op.kind == ADJACENCY) {
+        members[S] = array;
+        length[S] = count;
+      } else {
+        members[S] = stored_at<S>();
+        length[S] = with_label<!op.size_only>(array, count, graph.labels, op.label, stored_at<S>());
+      }
+    } else {
+      // The adjacency itself needs no bounds: what the earlier set holds is inside them.
+      constexpr SetOp earlier = kSets[op.source];
+      const u32* source = members[op.source];
+      int size = length[op.source];
+      trim<op.below & ~earlier.below, op.above & ~earlier.above>(source, size);
+      u32* out = stored_at<S>();
+      members[S] = out;
+      if constexpr (op.kind == SUBTRACT) {
+        length[S] = combine<false, !op.size_only>(source, size, array, count, out);
+      } else if (size <= count) {
+        length[S] = combine<true, !op.size_only>(source, size, array, count, out);
+      } else {
+        length[S] = combine<true, !op.size_only>(array, count, source, size, out);
+      }
+    }
+    return !op.required || length[S] > 0;
+  }
+
+  // Compute the sets that become known at depth D.
+  template <int D, int S = first_set(D)>
+  DEVICE bool run_sets() {
+    if constexpr (S < first_set(D + 1)) {
+      return run_set<S>() && run_sets<D, S + 1>();
+    } else {
+      return true;
+    }
+  }
+
+  // --- the counted suffix -----------------------------------------------------------------------------------
+
+  // Measure the blocks whose size becomes known at depth D.
+  template <int D, bool LANES, int B = 0>
+  DEVICE void measure_blocks() {
+    if constexpr (B < kNumBlocks) {
+      if constexpr (block_depth(B) == D) {
+        constexpr Block block = kBlocks[B];
+        constexpr SetOp op = kSets[block.candidates];
+        const u32* array = members[block.candidates];
+        int count = length[block.candidates];
+        if constexpr (!op.size_only) {
+          trim<block.below & ~op.below, block.above & ~op.above, LANES>(array, count);
+        }
+        size[B] = count;
+      }
+      measure_blocks<D, LANES, B + 1>();
+    }
+  }
+
+  template <u32 MASK, int D = 0>
+  DEVICE bool adjacent_to_all(u32 x) const {
+    if constexpr (MASK >> D == 0) {
+      return true;
+    } else {
+      if constexpr (MASK >> D & 1) {
+        if (!adjacent(graph, value[D], x)) return false;
+      }
+      return adjacent_to_all<MASK, D + 1>(x);
+    }
+  }
+
+  // Find the matched vertices that lie in a block, as far as depth D decides it.
+  template <int D, int M = 0>
+  DEVICE void find_members(Excluded& excluded) const {
+    if constexpr (M < kNumMembers) {
+      if constexpr (member_depth(M) == D) {
+        constexpr Member member = kMembers[M];
+        constexpr Block block = kBlocks[member.block];
+        const u32 x = value[member.depth];
+        const bool inside = x < smallest<block.below>() && x >= beyond_largest<block.above>();
+        if (inside && adjacent_to_all<member.mask>(x)) ++excluded.count[member.block];
+      }
+      find_members<D, M + 1>(excluded);
+    }
+  }
+
+  template <int D, bool LANES>
+  DEVICE void settle(Excluded& excluded) {
+    measure_blocks<D, LANES>();
+    find_members<D>(excluded);
+  }
+
+  template <int T, int C = 1>
+  DEVICE void multiply(const Excluded& excluded, i64& product, double& approximate) const {
+    if constexpr (C <= kTermWidth) {
+      constexpr i64 block = kTerms[T][C];
+      if constexpr (block >= 0) {
+        const i64 ways = size[block] - excluded.count[block];
+        product *= ways;
+        approximate *= static_cast<double>(ways);
+      }
+      multiply<T, C + 1>(excluded, product, approximate);
+    }
+  }
+
+  // Add the number of ways to place the suffix.
+  template <int T = 0>
+  DEVICE void count_suffix(const Excluded& excluded) {
+    if constexpr (T < kNumTerms) {
+      constexpr i64 coefficient = kTerms[T][0];
+      i64 product = coefficient;
+      double approximate = static_cast<double>(coefficient);
+      multiply<T>(excluded, product, approximate);
+      total += static_cast<u64>(product);
+      estimate += fabs(approximate);
+      count_suffix<T + 1>(excluded);
+    }
+  }
+
+  // --- the walk ---------------------------------------------------------------------------------------------
+
+  template <u32 MASK, int D = 0>
+  DEVICE bool distinct(u32 x) const {
+    if constexpr (MASK >> D == 0) {
+      return true;
+    } else {
+      return (!(MASK >> D & 1) || value[D] != x) && distinct<MASK, D + 1>(x);
+    }
+  }
+
+  // Whether a vertex passes the label, degree and distinctness tests of a level.
+  template <int D>
+  DEVICE bool admissible(u32 x) const {
+    constexpr Level level = kLevels[D];
+    if (!distinct<level.distinct>(x)) return false;
+    if constexpr (level.label >= 0) {
+      if (graph.labels[x] != level.label) return false;
+    }
+    if constexpr (level.degree > backward_neighbours(level.candidates)) {
+      if (graph.indptr[x + 1] - graph.indptr[x] < level.degree) return false;
+    }
+    return true;
+  }
+
+  // The candidates of a level, inside its bounds.
+  template <int D>
+  DEVICE void candidates(const u32*& list, int& count) const {
+    constexpr Level level = kLevels[D];
+    constexpr SetOp op = kSets[level.candidates];
+    list = members[level.candidates];
+    count = length[level.candidates];
+    trim<level.below & ~op.below, level.above & ~op.above>(list, count);
+  }
+
+  // Match the columns of a row, keeping the sets of the prefix that it shares with the row before.
+  template <int D = 0>
+  DEVICE bool enter_row(i64 row, bool same = true) {
+    if constexpr (D < kColumns) {
+      const u32 vertex = rows[D * stride + row];
+      same = same && D < good && value[D] == vertex;
+      if (!same) {
+        good = D;
+        value[D] = vertex;
+        if (!run_sets<D>()) return false;
+        good = D + 1;
+      }
+      return enter_row<D + 1>(row, same);
+    } else {
+      return true;
+    }
+  }
+
+  template <int D = 0>
+  DEVICE void settle_row(Excluded& excluded) {
+    if constexpr (D < kColumns) {
+      settle<D, false>(excluded);
+      settle_row<D + 1>(excluded);
+    }
+  }
+
+  // Search below the matched vertices of depths 0 to D - 1.
+  template <int D>
+  DEVICE void expand(const Excluded& excluded) {
+    constexpr int slot = D - kColumns;  // the first two levels can be handed over in parts
+    const int lane = lane_id();
+    const u32* list;
+    int count;
+    candidates<D>(list, count);
+    int at = 0;
+    if constexpr (slot < 2) {
+      at = task.first[slot];
+      count = min(count, task.last[slot]);
+      position[slot] = at;
+      end[slot] = count;
+    }
+    for (int base = at; base < count; base += 32) {
+      const u32 x = list[min(base + lane, count - 1)];
+      const bool ready = base + lane < count && admissible<D>(x);
+      if constexpr (D == kDepth - 1 && lanes_at_last_depth()) {
+        if (ready) {
+          value[D] = x;
+          Excluded below = excluded;
+          settle<D, true>(below);
+          count_suffix(below);
+        }
+        if constexpr (slot < 2) position[slot] = base + 31;
+        if (pause()) return;
+        if constexpr (slot < 2) count = end[slot];
+      } else {
+        u32 mask = __ballot_sync(kAll, ready);
+        while (mask) {
+          const int bit = __ffs(mask) - 1;
+          mask &= mask - 1;
+          if constexpr (slot < 2) {
+            if (base + bit >= count) break;
+            position[slot] = base + bit;
+          }
+          value[D] = __shfl_sync(kAll, x, bit);
+          if (run_sets<D>()) {
+            Excluded below = excluded;
+            settle<D, false>(below);
+            if constexpr (D == kDepth - 1) {
+              if (lane == 0) count_suffix(below);
+            } else {
+              expand<D + 1>(below);
+            }
+          }
+          if (halted || pause()) return;
+          if constexpr (slot < 2) count = end[slot];
+        }
+      }
+    }
+    if constexpr (slot == 1) end[1] = 0;
+  }
+
+  // Work on a task.
+  DEVICE void run(const Task& given) {
+    task = given;
+    end[0] = end[1] = 0;
+    position[0] = position[1] = 0;
+    since = clock_of_warp();
+    for (current = task.row; current < task.row_end && !halted; ++current) {
+      if (enter_row(current)) {
+        Excluded excluded;
+        settle_row(excluded);
+        if constexpr (kColumns == kDepth) {
+          if (lane_id() == 0) count_suffix(excluded);
+        } else {
+          expand<kColumns>(excluded);
+        }
+        end[0] = end[1] = 0;
+      }
+      if (!halted) pause();
+    }
+  }
+
+  // --- handing over -----------------------------------------------------------------------------------------
+
+  int current;  // row
+  int end[2];   // the candidates of the first two levels end here; 0 outside of the level
+
+  DEVICE u32 clock_of_warp() const { return __shfl_sync(kAll, static_cast<u32>(clock64()), 0); }
+
+  // Now and then: give work away if others have none, and see whether to stop. True: return at once.
+  DEVICE bool pause() {
+    const u32 now = clock_of_warp();
+    if (now - since < kPatience) return false;
+    since = now;
+    halted = stop_asked(stop);
+    if (!halted) give();
+    return halted;
+  }
+
+  // Give half of the rows away, or else of the candidates of the first level, or else of the second.
+  DEVICE void give() {
+    Task gift = {current, current + 1, {0, 0}, {kEveryCandidate, kEveryCandidate}};
+    int kind = -1;
+    const int rows_left = task.row_end - current - 1;
+    if (rows_left > 0) {
+      kind = 2;
+      gift.row = task.row_end - (rows_left + 1) / 2;
+      gift.row_end = task.row_end;
+    } else if (end[0] - position[0] > 1) {
+      kind = 0;
+      gift.first[0] = end[0] - (end[0] - position[0]) / 2;
+      gift.last[0] = end[0];
+    } else if (end[1] - position[1] > 1) {
+      kind = 1;
+      gift.first[0] = position[0];
+      gift.last[0] = position[0] + 1;
+      gift.first[1] = end[1] - (end[1] - position[1]) / 2;
+      gift.last[1] = end[1];
+    }
+    if (kind < 0) return;
+    bool given = false;
+    if (lane_id() == 0) {
+      const u32 queued = load_volatile(&control->tail) - load_volatile(&control->head);
+      if (load_volatile(&control->waiting) > queued) {
+        atomicAdd(&control->outstanding, 1u);
+        given = push(ring, control, gift);
+        if (!given) atomicSub(&control->outstanding, 1u);
+      }
+    }
+    if (!__shfl_sync(kAll, given, 0)) return;
+    if (kind == 2) task.row_end = gift.row;
+    if (kind == 1) end[1] = gift.first[1];
+    if (kind == 0) end[0] = gift.first[0];
+  }
+};
