@@ -4,6 +4,8 @@ Nobody above this package asks which engine it has. Workers of one engine may ru
 a scratch object of its own (`Searcher`, `CliqueCounter`, ...); an engine says how many pay off.
 """
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -141,10 +143,14 @@ class Engine(Protocol):
         The hardware, in words.
     """
 
-    name: str
-    xp: Any
-    workers: int
-    device: str
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def xp(self) -> Any: ...  # noqa: D102
+    @property
+    def workers(self) -> int: ...  # noqa: D102
+    @property
+    def device(self) -> str: ...  # noqa: D102
 
     def load(self, graph: GraphArrays) -> GraphArrays:
         """Bring a host graph to where the kernels can read it."""
@@ -152,6 +158,10 @@ class Engine(Protocol):
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can; the engine is of no further use."""
+        ...
+
+    def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `report` once if a kernel has to be compiled while the context is open."""
         ...
 
     def free_memory(self) -> int | None:

@@ -205,8 +205,6 @@ def pack(program: SearchProgram) -> ProgramArrays:
             [[i, depth, mask] for i, b in enumerate(program.blocks) for depth, mask in b.members],
             dtype=np.int64,
         ).reshape(-1, 3),
-        terms=np.array(
-            [[c, *blocks, *[-1] * (width - len(blocks))] for c, blocks in program.terms], dtype=np.int64
-        ),
+        terms=np.array([[c, *blocks, *[-1] * (width - len(blocks))] for c, blocks in program.terms], dtype=np.int64),
         num_marks=len(slots),
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
 from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -65,9 +66,7 @@ def root(
         print(context.get_help())
 
 
-@app.command(
-    epilog="Example:  longwall run configs/demo.toml --set workload.pattern=house --set run.name=houses"
-)
+@app.command(epilog="Example:  longwall run configs/demo.toml --set workload.pattern=house --set run.name=houses")
 def run(
     config: Config,
     overrides: Overrides = [],  # noqa: B006 - typer copies it
@@ -113,9 +112,7 @@ def explain(config: Config, overrides: Overrides = [], quiet: Quiet = False) -> 
 @app.command(epilog="Example:  longwall ingest ca-AstroPh.edges.gz ca-AstroPh.zarr")
 def ingest(
     source: Annotated[Path, typer.Argument(metavar="INPUT", help="The graph file.", show_default=False)],
-    store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="The graph store to make.", show_default=False)
-    ],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="The graph store to make.", show_default=False)],
     labels: Annotated[
         Path | None, typer.Option(help='Vertex labels: a file of "vertex label" lines.', show_default=False)
     ] = None,
@@ -137,26 +134,20 @@ def ingest(
             observer.close()
 
 
-@app.command(
-    epilog="Example:  longwall generate rmat big.zarr --scale 20 --edge-factor 16 --seed 1 --labels 10"
-)
+@app.command(epilog="Example:  longwall generate rmat big.zarr --scale 20 --edge-factor 16 --seed 1 --labels 10")
 def generate(
     kind: Annotated[
         str,
         typer.Argument(metavar="KIND", help="rmat, erdos-renyi or barabasi-albert.", show_default=False),
     ],
-    store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="The graph store to make.", show_default=False)
-    ],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="The graph store to make.", show_default=False)],
     seed: Annotated[int, typer.Option(help="The same seed gives the same graph.")] = 1,
     scale: Annotated[int | None, typer.Option(help="rmat: 2^scale vertices before cleaning.")] = None,
     edge_factor: Annotated[int | None, typer.Option(help="rmat: edges drawn per vertex.")] = None,
     a: Annotated[float | None, typer.Option("--a", help="rmat: probability of the first quadrant.")] = None,
     b: Annotated[float | None, typer.Option("--b", help="rmat: probability of the second quadrant.")] = None,
     c: Annotated[float | None, typer.Option("--c", help="rmat: probability of the third quadrant.")] = None,
-    vertices: Annotated[
-        int | None, typer.Option(help="erdos-renyi, barabasi-albert: number of vertices.")
-    ] = None,
+    vertices: Annotated[int | None, typer.Option(help="erdos-renyi, barabasi-albert: number of vertices.")] = None,
     edges: Annotated[int | None, typer.Option(help="erdos-renyi: number of edges.")] = None,
     edges_per_vertex: Annotated[
         int | None, typer.Option(help="barabasi-albert: edges that each new vertex brings.")
@@ -214,9 +205,7 @@ def patterns() -> None:
     width = max(len(name) for name, _, _ in rows)
     for name, edges, text in rows:
         print(f"{name:{width}}  {'; '.join(part for part in (edges, text) if part)}")
-    print(
-        '\nAny other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.'
-    )
+    print('\nAny other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.')
 
 
 def main() -> None:

@@ -198,9 +198,8 @@ def _compile_sets(readers: Sequence[_Reader], prefix: int) -> tuple[list[SetOp],
             below &= user.below
             above &= user.above
         last_for = [readers[who] for who in set(read_by[number]) if current[who] == number]
-        size_only = (
-            number not in sources
-            and all(user.is_block and (user.below, user.above) == (below, above) for user in last_for)
+        size_only = number not in sources and all(
+            user.is_block and (user.below, user.above) == (below, above) for user in last_for
         )
         finished.append(
             replace(

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.sizes import format_size, parse_size
 from longwall.storage.errors import InputError
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 WorkloadKind = Literal["triangles", "cliques", "match"]
 DEFAULT_SEED = 1
@@ -333,9 +334,7 @@ def _workload_faults(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _are_labels(value: object) -> bool:
-    return (
-        isinstance(value, list) and bool(value) and all(type(label) is int and label >= 0 for label in value)
-    )
+    return isinstance(value, list) and bool(value) and all(type(label) is int and label >= 0 for label in value)
 
 
 def _generator_faults(generator: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

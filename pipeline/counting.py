@@ -5,10 +5,11 @@ many other patterns are counted through homomorphisms. Induced counts are signed
 of all patterns with more edges, where those are cheaper than a search.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from longwall.kernels.row_program import RowProgram
 from longwall.pipeline.context import RunContext
@@ -26,33 +27,9 @@ MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more ed
 _EXACT_BELOW = 2.0**62
 
 
-class CountPlan(Protocol):
-    """How the embeddings of a pattern are counted."""
-
-    pattern: Pattern
-    cost: float
-
-    @property
-    def automorphisms(self) -> int:
-        """Size of the automorphism group: mappings per embedding."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON-able data, for the manifest."""
-        ...
-
-    def describe(self) -> str:
-        """The plan as text."""
-        ...
-
-    def count(self, context: RunContext) -> int:
-        """Count the embeddings."""
-        ...
-
-
 @dataclass(frozen=True)
-class _CountPlan:
-    """What all count plans share."""
+class CountPlan(ABC):
+    """How the embeddings of a pattern are counted."""
 
     pattern: Pattern
     cost: float
@@ -60,13 +37,26 @@ class _CountPlan:
 
     @cached_property
     def automorphisms(self) -> int:
+        """Size of the automorphism group: mappings per embedding."""
         return automorphism_count(self.pattern)
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data, for the manifest."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The plan as text."""
+
+    @abstractmethod
+    def count(self, context: RunContext) -> int:
+        """Count the embeddings."""
 
     def _title(self) -> str:
         pattern = self.pattern
         return (
-            f"pattern      {pattern.name or pattern.edge_text}  ({pattern.edge_text}), {pattern.num_vertices} vertices, "
-            f"{len(pattern.edges)} edges, {self.automorphisms} automorphisms\n"
+            f"pattern      {pattern.name or pattern.edge_text}  ({pattern.edge_text}), "
+            f"{pattern.num_vertices} vertices, {len(pattern.edges)} edges, {self.automorphisms} automorphisms\n"
         )
 
     def _facts(self, kind: str) -> dict[str, Any]:
@@ -79,7 +69,7 @@ class _CountPlan:
 
 
 @dataclass(frozen=True)
-class SearchCount(_CountPlan):
+class SearchCount(CountPlan):
     """Depth-first search by a matching order."""
 
     search: MatchPlan
@@ -98,7 +88,7 @@ class SearchCount(_CountPlan):
 
 
 @dataclass(frozen=True)
-class KernelCount(_CountPlan):
+class KernelCount(CountPlan):
     """A count that a kernel of its own takes."""
 
     method: Literal["clique bitmaps", "wedge aggregation"]
@@ -126,7 +116,7 @@ class KernelCount(_CountPlan):
 
 
 @dataclass(frozen=True)
-class HomomorphismCountPlan(_CountPlan):
+class HomomorphismSum(CountPlan):
     """A signed sum of homomorphism counts, all taken by one row program."""
 
     parts: HomomorphismCount
@@ -139,14 +129,19 @@ class HomomorphismCountPlan(_CountPlan):
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         terms = [{"coefficient": c, "pattern": q.edge_text} for c, q in self.parts.quotients]
-        return self._facts("homomorphisms") | {"passes": self.program.passes, "wide_passes": self.program.wide_passes, "terms": terms}
+        return self._facts("homomorphisms") | {
+            "passes": self.program.passes,
+            "wide_passes": self.program.wide_passes,
+            "terms": terms,
+        }
 
     def describe(self) -> str:
         """The plan as text."""
         terms = "\n".join(f"             {c:+d} x hom({q.edge_text})" for c, q in self.parts.quotients)
         return (
             f"{self._title()}count        homomorphisms: {self.program.passes} passes over the neighbours' rows of "
-            f"every vertex, {self.program.wide_passes} over all rows, divided by {self.automorphisms}\n{terms}\nestimate     {self.cost:.3g} elementary steps"
+            f"every vertex, {self.program.wide_passes} over all rows, divided by {self.automorphisms}\n"
+            f"{terms}\nestimate     {self.cost:.3g} elementary steps"
         )
 
     def count(self, context: RunContext) -> int:
@@ -169,7 +164,7 @@ class HomomorphismCountPlan(_CountPlan):
 
 
 @dataclass(frozen=True)
-class InducedSum(_CountPlan):
+class InducedSum(CountPlan):
     """An induced count as a signed sum of non-induced counts of the patterns with more edges."""
 
     terms: tuple[tuple[int, CountPlan], ...]
@@ -252,7 +247,7 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     program = parts.program
     cost = float(program.passes) * stats.sum_degree_squared + 4.0 * stats.num_edges
     cost += 2.0 * program.wide_passes * stats.num_vertices * stats.num_edges
-    return HomomorphismCountPlan(pattern, cost, parts) if cost < search.cost else search
+    return HomomorphismSum(pattern, cost, parts) if cost < search.cost else search
 
 
 def _denser(pattern: Pattern) -> list[tuple[int, Pattern]]:

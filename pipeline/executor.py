@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,13 +22,14 @@ from longwall.pipeline.workers import Task, ranges, run_tasks
 from longwall.stages.counting import count_planned
 from longwall.stages.export import EmbeddingWriter, RowLimit
 from longwall.stages.extension import extend_planned
-from longwall.stages.source import edge_source
+from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.budget import format_bytes, require
 from longwall.storage.errors import RunError
 from longwall.storage.table import EmbeddingTable
 
 TASKS_PER_WORKER = 128
 LARGEST_CHUNK = 1 << 20  # rows; longer chunks gain nothing on any engine measured
+PROGRESS_UNIT = "edge ends"  # every edge is the root of a task at both of its ends
 _DEVICE_SHARE = 0.9
 
 
@@ -79,14 +81,7 @@ def load_graph(context: RunContext) -> tuple[GraphArrays, int]:
         If the graph does not fit the budget.
     """
     graph, engine, budget = context.graph, context.engine, context.budget
-    host = GraphArrays(
-        graph.indptr,
-        graph.indices,
-        graph.split,
-        graph.labels if graph.labels is not None else np.zeros(1, np.int32),
-        graph.stats.max_degree,
-        graph.stats.max_out_degree,
-    )
+    host = host_arrays(graph)
     require("the graph", graph.nbytes, budget.host, "memory.host")
     free = engine.free_memory()
     if free is None:
@@ -112,7 +107,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
     share = memory // engine.workers
     rows_per_task = max(min(LARGEST_CHUNK, share // 2 // 64), 1)
     pieces = max(engine.workers * TASKS_PER_WORKER, -(-graph.num_slots // rows_per_task))
-    context.observer.phase("counting", graph.num_slots, "edges")
+    context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
 
     def work(searcher: Searcher, first: int, last: int) -> int:
         began = time.perf_counter()
@@ -139,9 +134,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
     return embeddings
 
 
-def count_ranges(
-    context: RunContext, name: str, roots: str, make: Callable[[GraphArrays, int], RangeCounter]
-) -> int:
+def count_ranges(context: RunContext, name: str, roots: str, make: Callable[[GraphArrays, int], RangeCounter]) -> int:
     """Count with a kernel of its own, over ranges of roots.
 
     Parameters
@@ -158,7 +151,7 @@ def count_ranges(
     engine = context.engine
     graph, memory = load_graph(context)
     tasks = (_vertex_ranges if roots == "vertices" else _slot_ranges)(context)
-    context.observer.phase("counting", tasks[-1][1], roots)
+    context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
     total, _ = _with_scratch(
         lambda: run_tasks(
@@ -169,7 +162,7 @@ def count_ranges(
             lambda counter, first, last: counter.count(first, last),
         )
     )
-    context.metrics.record(name, 0, tasks[-1][1], total, time.perf_counter() - began, 0, len(tasks))
+    context.metrics.record(name, 0, tasks[-1].last, total, time.perf_counter() - began, 0, len(tasks))
     return total
 
 
@@ -186,7 +179,7 @@ def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) ->
     engine = context.engine
     graph, memory = load_graph(context)
     tasks = _vertex_ranges(context)
-    context.observer.phase("counting", graph.num_vertices, "vertices")
+    context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
 
     def work(counter: RowCounter, first: int, last: int) -> int:
@@ -215,9 +208,10 @@ def _slot_ranges(context: RunContext) -> list[Task]:
 
 def _vertex_ranges(context: RunContext) -> list[Task]:
     """Tasks over the vertices, cut so that each has about as many slots as the others."""
-    ends = np.searchsorted(context.graph.indptr, [last for _, last in _slot_ranges(context)], side="left")
+    ends = np.searchsorted(context.graph.indptr, [task.last for task in _slot_ranges(context)], side="left")
     cuts = np.unique(np.concatenate([[0], ends, [context.graph.num_vertices]])).tolist()
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    slots = context.graph.indptr[cuts].tolist()
+    return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(slots), strict=True)]
 
 
 def list_matches(plan: MatchPlan, context: RunContext) -> int:
@@ -235,7 +229,7 @@ def list_matches(plan: MatchPlan, context: RunContext) -> int:
     meter, limit = _Meter(), RowLimit(export.limit)
     levels = (program.levels[0], program.levels[1])
     metadata = {"pattern": plan.pattern.edge_text, "labels": plan.pattern.labels, "induced": plan.induced}
-    context.observer.phase("listing", graph.num_slots, "edges")
+    context.observer.phase("listing", graph.num_slots, PROGRESS_UNIT)
 
     def make(number: int) -> tuple[Searcher, EmbeddingWriter]:
         writer = EmbeddingWriter(

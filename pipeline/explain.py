@@ -38,9 +38,7 @@ def explain(
     finally:
         observer.close()
     facts = describe_graph(spec, graph)
-    sizes = ", ".join(
-        f"{name} {'auto' if size is None else round_size(size)}" for name, size in asdict(budget).items()
-    )
+    sizes = ", ".join(f"{name} {'auto' if size is None else round_size(size)}" for name, size in asdict(budget).items())
     lines = [
         f"workload     {spec.workload.kind}, output = {spec.workload.output}",
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",

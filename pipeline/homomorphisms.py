@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import factorial
+from typing import Any
 
 from longwall.kernels.row_program import Op, RowProgram
 from longwall.pipeline.patterns import Pattern
@@ -25,7 +26,7 @@ MAX_VERTICES = 7  # 877 set partitions; the next size has 4,140
 #   local   ("local", factors...)           factors are ("pull", dense) or weights
 #   dense   ("scatter", local) or ("spread", factors...), factors are ("push", local), ("widen", dense) or weights
 #   scalar  ("sum", local) or ("sum", dense)
-Expression = tuple  # type: ignore[type-arg]
+Expression = tuple[Any, ...]
 
 
 @dataclass(frozen=True)

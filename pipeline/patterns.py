@@ -62,9 +62,7 @@ class Pattern:
         return -1 if self.labels is None else self.labels[vertex]
 
 
-def make_pattern(
-    edges: Iterable[tuple[int, int]], labels: Sequence[int] | None = None, *, name: str = ""
-) -> Pattern:
+def make_pattern(edges: Iterable[tuple[int, int]], labels: Sequence[int] | None = None, *, name: str = "") -> Pattern:
     """Build a pattern and refuse what cannot be searched for.
 
     Raises
@@ -128,8 +126,18 @@ _FIXED: dict[str, list[tuple[int, int]]] = {
 _FAMILIES: dict[str, tuple[int, int, Callable[[int], list[tuple[int, int]]], str]] = {
     "clique": (2, MAX_VERTICES, _clique, "k vertices, every pair joined"),
     "cycle": (3, MAX_VERTICES, _cycle, "a closed walk through k vertices"),
-    "path": (2, MAX_VERTICES, lambda k: [(i, i + 1) for i in range(k - 1)], "an open walk through k vertices"),
-    "star": (2, MAX_VERTICES - 1, lambda k: [(0, i + 1) for i in range(k)], "a centre (vertex 0) with k leaves"),
+    "path": (
+        2,
+        MAX_VERTICES,
+        lambda k: [(i, i + 1) for i in range(k - 1)],
+        "an open walk through k vertices",
+    ),
+    "star": (
+        2,
+        MAX_VERTICES - 1,
+        lambda k: [(0, i + 1) for i in range(k)],
+        "a centre (vertex 0) with k leaves",
+    ),
     "wheel": (
         4,
         MAX_VERTICES,

@@ -105,7 +105,12 @@ class MatchPlan:
     def _set_text(self, number: int) -> str:
         op = self.program.sets[number]
         adjacency = f"N(v{self.order[op.adjacent]})"
-        text = (adjacency, f"{adjacency} with label {op.label}", f"set {op.source} & {adjacency}", f"set {op.source} \\ {adjacency}")[op.kind]
+        text = (
+            adjacency,
+            f"{adjacency} with label {op.label}",
+            f"set {op.source} & {adjacency}",
+            f"set {op.source} \\ {adjacency}",
+        )[op.kind]
         for sign, mask in (("<", op.below), (">", op.above)):
             text += "".join(f", {sign} v{self.order[d]}" for d in range(len(self.order)) if mask >> d & 1)
         return text + (", size only" if op.size_only else "")

@@ -52,7 +52,9 @@ def _sizes(stats: GraphStats) -> _Sizes:
 def _orders(pattern: Pattern, sizes: _Sizes) -> list[tuple[int, ...]]:
     """Connected orders, the most promising ones where there are many."""
 
-    def grow(beam: list[tuple[float, float, tuple[int, ...]]]) -> Iterator[tuple[float, float, tuple[int, ...]]]:
+    def grow(
+        beam: list[tuple[float, float, tuple[int, ...]]],
+    ) -> Iterator[tuple[float, float, tuple[int, ...]]]:
         for cost, rows, order in beam:
             for v in range(pattern.num_vertices):
                 backward = len(pattern.neighbours[v].intersection(order))
@@ -70,7 +72,9 @@ def _orders(pattern: Pattern, sizes: _Sizes) -> list[tuple[int, ...]]:
     return [order for _, _, order in beam[:BEAM]]
 
 
-def _estimate(program: SearchProgram, order: tuple[int, ...], pattern: Pattern, sizes: _Sizes) -> tuple[float, list[float]]:
+def _estimate(
+    program: SearchProgram, order: tuple[int, ...], pattern: Pattern, sizes: _Sizes
+) -> tuple[float, list[float]]:
     """Estimated steps of a program, and its rows per depth."""
     members: list[int] = []  # matched vertices behind each set
     for op in program.sets:
@@ -97,9 +101,7 @@ def _estimate(program: SearchProgram, order: tuple[int, ...], pattern: Pattern, 
     return cost, per_depth
 
 
-def plan_match(
-    pattern: Pattern, stats: GraphStats, *, induced: bool = False, counting: bool = True
-) -> MatchPlan:
+def plan_match(pattern: Pattern, stats: GraphStats, *, induced: bool = False, counting: bool = True) -> MatchPlan:
     """Plan the search for a pattern.
 
     Parameters
@@ -125,9 +127,7 @@ def plan_match(
         for suffix in _suffixes(pattern, order, induced=induced, counting=counting):
             pairs, redundancy = restrictions(pattern, order, suffix if suffix > 1 else 0)
             for descending in (True, False):
-                program = compile_program(
-                    pattern, order, pairs, induced=induced, suffix=suffix, descending=descending
-                )
+                program = compile_program(pattern, order, pairs, induced=induced, suffix=suffix, descending=descending)
                 cost, rows = _estimate(program, order, pattern, sizes)
                 if descending != _prefers_descending(program):
                     continue

@@ -24,9 +24,13 @@ from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
     from longwall.kernels import Engine
     from longwall.storage.budget import Budget
     from longwall.storage.graph import Graph
+
+
+COMPILING = "compiling kernels: a few seconds, once on this machine"
 
 
 @dataclass(frozen=True)
@@ -124,8 +128,8 @@ def run(
     began = time.perf_counter()
     observer = observer or NullObserver()
     spec = load_config(config, overrides)
-    directory = RunDirectory.create(spec)
     metrics, cancel = Metrics(), threading.Event()
+    directory = RunDirectory.create(spec)
     try:
         return _run(spec, directory, metrics, cancel, observer, began)
     except InputError:
@@ -161,7 +165,8 @@ def _run(
     timings: dict[str, float] = {}
     engine = choose_engine(spec)
     budget = resolve_budget(spec)
-    with _timed(timings, "graph"):
+    compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
+    with compiling, _timed(timings, "graph"):
         graph = read_graph(spec, observer)
     workload = get_workload(spec.workload.kind)
     with _timed(timings, "plan"):
@@ -174,7 +179,8 @@ def _run(
     }
     directory.save()
     context = RunContext(spec, graph, engine, budget, directory.results, observer, metrics, cancel)
-    with _timed(timings, "mine"), _interruptible(cancel, engine):
+    compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
+    with compiling, _timed(timings, "mine"), _interruptible(cancel, engine):
         counts = workload.execute(plan, context)
     limit = spec.export.limit
     truncated = limit is not None and any(one.count >= limit for one in counts)

@@ -70,23 +70,20 @@ class RunDirectory:
         except FileExistsError:
             if path.parent.is_dir():
                 other = f'"--set run.name={free_name(path)}"'
-                raise InputError(
-                    f"{path} exists already: remove it, or choose another name: {other}"
-                ) from None
+                raise InputError(f"{path} exists already: remove it, or choose another name: {other}") from None
             raise InputError(f"{path.parent} is a file, not a folder: choose another run.directory") from None
         except OSError as error:
-            raise InputError(
-                f"{path} cannot be made ({error.strerror}): choose another run.directory"
-            ) from None
+            raise InputError(f"{path} cannot be made ({error.strerror}): choose another run.directory") from None
         try:
             directory.results.mkdir()
             (path / "config.toml").write_text(spec.to_toml(), encoding="utf-8")
             directory.save()
         except OSError as error:
             directory.discard()
-            raise InputError(
-                f"{path} cannot be written ({error.strerror}): choose another run.directory"
-            ) from None
+            raise InputError(f"{path} cannot be written ({error.strerror}): choose another run.directory") from None
+        except KeyboardInterrupt:
+            directory.discard()
+            raise
         return directory
 
     def save(self) -> None:
@@ -180,6 +177,7 @@ def write_metrics(metrics: Metrics, path: Path) -> None:
     """Write ``metrics.parquet``: one row per stage event, columns as in `MetricsRow`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+
     from longwall.pipeline.context import MetricsRow
 
     types = {"stage": pa.string(), "seconds": pa.float64()}

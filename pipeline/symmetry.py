@@ -54,9 +54,7 @@ def _automorphism_exists(pattern: Pattern, fixed: Sequence[int], source: int, ta
 
 def orbit(pattern: Pattern, vertex: int, fixed: Sequence[int] = ()) -> frozenset[int]:
     """Vertices to which automorphisms that fix `fixed` point by point can send `vertex`."""
-    return frozenset(
-        v for v in range(pattern.num_vertices) if _automorphism_exists(pattern, fixed, vertex, v)
-    )
+    return frozenset(v for v in range(pattern.num_vertices) if _automorphism_exists(pattern, fixed, vertex, v))
 
 
 def automorphism_count(pattern: Pattern) -> int:
@@ -67,9 +65,7 @@ def automorphism_count(pattern: Pattern) -> int:
     return size
 
 
-def restrictions(
-    pattern: Pattern, order: Sequence[int], suffix: int = 0
-) -> tuple[list[tuple[int, int]], int]:
+def restrictions(pattern: Pattern, order: Sequence[int], suffix: int = 0) -> tuple[list[tuple[int, int]], int]:
     """Symmetry-breaking restrictions for a matching order.
 
     Each vertex of the order in turn is required to be the extreme one of its orbit under the automorphisms

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from longwall.pipeline.progress import amount, duration, rate_text
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn
 from rich.text import Text
+
+from longwall.pipeline.progress import amount, duration, rate_text
 
 REFRESHES_PER_SECOND = 10
 

@@ -2,20 +2,27 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from longwall.pipeline.context import RunContext
 
 _POLL_SECONDS = 0.1
 
 Worker = TypeVar("Worker")
-Task = tuple[int, int]
+
+
+class Task(NamedTuple):
+    """A range of roots, and how large it is: the unit of progress."""
+
+    first: int
+    last: int
+    size: int
 
 
 def ranges(total: int, pieces: int) -> list[Task]:
     """Cut 0 to total - 1 into about `pieces` ranges of equal length."""
     step = max(-(-total // max(pieces, 1)), 1)
-    return [(first, min(first + step, total)) for first in range(0, total, step)]
+    return [Task(first, min(first + step, total), min(step, total - first)) for first in range(0, total, step)]
 
 
 def run_tasks(
@@ -32,7 +39,7 @@ def run_tasks(
     context
         The run: its observer sees every finished task, its cancel event stops the rest.
     tasks
-        Ranges (first, last) of roots.
+        Ranges of roots.
     workers
         Number of threads.
     make_worker
@@ -69,8 +76,8 @@ def run_tasks(
                     task = next(queue, None)
                 if task is None:
                     break
-                subtotal += work(own, *task)
-                context.observer.advance(task[1] - task[0])
+                subtotal += work(own, task.first, task.last)
+                context.observer.advance(task.size)
             with lock:
                 totals.append(subtotal)
         except BaseException as failure:  # handed to the main thread below

@@ -2,9 +2,24 @@
 
 from typing import Any
 
+import numpy as np
+
 from longwall.kernels.engine import GraphArrays
 from longwall.kernels.program import Level
+from longwall.storage.graph import Graph
 from longwall.storage.table import EmbeddingTable
+
+
+def host_arrays(graph: Graph) -> GraphArrays:
+    """The arrays of a graph as kernels read them."""
+    return GraphArrays(
+        graph.indptr,
+        graph.indices,
+        graph.split,
+        graph.labels if graph.labels is not None else np.zeros(1, np.int32),
+        graph.stats.max_degree,
+        graph.stats.max_out_degree,
+    )
 
 
 def edge_source(graph: GraphArrays, levels: tuple[Level, Level], first: int, last: int, xp: Any) -> EmbeddingTable:

@@ -29,7 +29,12 @@ class Budget:
 
     @classmethod
     def resolve(
-        cls, *, device: int | None = None, host: int | None = None, disk: int | None = None, spill: Path | None = None
+        cls,
+        *,
+        device: int | None = None,
+        host: int | None = None,
+        disk: int | None = None,
+        spill: Path | None = None,
     ) -> "Budget":
         """Fill in what the config leaves open.
 
@@ -53,7 +58,10 @@ class Budget:
 def _cgroup_room() -> float:
     """Bytes left under the memory limit of this process's cgroup; infinite where there is none."""
     root = Path("/sys/fs/cgroup")
-    for limit, used in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
         try:
             return int((root / limit).read_text()) - int((root / used).read_text())
         except (OSError, ValueError):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph, assemble
 from longwall.storage.vertex_labels import LabelList, match_labels
@@ -56,9 +57,7 @@ def build_graph(
             raise InputError(f"{source}: every edge is a loop; give at least one edge between two vertices")
     ids, left, right = _compact(left, right, known)
     if len(ids) > _MAX_VERTICES:
-        raise InputError(
-            f"{source}: {len(ids)} vertices, Longwall holds at most {_MAX_VERTICES}; split the graph"
-        )
+        raise InputError(f"{source}: {len(ids)} vertices, Longwall holds at most {_MAX_VERTICES}; split the graph")
     keys = _edge_keys(left, right)
     if edge_labels is None:
         keys.sort()

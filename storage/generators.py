@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.build import build_graph
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
@@ -41,9 +42,7 @@ def _rmat(seed: int, *, scale: int, edge_factor: int, a: float, b: float, c: flo
         rows, columns = src[part], dst[part]
         pairs = _words(seed, _EDGES, block, (scale + 1) // 2 * len(rows)).reshape(-1, len(rows))
         for level in range(scale):
-            draw = (
-                pairs[level // 2] >> np.uint64(32) if level % 2 else pairs[level // 2] & np.uint64(2**32 - 1)
-            )
+            draw = pairs[level // 2] >> np.uint64(32) if level % 2 else pairs[level // 2] & np.uint64(2**32 - 1)
             in_ab, in_abc = draw < thresholds[1], draw < thresholds[2]
             rows += rows
             rows += ~in_ab
@@ -193,25 +192,19 @@ def generate(kind: str, *, seed: int, num_labels: int = 0, **params: int | float
     unknown = sorted(set(params) - set(generator.parameters))
     if unknown:
         raise InputError(
-            f"generator {kind}: parameter {unknown[0]!r} is unknown; "
-            f"it takes {', '.join(generator.parameters)}"
+            f"generator {kind}: parameter {unknown[0]!r} is unknown; it takes {', '.join(generator.parameters)}"
         )
     values = generator.defaults | params
     for name, wanted in generator.parameters.items():
         if name not in values:
             raise InputError(f"generator {kind}: parameter {name!r} is missing; give a value")
         if not _is_number(values[name], wanted):
-            raise InputError(
-                f"generator {kind}: parameter {name!r} must be {_NOUNS[wanted]}, not {values[name]!r}"
-            )
+            raise InputError(f"generator {kind}: parameter {name!r} must be {_NOUNS[wanted]}, not {values[name]!r}")
     if not (_is_number(seed, int) and 0 <= seed < 2**64):
-        raise InputError(
-            f"generator {kind}: parameter 'seed' must be an integer from 0 to 2^64 - 1, not {seed!r}"
-        )
+        raise InputError(f"generator {kind}: parameter 'seed' must be an integer from 0 to 2^64 - 1, not {seed!r}")
     if not (_is_number(num_labels, int) and 0 <= num_labels < 2**31):
         raise InputError(
-            f"generator {kind}: parameter 'num_labels' must be an integer from 0 to 2^31 - 1, "
-            f"not {num_labels!r}"
+            f"generator {kind}: parameter 'num_labels' must be an integer from 0 to 2^31 - 1, not {num_labels!r}"
         )
     src, dst = generator.function(seed, **values)
     labels = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.stats import GraphStats, measure
 
 _HASHED = ("indptr", "indices", "original_ids", "labels", "edge_labels")

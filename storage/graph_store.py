@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph, content_hash
 from longwall.storage.readers.source import input_errors
@@ -65,9 +66,7 @@ def write_graph(graph: Graph, path: str | Path) -> None:
         partial.rename(path)
     except OSError as error:
         if error.errno in _NOT_ALLOWED:
-            raise InputError(
-                f"{path}: no permission to write to {path.parent}; choose another path"
-            ) from error
+            raise InputError(f"{path}: no permission to write to {path.parent}; choose another path") from error
         raise RunError(f"{path}: the store could not be written ({error.strerror or error})") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -169,9 +168,7 @@ def _read(path: Path) -> Graph:
     hashed = {name: array for name, array in arrays.items() if name != "split"}
     if content_hash(**hashed) != attributes["content_hash"] or not _split_is_right(**arrays):
         raise _damaged(path)
-    return Graph(
-        **arrays, stats=GraphStats.from_dict(attributes["stats"]), content_hash=attributes["content_hash"]
-    )
+    return Graph(**arrays, stats=GraphStats.from_dict(attributes["stats"]), content_hash=attributes["content_hash"])
 
 
 def _split_is_right(

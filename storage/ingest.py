@@ -65,9 +65,7 @@ def load_graph(path: str | Path, labels: str | Path | None = None, progress: Pro
     kind = detect_format(path)
     if kind == "store":
         if labels is not None:
-            raise InputError(
-                f"{path}: a graph store keeps its own labels; leave labels out, or ingest with them"
-            )
+            raise InputError(f"{path}: a graph store keeps its own labels; leave labels out, or ingest with them")
         return open_store(path)
     raw = _READERS[kind](path, progress)
     if labels is not None:

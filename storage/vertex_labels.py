@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.errors import InputError
 
 
@@ -26,9 +27,7 @@ class LabelList:
         return f"{self.source}, {self.place(row)}"
 
 
-def match_labels(
-    labels: LabelList, vertices: npt.NDArray[np.int64], known: tuple[int, int]
-) -> npt.NDArray[np.int32]:
+def match_labels(labels: LabelList, vertices: npt.NDArray[np.int64], known: tuple[int, int]) -> npt.NDArray[np.int32]:
     """Return each vertex's label.
 
     Parameters
@@ -54,9 +53,7 @@ def match_labels(
     bad = np.flatnonzero((values < 0) | (values >= 2**31))
     if bad.size:
         row = int(bad[0])
-        raise InputError(
-            f"{labels.where(row)}: label {values[row]} is out of range; use labels from 0 to 2147483647"
-        )
+        raise InputError(f"{labels.where(row)}: label {values[row]} is out of range; use labels from 0 to 2147483647")
     bad = np.flatnonzero((ids < known[0]) | (ids > known[1]))
     if bad.size:
         row = int(bad[0])

@@ -15,7 +15,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # `import naive`: pytest's importlib mode adds no folder
 
 if TYPE_CHECKING:
-    from longwall.kernels import Engine
     from longwall.pipeline.context import RunContext
     from longwall.storage.graph import Graph
 

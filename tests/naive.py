@@ -96,9 +96,7 @@ def count_embeddings(edges: Edges, query: Query, labels: Mapping[int, int] | Non
     return len(embeddings(edges, query, labels))
 
 
-def embeddings(
-    edges: Edges, query: Query, labels: Mapping[int, int] | None = None
-) -> set[frozenset[frozenset[int]]]:
+def embeddings(edges: Edges, query: Query, labels: Mapping[int, int] | None = None) -> set[frozenset[frozenset[int]]]:
     """Every distinct subgraph, as the set of its edges (an edge is the set of its two ends)."""
     return {edge_set(image, query) for image in mappings(edges, query, labels)}
 
@@ -122,8 +120,7 @@ def triangles_per_vertex(edges: Edges) -> dict[int, int]:
     """Number of triangles through each vertex."""
     near = adjacency(edges)
     return {
-        vertex: sum(1 for u, v in combinations(sorted(around), 2) if v in near[u])
-        for vertex, around in near.items()
+        vertex: sum(1 for u, v in combinations(sorted(around), 2) if v in near[u]) for vertex, around in near.items()
     }
 
 

@@ -62,10 +62,7 @@ def graphs(draw: st.DrawFn, *, max_vertices: int = 9, num_labels: int = 3) -> Sm
     used = sorted({v for edge in edges for v in edge})
     ids = draw(st.permutations([v * 3 + 5 for v in range(max(used) + 1)]))
     flips = draw(st.integers(0, 2**16 - 1))
-    named = [
-        (ids[v], ids[u]) if flips >> (i % 16) & 1 else (ids[u], ids[v])
-        for i, (u, v) in enumerate(sorted(edges))
-    ]
+    named = [(ids[v], ids[u]) if flips >> (i % 16) & 1 else (ids[u], ids[v]) for i, (u, v) in enumerate(sorted(edges))]
     labels = draw(st.lists(st.integers(0, num_labels - 1), min_size=len(used), max_size=len(used)))
     return SmallGraph(tuple(named), {ids[v]: label for v, label in zip(used, labels, strict=True)})
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from longwall.storage.errors import InputError
 from longwall.storage.ingest import load_graph
 from longwall.storage.readers import text

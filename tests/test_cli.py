@@ -8,11 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-import longwall
 import pytest
+from typer.testing import CliRunner
+
+import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.cli import app
-from typer.testing import CliRunner
 
 HEAVY = {"cupy", "networkx", "numba", "numpy", "pandas", "pyarrow", "zarr"}
 HELP = [["--help"], ["--version"], ["run", "--help"], ["explain", "-h"], ["generate", "--help"], ["rnu"]]
@@ -183,10 +184,7 @@ def test_an_interrupted_run_says_how_to_go_on(config, monkeypatch):
     monkeypatch.setattr(run_module, "read_graph", interrupt)
     result = call("run", config, "--set", "workload.output=vertices")
     assert result.exit_code == 130
-    assert (
-        "interrupted: nothing is left but the log in runs/mine; run it again with: longwall run"
-        in result.stderr
-    )
+    assert "interrupted: nothing is left but the log in runs/mine; run it again with: longwall run" in result.stderr
     assert result.stderr.rstrip().endswith("--set workload.output=vertices --set run.name=mine-2")
     assert not Path("runs/mine/results").exists()
 
@@ -235,9 +233,10 @@ def test_generate_ingest_and_info(tmp_path, config):
     assert "4" in call("info", "graph.txt").stdout
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_store_without_permission_is_refused(config, tmp_path):
     (tmp_path / "closed").mkdir(mode=0o500)
+    if os.access(tmp_path / "closed", os.W_OK):
+        pytest.skip("this user may write everywhere")
     result = call("ingest", "graph.txt", "closed/new.zarr")
     assert result.exit_code == 2
     assert "closed" in result.stderr

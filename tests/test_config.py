@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from longwall.pipeline.config import load_config
 from longwall.pipeline.sizes import format_size, parse_size, round_size
 from longwall.storage.errors import InputError
@@ -290,11 +291,7 @@ def test_unreadable_configs(tmp_path):
 
 
 def test_the_commented_configs_are_valid():
-    files = [
-        file
-        for file in importlib.resources.files("longwall.configs").iterdir()
-        if file.name.endswith(".toml")
-    ]
+    files = [file for file in importlib.resources.files("longwall.configs").iterdir() if file.name.endswith(".toml")]
     assert {file.name for file in files} >= {"demo.toml", "triangles.toml", "cliques.toml", "match.toml"}
     for file in files:
         assert load_config(Path(str(file))).run.name == Path(file.name).stem

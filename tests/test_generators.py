@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from longwall.storage.errors import InputError
 from longwall.storage.generators import GENERATORS, generate
 
@@ -58,9 +59,7 @@ def test_rmat_of_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert blocks.num_edges == pytest.approx(whole.num_edges, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("vertices", "edges"), [(2, 1), (50, 1), (50, 600), (50, 613), (50, 1225), (2000, 5000)]
-)
+@pytest.mark.parametrize(("vertices", "edges"), [(2, 1), (50, 1), (50, 600), (50, 613), (50, 1225), (2000, 5000)])
 def test_erdos_renyi_has_exactly_its_edges(vertices: int, edges: int) -> None:
     graph = generate("erdos-renyi", vertices=vertices, edges=edges, seed=5)
     assert graph.num_edges == edges

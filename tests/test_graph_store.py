@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from longwall.storage import graph_store
 from longwall.storage.build import build_graph
 from longwall.storage.errors import InputError, RunError
@@ -109,9 +110,7 @@ def graph(request: pytest.FixtureRequest) -> Graph:
     if request.param != "edge labels":
         return graph
     rows = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
-    return build_graph(
-        rows, graph.indices.astype(np.int64), edge_labels=((rows + graph.indices) % 7).astype(np.int32)
-    )
+    return build_graph(rows, graph.indices.astype(np.int64), edge_labels=((rows + graph.indices) % 7).astype(np.int32))
 
 
 @pytest.fixture

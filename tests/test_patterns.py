@@ -2,6 +2,7 @@
 
 import networkx as nx
 import pytest
+
 from longwall.pipeline.patterns import MAX_VERTICES, Pattern, make_pattern, named_patterns, parse_pattern
 from longwall.storage.errors import InputError
 

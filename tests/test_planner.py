@@ -6,11 +6,12 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import graphs, queries
+
 from longwall.pipeline.counting import plan_count
 from longwall.pipeline.patterns import make_pattern, parse_pattern
 from longwall.pipeline.planner import plan_match
 from longwall.pipeline.symmetry import automorphism_count, restrictions
-from strategies import graphs, queries
 
 
 @settings(deadline=None, max_examples=150)
@@ -77,7 +78,7 @@ def test_cliques_and_four_cycles_have_kernels_of_their_own(lab):
     methods = {name: plan_count(parse_pattern(name), graph).to_dict()["kind"] for name in ("clique-5", "cycle-4")}
     assert methods == {"clique-5": "clique bitmaps", "cycle-4": "wedge aggregation"}
     # Labels and induced matching are not theirs.
-    labelled = lab.graph(combinations(range(12), 2), {v: 0 for v in range(12)})
+    labelled = lab.graph(combinations(range(12), 2), dict.fromkeys(range(12), 0))
     assert plan_count(parse_pattern("clique-5", [0] * 5), labelled).to_dict()["kind"] == "search"
     assert plan_count(parse_pattern("cycle-4", [0] * 4), labelled).to_dict()["kind"] == "search"
     assert plan_count(parse_pattern("cycle-4"), graph, induced=True).to_dict()["kind"] != "wedge aggregation"

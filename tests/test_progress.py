@@ -5,6 +5,7 @@ import re
 import threading
 
 import pytest
+
 from longwall.pipeline.progress import NullObserver, PlainObserver, choose_observer, duration, progress_text
 from longwall.pipeline.terminal import TerminalObserver
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from longwall.storage.graph import Graph
 from longwall.storage.ingest import detect_format, load_graph
 from longwall.storage.readers import text
@@ -104,9 +105,7 @@ def test_edge_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint8(), pa.uint64()])
 def test_parquet(tmp_path: Path, columns: dict[str, list[int]], kind: pa.DataType) -> None:
     path = tmp_path / "g.parquet"
-    pq.write_table(
-        pa.table({name: pa.array(v, None if name == "name" else kind) for name, v in columns.items()}), path
-    )
+    pq.write_table(pa.table({name: pa.array(v, None if name == "name" else kind) for name, v in columns.items()}), path)
     assert edges_of(load_graph(path)) == SQUARE
 
 
@@ -118,9 +117,7 @@ def test_labels(tmp_path: Path, name: str) -> None:
         table = {"label": [7, 1, 0, 7, 3], "vertex": [9, 3, 2, 1, 5]}
         pq.write_table(pa.table(table), labels)
     else:
-        content = (
-            "id,label\n" if name.endswith(".csv") else "# isolated: 5\n"
-        ) + "9 7\n3 1\n2 0\n1 7\n5 3\n1 7\n"
+        content = ("id,label\n" if name.endswith(".csv") else "# isolated: 5\n") + "9 7\n3 1\n2 0\n1 7\n5 3\n1 7\n"
         labels.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
     graph = load_graph(edges, labels)
     assert labels_of(graph) == {1: 7, 2: 0, 3: 1, 9: 7}
@@ -171,6 +168,6 @@ def test_real_graphs() -> None:
         found = graph.num_vertices, graph.num_edges, graph.stats.max_degree
         assert found == (truth["vertices"], truth["edges"], truth["max_degree"]), name
         counts = truth["non_induced"]
-        assert graph.stats.closed_wedge_fraction == pytest.approx(
-            3 * counts["triangle"] / counts["wedge"], abs=0.02
-        ), name
+        assert graph.stats.closed_wedge_fraction == pytest.approx(3 * counts["triangle"] / counts["wedge"], abs=0.02), (
+            name
+        )

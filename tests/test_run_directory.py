@@ -9,10 +9,11 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import longwall
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+import longwall
 from longwall.pipeline import workloads
 from longwall.pipeline.config import load_config
 from longwall.pipeline.context import Metrics, MetricsRow, PatternCount, RunContext
@@ -136,9 +137,10 @@ def test_a_parent_that_is_a_file_is_refused(config, tmp_path):
         run(config)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_parent_without_permission_is_refused(config, tmp_path):
     (tmp_path / "runs").mkdir(mode=0o500)
+    if os.access(tmp_path / "runs", os.W_OK):
+        pytest.skip("this user may write everywhere")
     with pytest.raises(InputError, match=r"Permission denied.*choose another run\.directory"):
         run(config)
 
@@ -251,9 +253,7 @@ def test_an_interrupt_after_the_rename_takes_the_results_back(config, tmp_path):
 def test_metrics_are_recorded_from_many_threads(tmp_path):
     metrics = Metrics()
     threads = [
-        threading.Thread(
-            target=lambda: [metrics.record("extend", 2, 1, 2, 0.1, bytes=3, tasks=1) for _ in range(500)]
-        )
+        threading.Thread(target=lambda: [metrics.record("extend", 2, 1, 2, 0.1, bytes=3, tasks=1) for _ in range(500)])
         for _ in range(4)
     ]
     for thread in threads:

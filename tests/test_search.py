@@ -6,13 +6,15 @@ symmetry breaking. All are compiled and run here, on the same kernels that run t
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import naive
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from strategies import SmallGraph, graphs, queries
+
 from longwall.kernels.engine import GraphArrays, Searcher
 from longwall.kernels.program import SearchProgram
 from longwall.pipeline.compile_program import compile_program
@@ -23,7 +25,6 @@ from longwall.stages.counting import count_planned
 from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.table import EmbeddingTable
-from strategies import SmallGraph, graphs, queries
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -69,9 +70,7 @@ def compilations(pattern: Pattern, order: tuple[int, ...], *, induced: bool) -> 
             broken.append(restrictions(pattern, order[::-1]))
         for pairs, redundancy in broken:
             for descending in (True, False):
-                program = compile_program(
-                    pattern, order, pairs, induced=induced, suffix=suffix, descending=descending
-                )
+                program = compile_program(pattern, order, pairs, induced=induced, suffix=suffix, descending=descending)
                 yield Compilation(order, suffix, descending, tuple(pairs), redundancy, program)
 
 
@@ -152,9 +151,7 @@ def test_any_order_lists_every_embedding_once_with_little_room(loaded, small, qu
     assert redundancy == 1
     capacity = graph.max_degree + choice.draw(st.integers(1, 5))
     for descending in (True, False):
-        program = compile_program(
-            pattern, order, pairs, induced=query.induced, suffix=0, descending=descending
-        )
+        program = compile_program(pattern, order, pairs, induced=query.induced, suffix=0, descending=descending)
         searcher = context.engine.searcher(graph, program, 1 << 24)
         tables = extend_all(source(graph, program, context.engine.xp), searcher, query.size, capacity)
         rows = [row for table in tables for row in host(table.columns()).T.tolist()]
@@ -185,7 +182,7 @@ def test_counts_add_up_however_the_roots_and_rows_are_cut(loaded, small, query, 
     whole = count_planned(source(graph, program, engine.xp), searcher)
     cuts = sorted({0, graph.num_slots, *choice.draw(st.lists(st.integers(0, graph.num_slots), max_size=4))})
     total = 0
-    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+    for first, last in pairwise(cuts):
         table = source(graph, program, engine.xp, first, last)
         middle = choice.draw(st.integers(0, len(table)))
         total += count_planned(table.sliced(0, middle), searcher)

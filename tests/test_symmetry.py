@@ -8,9 +8,10 @@ import naive
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import PATTERNS, queries
+
 from longwall.pipeline.patterns import make_pattern, parse_pattern
 from longwall.pipeline.symmetry import automorphism_count, isomorphic, orbit, restrictions
-from strategies import PATTERNS, queries
 
 SMALL = [query for size in range(2, 6) for query in PATTERNS[size]]
 

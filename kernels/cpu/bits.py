@@ -6,7 +6,7 @@ from numba.extending import intrinsic
 
 
 @intrinsic
-def popcount(_typing_context, word):
+def popcount(_typing_context, word):  # noqa: ARG001 - Numba reads the signature
     """Number of one bits of a uint64."""
 
     def generate(_context, builder, _signature, arguments):
@@ -16,7 +16,7 @@ def popcount(_typing_context, word):
 
 
 @intrinsic
-def trailing_zeros(_typing_context, word):
+def trailing_zeros(_typing_context, word):  # noqa: ARG001 - Numba reads the signature
     """Position of the lowest one bit of a uint64 that is not zero."""
 
     def generate(_context, builder, _signature, arguments):

@@ -6,12 +6,12 @@ member with the largest id.
 """
 
 import numpy as np
-from numba import njit
 
 from longwall.kernels.cpu.bits import popcount, trailing_zeros
+from longwall.kernels.cpu.jit import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def count_triangles(indptr, indices, split, first, last, marks, stop_flag):
     """Count the triangles whose two largest vertices are joined by the slots first to last - 1.
 
@@ -49,7 +49,7 @@ def count_triangles(indptr, indices, split, first, last, marks, stop_flag):
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def add_triangles_per_vertex(indptr, indices, split, first, last, marks, stop_flag, counts):
     """Add every triangle of :func:`count_triangles` to the `counts` (int64[num_vertices]) of its vertices."""
     v = np.searchsorted(indptr, first, side="right") - 1
@@ -73,8 +73,8 @@ def add_triangles_per_vertex(indptr, indices, split, first, last, marks, stop_fl
         v += 1
 
 
-@njit(nogil=True, cache=True)
-def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, left, stop_flag):
+@compiled
+def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, left, state, stop_flag):
     """Count the cliques of k >= 4 vertices whose two largest vertices are joined by the slots first to last - 1.
 
     Parameters
@@ -89,6 +89,9 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, 
         Scratch: the bitmap table, words >= max_out_degree / 64.
     chosen, left : uint64[k, words]
         Scratch: the candidates at each depth, and those of them that were not tried yet.
+
+    state : int64[2, k]
+        Scratch.
 
     Returns
     -------
@@ -107,14 +110,14 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, 
         if begin < end and degree >= k - 1:
             _build_table(indptr, indices, split, a, degree, local, table)
             for i in range(begin - a, end - a):
-                found, size = _count_below(table, i, k - 2, chosen, left, stop_flag)
+                found, size = _count_below(table, i, k - 2, chosen, left, state, stop_flag)
                 total += found
                 estimate += size
         v += 1
     return total, estimate
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _build_table(indptr, indices, split, a, degree, local, table):
     """Row i of the table: which of the first i out-neighbours are adjacent to out-neighbour i."""
     for i in range(degree):
@@ -131,7 +134,7 @@ def _build_table(indptr, indices, split, a, degree, local, table):
         local[indices[a + i]] = 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count_pairs(table, candidates, words):
     """Number of edges among the candidates."""
     found = np.int64(0)
@@ -146,8 +149,8 @@ def _count_pairs(table, candidates, words):
     return found
 
 
-@njit(nogil=True, cache=True)
-def _count_below(table, i, size, chosen, left, stop_flag):
+@compiled
+def _count_below(table, i, size, chosen, left, state, stop_flag):
     """Count the cliques of `size` vertices among the neighbours in row i of the table."""
     words = (i + 63) >> 6
     present = np.int64(0)
@@ -161,9 +164,10 @@ def _count_below(table, i, size, chosen, left, stop_flag):
         return pairs, float(pairs)
     total = np.int64(0)
     estimate = 0.0
-    width = np.zeros(size, np.int64)
-    word = np.zeros(size, np.int64)
-    left[0, :words] = chosen[0, :words]
+    width, word = state[0], state[1]
+    word[0] = 0
+    for w in range(words):
+        left[0, w] = chosen[0, w]
     width[0] = words
     depth = 0
     while depth >= 0:

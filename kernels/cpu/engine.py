@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import numpy as np
-from numba.core import event
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu import cliques, rows, search, wedges
+from longwall.kernels.cpu.compilation import watch_compilation
 from longwall.kernels.engine import Extension, GraphArrays, ScratchTooLarge
 from longwall.kernels.program import SearchProgram, pack
 from longwall.kernels.row_program import RowProgram
@@ -32,6 +32,10 @@ class CpuEngine:
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can."""
         self.stop_flag[0] = 1
+
+    def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `report` once if a kernel has to be compiled while the context is open."""
+        return watch_compilation(report)
 
     def free_memory(self) -> None:
         """Host memory is what the kernels work in."""
@@ -59,25 +63,6 @@ class CpuEngine:
         return CpuTriangleVertexCounter(graph, memory, self.stop_flag)
 
 
-@contextmanager
-def report_compilation(report: Callable[[], None]):  # type: ignore[no-untyped-def]
-    """Call `report` once if a kernel has to be compiled inside the block (it is cached on disk afterwards)."""
-
-    class Listener(event.Listener):  # type: ignore[misc]
-        told = False
-
-        def on_start(self, _event: object) -> None:
-            if not self.told:
-                self.told = True
-                report()
-
-        def on_end(self, _event: object) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
-
-
 def _check(needed: int, memory: int) -> None:
     if needed > memory:
         raise ScratchTooLarge(needed)
@@ -95,6 +80,8 @@ class CpuSearcher:
         _check(stored * 4 + marked, memory)
         self._store = np.empty(stored, np.uint32)
         self._marks = np.zeros(marked, np.uint8)
+        width = 1 + max(program.depth, len(program.sets), len(program.blocks))
+        self._state = np.zeros((6, width), np.int64)
         self._stop_flag = stop_flag
 
     def count_rows(self, rows: NDArray[np.uint32]) -> int:
@@ -116,6 +103,7 @@ class CpuSearcher:
             self._store,
             self._room,
             self._marks,
+            self._state,
             self._stop_flag,
         )
         return _exact(total, estimate)
@@ -138,6 +126,7 @@ class CpuSearcher:
             self._store,
             self._room,
             self._marks,
+            self._state,
             self._stop_flag,
             out,
             counts,
@@ -194,6 +183,7 @@ class CpuCliqueCounter:
         self._table = np.empty((graph.max_out_degree, words), np.uint64)
         self._chosen = np.empty((k, words), np.uint64)
         self._left = np.empty((k, words), np.uint64)
+        self._state = np.empty((2, k), np.int64)
         self._stop_flag = stop_flag
 
     def count(self, first: int, last: int) -> int:
@@ -210,6 +200,7 @@ class CpuCliqueCounter:
             self._table,
             self._chosen,
             self._left,
+            self._state,
             self._stop_flag,
         )
         return _exact(total, estimate)
@@ -234,7 +225,13 @@ class CpuRowCounter:
     """Vectors of one worker."""
 
     def __init__(
-        self, graph: GraphArrays, program: RowProgram, memory: int, stop_flag: NDArray[np.uint8], *, exact: bool
+        self,
+        graph: GraphArrays,
+        program: RowProgram,
+        memory: int,
+        stop_flag: NDArray[np.uint8],
+        *,
+        exact: bool,
     ):
         n = graph.num_vertices
         local = max(program.num_local, 1) * graph.max_degree

@@ -1,13 +1,12 @@
 """Run a row program: homomorphism counts by dynamic programming over each vertex's row."""
 
-import numpy as np
-from numba import njit
+from longwall.kernels.cpu.jit import compiled
 
 # Codes of longwall.kernels.row_program.Op.
 _ONES, _PULL, _SCATTER, _MULTIPLY, _WEIGH, _PUSH, _COPY_DENSE, _MULTIPLY_DENSE, _WEIGH_DENSE, _WIDEN, _SUM = range(11)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def neighbour_sums(indptr, indices, values, out):
     """Set out[x] to the sum of `values` over the neighbours of x; both have length num_vertices."""
     for x in range(indptr.size - 1):
@@ -17,9 +16,23 @@ def neighbour_sums(indptr, indices, values, out):
         out[x] = total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def run_rows(
-    indptr, indices, ops, products, weights, local, dense, scalars, reached, seen, first, last, totals, estimates, stop_flag
+    indptr,
+    indices,
+    ops,
+    products,
+    weights,
+    local,
+    dense,
+    scalars,
+    reached,
+    seen,
+    first,
+    last,
+    totals,
+    estimates,
+    stop_flag,
 ):
     """Run a row program for the vertices first to last - 1.
 
@@ -130,14 +143,14 @@ def run_rows(
             if code == _SCATTER:
                 for i in range(degree):
                     dense[target, indices[a + i]] = 0
-            elif code == _PUSH or code == _COPY_DENSE or code == _WIDEN:
+            elif code in (_PUSH, _COPY_DENSE, _WIDEN):
                 for r in range(num_reached):
                     dense[target, reached[r]] = 0
         for r in range(num_reached):
             seen[reached[r]] = 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _reach(indptr, indices, v, reached, seen):
     """List the vertices within exactly two steps of v (v itself is one); gives how many."""
     found = 0

@@ -8,14 +8,15 @@ members in the adjacency, whichever reads less; both are linear in the shorter s
 """
 
 import numpy as np
-from numba import njit
+
+from longwall.kernels.cpu.jit import compiled
 
 # Columns of ProgramArrays.sets.
 _KIND, _SOURCE, _ADJACENT, _BELOW, _ABOVE, _LABEL, _REQUIRED, _SIZE_ONLY, _MARK = 1, 2, 3, 4, 5, 6, 7, 8, 9
 _ADJACENCY, _LABELLED, _INTERSECT = 0, 1, 2
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled
 def _first_above(array, begin, end, bound):
     """Position of the first element of the sorted array[begin:end] that is larger than `bound`."""
     while begin < end:
@@ -27,7 +28,7 @@ def _first_above(array, begin, end, bound):
     return begin
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled
 def _bounds(values, depth, below, above, num_vertices):
     """Exclusive bounds (low, high) that the masks put on a vertex, given the matched `values`."""
     low = np.int64(-1)
@@ -41,7 +42,7 @@ def _bounds(values, depth, below, above, num_vertices):
     return low, high
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _trim(array, begin, end, low, high):
     """Part of the sorted array[begin:end] strictly between `low` and `high`."""
     if low >= 0:
@@ -51,7 +52,7 @@ def _trim(array, begin, end, low, high):
     return begin, end
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _search_into(members, begin, end, array, a, z, keep, out, at, write):
     """Members whose presence in the sorted array[a:z] equals `keep`, by galloping; gives how many."""
     found = 0
@@ -78,7 +79,7 @@ def _search_into(members, begin, end, array, a, z, keep, out, at, write):
     return found
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _scan_into(array, a, z, marks, base, out, at, write):
     """Elements of array[a:z] that are marked; gives how many. `out` needs one slot to spare."""
     found = 0
@@ -93,13 +94,13 @@ def _scan_into(array, a, z, marks, base, out, at, write):
     return found
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _set_marks(array, begin, end, marks, base, value):
     for i in range(begin, end):
         marks[base + np.int64(array[i])] = value
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _run_sets(depth, first, last, sets, values, indptr, indices, labels, start, stop, store, room, marks):
     """Compute sets[first:last], which become known at `depth`; False if one that must not be empty is."""
     num_vertices = indptr.size - 1
@@ -161,28 +162,29 @@ def _run_sets(depth, first, last, sets, values, indptr, indices, labels, start, 
     return True
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _adjacent(indptr, indices, u, v):
     a, z = indptr[u], indptr[u + 1]
     i = _first_above(indices, a, z, v - 1)
     return i < z and indices[i] == v
 
 
-@njit(nogil=True, cache=True)
-def _admissible(x, depth, level, values, indptr, labels):
-    """Whether vertex `x` passes the label, degree and distinctness tests of a level."""
-    if level[4] >= 0 and labels[x] != level[4]:
+@compiled
+def _admissible(x, depth, levels, values, indptr, labels):
+    """Whether vertex `x` passes the label, degree and distinctness tests of the level at `depth`."""
+    if levels[depth, 4] >= 0 and labels[x] != levels[depth, 4]:
         return False
-    if indptr[x + 1] - indptr[x] < level[5]:
+    if indptr[x + 1] - indptr[x] < levels[depth, 5]:
         return False
-    if level[3]:
+    distinct = levels[depth, 3]
+    if distinct:
         for d in range(depth):
-            if level[3] >> d & 1 and values[d] == x:
+            if distinct >> d & 1 and values[d] == x:
                 return False
     return True
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store):
     """Number of ways to place the suffix below the matched `values`, exact and as a float."""
     for b in range(blocks.shape[0]):
@@ -220,9 +222,25 @@ def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, in
     return total, estimate
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def count_rows(
-    indptr, indices, labels, rows, begin, end, sets, first_set, levels, blocks, members, terms, store, room, marks, stop_flag
+    indptr,
+    indices,
+    labels,
+    rows,
+    begin,
+    end,
+    sets,
+    first_set,
+    levels,
+    blocks,
+    members,
+    terms,
+    store,
+    room,
+    marks,
+    state,
+    stop_flag,
 ):
     """Count the embeddings below rows[:, begin:end].
 
@@ -242,6 +260,8 @@ def count_rows(
         Slots per set: larger than any set.
     marks : uint8[num_marks * num_vertices]
         Scratch, all zero; it is left all zero.
+    state : int64[6, width]
+        Scratch; width is larger than the number of levels, of sets and of blocks.
     stop_flag : uint8[1]
         The kernel returns early once this is set.
 
@@ -255,12 +275,8 @@ def count_rows(
     columns = rows.shape[0]
     depth_end = levels.shape[0]
     num_vertices = indptr.size - 1
-    values = np.zeros(depth_end, np.int64)
-    start = np.zeros(sets.shape[0] + 1, np.int64)
-    stop = np.zeros(sets.shape[0] + 1, np.int64)
-    cursor = np.zeros(depth_end + 1, np.int64)
-    limit = np.zeros(depth_end + 1, np.int64)
-    sizes = np.zeros(blocks.shape[0] + 1, np.int64)
+    values, start, stop, cursor, limit, sizes = state[0], state[1], state[2], state[3], state[4], state[5]
+    state[:] = 0
     total = np.int64(0)
     estimate = 0.0
     good = 0  # leading columns whose sets are valid
@@ -275,7 +291,19 @@ def count_rows(
         for d in range(changed, columns):
             values[d] = rows[d, r]
             if not _run_sets(
-                d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, start, stop, store, room, marks
+                d,
+                first_set[d],
+                first_set[d + 1],
+                sets,
+                values,
+                indptr,
+                indices,
+                labels,
+                start,
+                stop,
+                store,
+                room,
+                marks,
             ):
                 alive = False
                 break
@@ -306,7 +334,7 @@ def count_rows(
                 continue
             x = np.int64(indices[cursor[depth]]) if in_place else np.int64(store[cursor[depth]])
             cursor[depth] += 1
-            if not _admissible(x, depth, levels[depth], values, indptr, labels):
+            if not _admissible(x, depth, levels, values, indptr, labels):
                 continue
             values[depth] = x
             if not _run_sets(
@@ -327,7 +355,18 @@ def count_rows(
                 continue
             if depth == depth_end - 1:
                 found, size = _count_suffix(
-                    depth_end, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store
+                    depth_end,
+                    values,
+                    sets,
+                    blocks,
+                    members,
+                    terms,
+                    sizes,
+                    indptr,
+                    indices,
+                    start,
+                    stop,
+                    store,
                 )
                 total += found
                 estimate += size
@@ -338,7 +377,7 @@ def count_rows(
     return total, estimate
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
     for s in range(sets.shape[0]):
         if sets[s, _MARK] >= 0:
@@ -348,11 +387,26 @@ def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
                 _set_marks(store, start[s], stop[s], marks, sets[s, _MARK] * num_vertices, 0)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def extend_rows(
-    indptr, indices, labels, rows, begin, end, sets, first_set, levels, store, room, marks, stop_flag, out, counts
+    indptr,
+    indices,
+    labels,
+    rows,
+    begin,
+    end,
+    sets,
+    first_set,
+    levels,
+    store,
+    room,
+    marks,
+    state,
+    stop_flag,
+    out,
+    counts,
 ):
-    """Extend rows[:, begin:end] by one level; parameters as in :func:`count_rows`, and:
+    """Extend rows[:, begin:end] by one level; parameters not named here are those of :func:`count_rows`.
 
     Parameters
     ----------
@@ -370,9 +424,8 @@ def extend_rows(
     """
     columns = rows.shape[0]
     num_vertices = indptr.size - 1
-    values = np.zeros(columns + 1, np.int64)
-    start = np.zeros(sets.shape[0] + 1, np.int64)
-    stop = np.zeros(sets.shape[0] + 1, np.int64)
+    values, start, stop = state[0], state[1], state[2]
+    state[:] = 0
     written = 0
     done = begin
     good = 0
@@ -387,7 +440,19 @@ def extend_rows(
         for d in range(changed, columns):
             values[d] = rows[d, r]
             if not _run_sets(
-                d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, start, stop, store, room, marks
+                d,
+                first_set[d],
+                first_set[d + 1],
+                sets,
+                values,
+                indptr,
+                indices,
+                labels,
+                start,
+                stop,
+                store,
+                room,
+                marks,
             ):
                 alive = False
                 break
@@ -405,7 +470,7 @@ def extend_rows(
                 break
             for i in range(a, z):
                 x = np.int64(indices[i]) if in_place else np.int64(store[i])
-                if _admissible(x, columns, levels[columns], values, indptr, labels):
+                if _admissible(x, columns, levels, values, indptr, labels):
                     out[written + found] = x
                     found += 1
         counts[r] = found

@@ -1,10 +1,11 @@
 """Count 4-cycles without enumerating them: two wedges with the same ends are a 4-cycle."""
 
 import numpy as np
-from numba import njit
+
+from longwall.kernels.cpu.jit import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def count_four_cycles(indptr, indices, split, first, last, wedges, stop_flag):
     """Count the 4-cycles whose smallest vertex (the one of highest degree) lies in first to last - 1.
 

@@ -113,7 +113,7 @@ DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Scr
           present += __popc(both);
         }
         __syncwarp();
-        if (__reduce_add_sync(kAll, present) >= NEED - 1) total += count_below<NEED - 1>(table, next, span, scratch);
+        if (__reduce_add_sync(kAll, present) >= u32(NEED - 1)) total += count_below<NEED - 1>(table, next, span, scratch);
         __syncwarp();
         // Deep subtrees are long; the shallow ones are not worth the look.
         if ((NEED >= 5 || NEED == kCliqueSize - 2) && stop_asked(scratch.stop)) return total;

@@ -19,13 +19,15 @@ DEVICE void for_each_end(const Rows& graph, i64 v, int warp, int warps, Visit vi
   for (i64 base = graph.split[v] + warp; base < end; base += 32 * warps) {
     const i64 own = base + static_cast<i64>(lane) * warps;
     const u32 x = own < end ? graph.indices[own] : 0;
+    const i64 row = own < end ? graph.indptr[x] : 0;
     const i64 row_end = own < end ? graph.indptr[x + 1] : 0;
     const int active = static_cast<int>(min((end - base + warps - 1) / warps, i64(32)));
     for (int i = 0; i < active; ++i) {
       // Rows ascend, so the vertices beyond v stand at the end; v itself stands before them.
+      const i64 row_begin = __shfl_sync(kAll, row, i);
       i64 at = __shfl_sync(kAll, row_end, i) - 32 + lane;
       for (;;) {
-        const bool wanted = at >= 0 && graph.indices[at] > v;
+        const bool wanted = at >= row_begin && graph.indices[at] > v;
         if (wanted) visit(graph.indices[at]);
         if (!__all_sync(kAll, wanted)) break;
         at -= 32;
@@ -104,7 +106,11 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     const u32 v = heavy[number];
     for_each_end(graph, v, warp, warps, [&](u32 y) {
       const u32 offset = y - v - 1;
-      total += atomicAdd(offset < window ? &near[offset] : &far[y], 1u);
+      if (offset < window) {
+        total += atomicAdd(&near[offset], 1u);
+      } else {
+        total += atomicAdd(&far[y], 1u);
+      }
     });
     __syncthreads();
     // Clear the way that writes less.

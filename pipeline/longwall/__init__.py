@@ -7,6 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from longwall.pipeline.context import PatternCount
+    from longwall.pipeline.library import (
+        Embeddings,
+        aggregate,
+        edges,
+        export,
+        extend_edges,
+        extend_vertices,
+        filter,  # noqa: A004 - GAMMA's name
+        vertices,
+    )
     from longwall.pipeline.run import Result, open_graph, run
     from longwall.storage.errors import InputError, RunError
     from longwall.storage.generators import generate as generate_graph
@@ -15,27 +25,43 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Embeddings",
     "Graph",
     "InputError",
     "PatternCount",
     "Result",
     "RunError",
     "__version__",
+    "aggregate",
+    "edges",
+    "export",
+    "extend_edges",
+    "extend_vertices",
+    "filter",
     "generate_graph",
     "open_graph",
     "run",
+    "vertices",
 ]
 
 # Where each public name lives. They are imported on first use: `import longwall` costs nothing.
 _HOMES = {
+    "Embeddings": ("longwall.pipeline.library", "Embeddings"),
     "Graph": ("longwall.storage.graph", "Graph"),
     "InputError": ("longwall.storage.errors", "InputError"),
     "PatternCount": ("longwall.pipeline.context", "PatternCount"),
     "Result": ("longwall.pipeline.run", "Result"),
     "RunError": ("longwall.storage.errors", "RunError"),
+    "aggregate": ("longwall.pipeline.library", "aggregate"),
+    "edges": ("longwall.pipeline.library", "edges"),
+    "export": ("longwall.pipeline.library", "export"),
+    "extend_edges": ("longwall.pipeline.library", "extend_edges"),
+    "extend_vertices": ("longwall.pipeline.library", "extend_vertices"),
+    "filter": ("longwall.pipeline.library", "filter"),
     "generate_graph": ("longwall.storage.generators", "generate"),
     "open_graph": ("longwall.pipeline.run", "open_graph"),
     "run": ("longwall.pipeline.run", "run"),
+    "vertices": ("longwall.pipeline.library", "vertices"),
 }
 
 

@@ -26,5 +26,5 @@ class Workload(Protocol):
 
 def get_workload(kind: str) -> Workload:
     """Give the workload of a kind that the config has accepted."""
-    workload: Workload = import_module(f"longwall.pipeline.workloads.{kind.replace('-', '_')}")  # type: ignore[assignment]
+    workload: Workload = import_module(f"longwall.pipeline.workloads.{kind.replace('-', '_')}")
     return workload

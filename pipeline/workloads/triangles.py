@@ -10,7 +10,7 @@ from longwall.kernels.engine import VertexCounter
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
 from longwall.pipeline.counting import CountPlan, plan_count
-from longwall.pipeline.executor import TASKS_PER_WORKER, list_matches, load_graph
+from longwall.pipeline.executor import PROGRESS_UNIT, TASKS_PER_WORKER, list_matches, load_graph
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match
@@ -42,7 +42,7 @@ def _count_per_vertex(context: RunContext) -> int:
     """Write the number of triangles of every vertex to ``vertices.parquet``; gives the number of triangles."""
     engine = context.engine
     graph, memory = load_graph(context)
-    context.observer.phase("counting", graph.num_slots, "edges")
+    context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
 
     def work(counter: VertexCounter, first: int, last: int) -> int:
         counter.add(first, last)

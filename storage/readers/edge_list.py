@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.readers.raw import RawGraph
 from longwall.storage.readers.source import Progress, format_suffix
 from longwall.storage.readers.text import TextFile

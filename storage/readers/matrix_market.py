@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+
 from longwall.storage.errors import InputError
 from longwall.storage.readers.raw import RawGraph
 from longwall.storage.readers.source import Progress
@@ -41,8 +42,7 @@ def read_matrix_market(path: Path, progress: Progress | None = None) -> RawGraph
     if len(raw.src) != entries:
         raise text.error(
             line,
-            f"{entries} entries are announced but the file has {len(raw.src)}; "
-            "restore the file or its header",
+            f"{entries} entries are announced but the file has {len(raw.src)}; restore the file or its header",
         )
     return raw
 
@@ -70,9 +70,7 @@ def _sizes(text: TextFile, line: int, sizes: str) -> tuple[int, int]:
         raise text.error(line, "three sizes are needed here: rows, columns and entries; restore the line")
     rows, columns, entries = map(int, words)
     if rows != columns:
-        raise text.error(
-            line, f"the matrix is {rows} x {columns}, a graph needs a square one; convert the file"
-        )
+        raise text.error(line, f"the matrix is {rows} x {columns}, a graph needs a square one; convert the file")
     if rows >= 2**63:
         raise InputError(f"{text.path}, line {line}: {rows} rows are 2^63 or more; renumber the vertices")
     return rows, entries

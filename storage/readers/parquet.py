@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.errors import InputError
 from longwall.storage.readers.raw import RawGraph
 from longwall.storage.readers.source import Progress, input_errors
@@ -85,7 +86,5 @@ def _ids(path: Path, name: str, column: Any) -> npt.NDArray[np.int64]:
     bad = values < 0 if values.dtype.kind == "i" else values >= 2**63
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(
-            f"{path}, row {row + 1}: column {name} holds {values[row]}; use integers from 0 to 2^63 - 1"
-        )
+        raise InputError(f"{path}, row {row + 1}: column {name} holds {values[row]}; use integers from 0 to 2^63 - 1")
     return values.astype(np.int64, copy=False)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.vertex_labels import LabelList
 
 

@@ -32,9 +32,7 @@ def input_errors(path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file; check the path") from error
     except IsADirectoryError as error:
-        raise InputError(
-            f"{path}: this is a folder, neither a graph file nor a graph store; give a file"
-        ) from error
+        raise InputError(f"{path}: this is a folder, neither a graph file nor a graph store; give a file") from error
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read this file; change its mode or its owner") from error
     except OSError as error:

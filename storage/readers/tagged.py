@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.readers.raw import RawGraph
 from longwall.storage.readers.source import Progress
 from longwall.storage.readers.text import TextFile
@@ -60,8 +61,7 @@ def read_graph(path: Path, progress: Progress | None = None) -> RawGraph:
         if int(announced) != found.shape[1]:
             raise text.error(
                 line,
-                f"{announced} {what} are announced but the file has {found.shape[1]}; "
-                "restore the file or its header",
+                f"{announced} {what} are announced but the file has {found.shape[1]}; restore the file or its header",
             )
     return _raw(text, vertices, edges, edge_lines)
 
@@ -94,16 +94,12 @@ def _raw(
     again = np.flatnonzero(ordered[1:] == ordered[:-1])
     if again.size:
         row = int(order[again + 1].min())
-        raise text.error(
-            int(lines[row]), f"vertex {ids[row]} is declared a second time; remove one of the lines"
-        )
+        raise text.error(int(lines[row]), f"vertex {ids[row]} is declared a second time; remove one of the lines")
     known = np.isin(edges[:2], ids)
     if not known.all():
         row = int(np.argmin(known.all(axis=0)))
         vertex = edges[int(np.argmin(known[:, row])), row]
-        raise text.error(
-            int(edge_lines[row]), f"vertex {vertex} is not declared; add a line 'v {vertex} LABEL'"
-        )
+        raise text.error(int(edge_lines[row]), f"vertex {vertex} is not declared; add a line 'v {vertex} LABEL'")
     return RawGraph(
         src=edges[0],
         dst=edges[1],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
 from longwall.storage.errors import InputError
 from longwall.storage.readers import text_kernel
 from longwall.storage.readers.source import Progress, Source
@@ -80,9 +81,7 @@ class TextFile:
         following = len(self._block) if end < 0 else end + 1
         return self._line, self._block[self._at : following].decode("ascii", "replace"), following
 
-    def parse(
-        self, width: int, needed: int, tagged: bool = False, end: bytes | None = None
-    ) -> Iterator[Lines]:
+    def parse(self, width: int, needed: int, tagged: bool = False, end: bytes | None = None) -> Iterator[Lines]:
         """Parse the rest of the file.
 
         Parameters
@@ -115,9 +114,7 @@ class TextFile:
             if capacity > len(lines):
                 columns = np.empty((width, capacity), np.int64)
                 tags, lines = np.empty(capacity, np.uint8), np.empty(capacity, np.int32)
-            rows, count, code, line_at, token_at = kernel(
-                block, self._at, needed, tagged, columns, tags, lines
-            )
+            rows, count, code, line_at, token_at = kernel(block, self._at, needed, tagged, columns, tags, lines)
             ended = code == text_kernel.UNKNOWN_TAG and self._block[line_at:].strip() == end
             if code != text_kernel.OK and not ended:
                 raise self.error(self._line + count, self._explain(code, line_at, token_at, needed))

@@ -1,0 +1,71 @@
+"""The CUDA engine: the same calls as the CPU engine, over device arrays."""
+
+from dataclasses import replace
+from typing import Any
+
+from longwall.kernels.cuda.counters import (
+    CudaCliqueCounter,
+    CudaFourCycleCounter,
+    CudaTriangleCounter,
+    CudaTriangleVertexCounter,
+)
+from longwall.kernels.cuda.device import open_device
+from longwall.kernels.cuda.launch import Device
+from longwall.kernels.cuda.search import CudaSearcher
+from longwall.kernels.engine import GraphArrays
+from longwall.kernels.program import SearchProgram
+
+
+class CudaEngine:
+    """The engine of the current CUDA device; see :class:`longwall.kernels.engine.Engine`.
+
+    Raises
+    ------
+    EngineUnavailable
+        If there is none that works.
+    """
+
+    name = "cuda"
+    workers = 1  # one thread keeps the device busy: every kernel fills it
+
+    def __init__(self) -> None:
+        self.xp: Any = open_device()
+        self._device = Device(self.xp)
+        self.device = self._device.name
+
+    def load(self, graph: GraphArrays) -> GraphArrays:
+        """Copy a host graph to the device."""
+        xp = self.xp
+        return replace(
+            graph,
+            indptr=xp.asarray(graph.indptr),
+            indices=xp.asarray(graph.indices),
+            split=xp.asarray(graph.split),
+            labels=xp.asarray(graph.labels),
+        )
+
+    def interrupt(self) -> None:
+        """Make running kernels return as soon as they can; the engine is of no further use."""
+        self._device.interrupt()
+
+    def free_memory(self) -> int:
+        """Bytes free on the device."""
+        return self._device.free_memory()
+
+    def searcher(self, graph: GraphArrays, program: SearchProgram, memory: int) -> CudaSearcher:
+        """Scratch for a search program."""
+        return CudaSearcher(self._device, graph, program, memory)
+
+    def clique_counter(self, graph: GraphArrays, k: int, memory: int) -> CudaCliqueCounter | CudaTriangleCounter:
+        """Scratch for counting k-cliques."""
+        if k == 3:
+            return CudaTriangleCounter(self._device, graph)
+        return CudaCliqueCounter(self._device, graph, k, memory)
+
+    def four_cycle_counter(self, graph: GraphArrays, memory: int) -> CudaFourCycleCounter:
+        """Scratch for counting 4-cycles."""
+        return CudaFourCycleCounter(self._device, graph, memory)
+
+    def triangle_vertex_counter(self, graph: GraphArrays, memory: int) -> CudaTriangleVertexCounter:
+        """Scratch for counting triangles per vertex."""
+        return CudaTriangleVertexCounter(self._device, graph, memory)

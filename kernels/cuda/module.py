@@ -1,0 +1,75 @@
+"""Compile the CUDA sources of this package: in one place, once per device, source and generated header."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+OPTIONS = ("-std=c++17",)
+_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"\n', re.MULTILINE)
+
+
+def source_text(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
+    """Give the whole source text of a compilation unit.
+
+    CuPy's cache on disk knows a kernel by its text, so headers must be part of it.
+
+    Parameters
+    ----------
+    name
+        File name, for example ``"count_rows.cu"``.
+    generated
+        What stands for ``generated.cuh``.
+
+    Returns
+    -------
+    text : str
+        C++17 source; every header stands where it is first included.
+    options : tuple of str
+        Options for NVRTC or nvcc.
+    """
+    folder = files("longwall.kernels.cuda")
+    seen: set[str] = set()
+
+    def read(file: str) -> str:
+        if file in seen:
+            return ""
+        seen.add(file)
+        text = generated if file == "generated.cuh" else folder.joinpath(file).read_text()
+        return _INCLUDE.sub(lambda match: read(match[1]), text.replace("#pragma once\n", ""))
+
+    return read(name), OPTIONS
+
+
+@cache
+def _module(device: int, name: str, generated: str) -> Any:
+    import cupy
+
+    text, options = source_text(name, generated)
+    with cupy.cuda.Device(device):
+        return cupy.RawModule(code=text, options=options, backend="nvrtc")
+
+
+def kernel(name: str, function: str, generated: str = "") -> Any:
+    """Give a kernel for the current device, compiled where it is not in the cache.
+
+    Parameters
+    ----------
+    name, generated
+        See :func:`source_text`.
+    function
+        Name of the kernel.
+
+    Returns
+    -------
+    cupy.RawKernel
+    """
+    import cupy
+
+    return _module(cupy.cuda.Device().id, name, generated).get_function(function)
+
+
+def constants(values: Mapping[str, int]) -> str:
+    """Write integers as C++ constants, for a generated header."""
+    return "".join(f"constexpr int {name} = {value};\n" for name, value in values.items())

@@ -1,0 +1,37 @@
+"""The filtering stage: keep the rows for which a user's function holds, and compact back to the root."""
+
+from collections.abc import Callable
+from typing import Any
+
+from longwall.storage.errors import InputError
+from longwall.storage.table import EmbeddingTable
+
+Predicate = Callable[[Any, Any, Any], Any]
+
+
+def filter_rows(table: EmbeddingTable, keep: Predicate, graph: Any) -> EmbeddingTable:
+    """Keep the rows for which a function holds.
+
+    Parameters
+    ----------
+    table
+        A v-ET or an e-ET.
+    keep
+        Called as ``keep(columns, graph, xp)``: `columns[l]` is the array of level l, `xp` is numpy or cupy. Gives a
+        bool array with one entry per row.
+    graph
+        Handed to `keep`.
+
+    Raises
+    ------
+    InputError
+        If `keep` gives anything else than one bool per row.
+    """
+    xp = table.xp
+    mask = xp.asarray(keep(table.columns(), graph, xp))
+    if mask.shape != (len(table),) or mask.dtype != bool:
+        raise InputError(
+            f"a filter must give a bool array of shape ({len(table)},), one entry per row; "
+            f"it gave {mask.dtype} of shape {mask.shape}"
+        )
+    return table.filtered(mask)

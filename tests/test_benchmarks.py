@@ -1,0 +1,79 @@
+"""The benchmark suite runs end to end on a small graph, and notices a count that differs."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+ROWS = ["triangles", "4-clique", "5-clique", "diamond", "4-cycle", "house", "induced 4-motifs"]
+
+
+@pytest.fixture(scope="session")
+def measure():
+    """The module that runs functions in processes of their own."""
+    spec = spec_from_file_location("measure", BENCHMARKS / "measure.py")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def run_suite(folder, *options):
+    environment = {**os.environ, "LONGWALL_DATA": str(folder / "no-data")}
+    command = [sys.executable, BENCHMARKS / "counts.py", "--work", folder / "work", "--repeats", "1", *options]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.slow
+def test_the_suite_fills_every_row(tmp_path):
+    pytest.importorskip("igraph")
+    done = run_suite(tmp_path, "--scales", "8", "--rival-limit", "5", "--out", tmp_path / "table.md")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "table.md").read_text() == done.stdout
+    record = json.loads((tmp_path / "table.json").read_text())
+    assert record["finished"]
+    assert not record["failures"]
+    assert [check["row"] for check in record["checks"]] == ROWS
+    assert all("igraph" in check["equal_to"] for check in record["checks"])
+    rows = record["graphs"]["rmat-8"]["rows"]
+    assert list(rows) == ROWS
+    for name, row in rows.items():
+        assert row["status"] == "done"
+        assert 0 < row["mine_seconds"] < row["total_seconds"]
+        assert row["peak_bytes"] > 1 << 20
+        assert row["floor_seconds"] > 0
+        assert len([line for line in done.stdout.splitlines() if line.startswith(f"| {name} |")]) == 1
+    assert rows["triangles"]["rivals"]["networkx"]["counts"] == rows["triangles"]["counts"]
+    assert rows["4-clique"]["rivals"]["igraph"]["counts"] == rows["4-clique"]["counts"]
+
+
+def test_bad_options_are_refused(tmp_path):
+    for options in (["--rivals", "nobody"], ["--engine", "abacus"], ["--scales", "99"], ["--out", "no/where.md"]):
+        done = run_suite(tmp_path, *options)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+
+
+def test_a_call_returns_its_value_and_its_peak_memory(measure):
+    small = measure.call("json:loads", s="[1]")
+    assert (small.status, small.value) == ("done", [1])
+    large = measure.call("random:randbytes", n=200 << 20)  # bytes are no JSON: it fails, after taking memory
+    assert large.status == "failed"
+    assert large.peak_bytes > small.peak_bytes + (190 << 20)
+
+
+def test_a_call_past_its_limit_is_killed(measure):
+    outcome = measure.call("subprocess:check_call", 0.5, args=["sleep", "60"])
+    assert (outcome.status, outcome.reason) == ("over the limit", "> 0.5 s")
+    assert outcome.wall_seconds < 10
+
+
+def test_a_missing_module_is_a_skip(measure):
+    outcome = measure.call("no_such_module:anything")
+    assert (outcome.status, outcome.reason) == ("skipped", "no_such_module is not installed")

@@ -1,0 +1,126 @@
+"""Ctrl-C: the program ends at once with code 130, leaves nothing that looks whole, and says how to go on."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CONFIG = """
+[graph]
+generator = {{ kind = "erdos-renyi", vertices = {vertices}, edges = {edges}, seed = 1 }}
+[workload]
+{workload}
+[engine]
+kind = "cpu"
+[run]
+directory = "runs"
+name = "long"
+"""
+# Each is minutes of work on any machine.
+LONG = {
+    "count by search": (3000, 400_000, 'kind = "match"\npattern = "cycle-6"\ninduced = true'),
+    "count by homomorphisms": (10_000, 2_000_000, 'kind = "match"\npattern = "house"'),
+    "cliques": (1000, 300_000, 'kind = "cliques"\nk = 9'),
+    "listing": (3000, 400_000, 'kind = "match"\npattern = "cycle-5"\noutput = "embeddings"'),
+}
+
+
+def patience() -> float:
+    """Two seconds on an idle machine; more where other work, such as these tests, takes the cores."""
+    return 2 * (1 + os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "longwall", *words]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def interrupt(process: subprocess.Popen[str]) -> str:
+    """Send SIGINT, see the process end in time with code 130; gives what it said."""
+    if process.poll() is not None:
+        pytest.fail(f"ended before it was interrupted: {process.communicate()}")
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    try:
+        _, said = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        pytest.fail("did not stop within a minute")
+    seconds = time.monotonic() - began
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert seconds < patience(), said
+    return said
+
+
+def wait_for(condition, process: subprocess.Popen[str], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        if process.poll() is not None or time.monotonic() > end:
+            process.kill()
+            pytest.fail(f"never got to work: {process.communicate()}")
+        time.sleep(0.05)
+
+
+def status(folder: Path) -> dict:
+    path = folder / "manifest.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def begin_run(folder: Path, name: str) -> tuple[subprocess.Popen[str], Path]:
+    """Start a long run; gives the process, in the midst of its work, and the run's folder."""
+    vertices, edges, workload = LONG[name]
+    text = CONFIG.format(vertices=vertices, edges=edges, workload=workload)
+    (folder / "long.toml").write_text(text)
+    process = start(folder, "run", "long.toml", "--quiet")
+    run = folder / "runs" / "long"
+    wait_for(lambda: "plan" in status(run), process)  # the plan is saved just before the work begins
+    time.sleep(2)
+    return process, run
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_run_stops_and_leaves_nothing_that_looks_whole(tmp_path, name):
+    process, run = begin_run(tmp_path, name)
+    interrupt(process)
+    assert not (run / "results").exists()
+    assert not (run / "results.partial").exists()
+    assert status(run)["status"] == "interrupted"
+
+
+def test_the_message_says_how_to_go_on(tmp_path):
+    process, run = begin_run(tmp_path, "cliques")
+    said = interrupt(process)
+    command = next(line for line in said.splitlines() if "longwall run" in line).split("with: ")[-1]
+    words = shlex.split(command)
+    assert words[:3] == ["longwall", "run", "long.toml"]
+    # The command works as it stands: it gets as far as the first one did.
+    fresh = run.parent / words[-1].removeprefix("run.name=")
+    assert fresh != run
+    again = start(tmp_path, *words[1:], "--quiet")
+    wait_for(lambda: "plan" in status(fresh), again)
+    interrupt(again)
+
+
+def test_generating_stops_and_leaves_nothing(tmp_path):
+    process = start(tmp_path, "generate", "rmat", "big.zarr", "--scale", "22", "--edge-factor", "16")
+    time.sleep(4)
+    interrupt(process)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ingesting_stops_and_leaves_nothing(tmp_path):
+    with (tmp_path / "edges.txt").open("w") as file:
+        for block in range(60):
+            file.writelines(f"{u * 7919 % 999983} {(u * 104729 + block) % 999979}\n" for u in range(100_000))
+    process = start(tmp_path, "ingest", "edges.txt", "edges.zarr", "--quiet")
+    time.sleep(1.2)
+    interrupt(process)
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
