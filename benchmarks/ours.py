@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from rows import BY_NAME
@@ -76,18 +76,17 @@ def describe(engine: str) -> dict[str, Any]:
     """Say which device the engine uses, and the versions of what it is made of."""
     from longwall.kernels import select_engine
 
+    device = select_engine(engine).device
     packages = ["longwall", "numpy", "numba"]
     if engine == "cuda":
         packages.append(next(name for name in ("cupy-cuda13x", "cupy-cuda12x", "cupy") if _installed(name)))
     return {
-        "device": select_engine(engine).device,
+        "device": device,
         "versions": {name: version(name) for name in packages},
     }
 
 
 def _installed(name: str) -> bool:
-    from importlib.metadata import PackageNotFoundError
-
     try:
         version(name)
     except PackageNotFoundError:

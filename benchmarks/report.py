@@ -20,7 +20,7 @@ def markdown(record: dict[str, Any]) -> str:
     Parameters
     ----------
     record
-        See `counts.measure_all`.
+        The settings, the machine, the checks, and per graph its facts and rows.
     """
     settings, machine = record["settings"], record["machine"]
     published = published_rivals(settings["engine"])

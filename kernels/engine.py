@@ -164,6 +164,10 @@ class Engine(Protocol):
         """Call `report` once if a kernel has to be compiled while the context is open."""
         ...
 
+    def tasks(self, size: int) -> int:
+        """Number of tasks into which work over `size` roots should be cut: enough to balance and to show progress."""
+        ...
+
     def free_memory(self) -> int | None:
         """Bytes free on the device, None where the engine works in host memory."""
         ...

@@ -14,6 +14,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+MAX_SCALARS = 64  # room that engines have for them
+
 
 class Op(IntEnum):
     """One vector operation: (code, target, source)."""

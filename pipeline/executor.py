@@ -27,7 +27,6 @@ from longwall.storage.budget import format_bytes, require
 from longwall.storage.errors import RunError
 from longwall.storage.table import EmbeddingTable
 
-TASKS_PER_WORKER = 128
 LARGEST_CHUNK = 1 << 20  # rows; longer chunks gain nothing on any engine measured
 PROGRESS_UNIT = "edge ends"  # every edge is the root of a task at both of its ends
 _DEVICE_SHARE = 0.9
@@ -106,7 +105,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
     levels = (program.levels[0], program.levels[1])
     share = memory // engine.workers
     rows_per_task = max(min(LARGEST_CHUNK, share // 2 // 64), 1)
-    pieces = max(engine.workers * TASKS_PER_WORKER, -(-graph.num_slots // rows_per_task))
+    pieces = max(engine.tasks(graph.num_slots), -(-graph.num_slots // rows_per_task))
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
 
     def work(searcher: Searcher, first: int, last: int) -> int:
@@ -150,7 +149,7 @@ def count_ranges(context: RunContext, name: str, roots: str, make: Callable[[Gra
     """
     engine = context.engine
     graph, memory = load_graph(context)
-    tasks = (_vertex_ranges if roots == "vertices" else _slot_ranges)(context)
+    tasks = (_vertex_ranges if roots == "vertices" else slot_ranges)(context)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
     total, _ = _with_scratch(
@@ -201,14 +200,15 @@ def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) ->
     return counts, [sum(float(m[i]) for _, m in parts) for i in range(len(program.products))]
 
 
-def _slot_ranges(context: RunContext) -> list[Task]:
+def slot_ranges(context: RunContext) -> list[Task]:
     """Tasks over the slots of the adjacency."""
-    return ranges(2 * context.graph.num_edges, context.engine.workers * TASKS_PER_WORKER)
+    slots = 2 * context.graph.num_edges
+    return ranges(slots, context.engine.tasks(slots))
 
 
 def _vertex_ranges(context: RunContext) -> list[Task]:
     """Tasks over the vertices, cut so that each has about as many slots as the others."""
-    ends = np.searchsorted(context.graph.indptr, [task.last for task in _slot_ranges(context)], side="left")
+    ends = np.searchsorted(context.graph.indptr, [task.last for task in slot_ranges(context)], side="left")
     cuts = np.unique(np.concatenate([[0], ends, [context.graph.num_vertices]])).tolist()
     slots = context.graph.indptr[cuts].tolist()
     return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(slots), strict=True)]
@@ -267,7 +267,7 @@ def list_matches(plan: MatchPlan, context: RunContext) -> int:
             stack.append(extended)
         return writer.rows - before
 
-    pieces = max(engine.workers * TASKS_PER_WORKER, -(-graph.num_slots // capacity))
+    pieces = max(engine.tasks(graph.num_slots), -(-graph.num_slots // capacity))
     rows, workers = _with_scratch(
         lambda: run_tasks(context, ranges(graph.num_slots, pieces), engine.workers, make, work)
     )

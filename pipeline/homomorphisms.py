@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import factorial
 from typing import Any
 
-from longwall.kernels.row_program import Op, RowProgram
+from longwall.kernels.row_program import MAX_SCALARS, Op, RowProgram
 from longwall.pipeline.patterns import Pattern
 from longwall.pipeline.set_partitions import set_partitions
 from longwall.pipeline.symmetry import isomorphic
@@ -62,6 +62,8 @@ def plan_homomorphisms(pattern: Pattern) -> HomomorphismCount | None:
         if best is None:
             return None
         products.append(tuple(builder.scalar(scalar) for scalar in best[1]))
+    if builder.num_scalars > MAX_SCALARS:
+        return None
     program = RowProgram(
         tuple(builder.ops),
         builder.num_local,

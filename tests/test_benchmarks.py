@@ -1,10 +1,12 @@
 """The benchmark suite runs end to end on a small graph, and notices a count that differs."""
 
+import gzip
 import json
 import os
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,7 @@ def measure():
 
 
 def run_suite(folder, *options):
-    environment = {**os.environ, "LONGWALL_DATA": str(folder / "no-data")}
+    environment = {**os.environ, "LONGWALL_DATA": str(folder / "data")}
     command = [sys.executable, BENCHMARKS / "counts.py", "--work", folder / "work", "--repeats", "1", *options]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
@@ -33,7 +35,7 @@ def run_suite(folder, *options):
 @pytest.mark.slow
 def test_the_suite_fills_every_row(tmp_path):
     pytest.importorskip("igraph")
-    done = run_suite(tmp_path, "--scales", "8", "--rival-limit", "5", "--out", tmp_path / "table.md")
+    done = run_suite(tmp_path, "--scales", "8", "--rival-limit", "2", "--out", tmp_path / "table.md")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "table.md").read_text() == done.stdout
     record = json.loads((tmp_path / "table.json").read_text())
@@ -51,6 +53,21 @@ def test_the_suite_fills_every_row(tmp_path):
         assert len([line for line in done.stdout.splitlines() if line.startswith(f"| {name} |")]) == 1
     assert rows["triangles"]["rivals"]["networkx"]["counts"] == rows["triangles"]["counts"]
     assert rows["4-clique"]["rivals"]["igraph"]["counts"] == rows["4-clique"]["counts"]
+
+
+@pytest.mark.slow
+def test_a_count_that_differs_fails_the_suite(tmp_path):
+    for part in ("graphs", "truth"):
+        (tmp_path / "data" / part).mkdir(parents=True)
+    complete = [f"{u} {v}\n" for u, v in combinations(range(5), 2)]
+    (tmp_path / "data/graphs/ca-GrQc.edges.gz").write_bytes(gzip.compress("".join(complete).encode()))
+    known = {"ca-GrQc": {"cliques": {"3": 10, "4": 5, "5": 2}, "induced": {}, "non_induced": {}}}
+    (tmp_path / "data/truth/counts.json").write_text(json.dumps(known))
+    done = run_suite(tmp_path, "--scales", "8", "--rivals", "")
+    assert done.returncode == 1
+    failures = [line for line in done.stdout.splitlines() if "FAILED" in line]
+    assert failures == ["- **FAILED**: 5-clique on ca-GrQc: Longwall counts [1], known counts [2]"]
+    assert "**rmat-8**" not in done.stdout
 
 
 def test_bad_options_are_refused(tmp_path):

@@ -128,7 +128,7 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
         [memory]
         host = "8XB"
         device = true
-        access = "zero_copy"
+        access = "residentt"
         [engine]
         kind = "cud"
         threads = -1
@@ -144,7 +144,7 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
         ("workload.induced", 'expected true or false, not "yes"'),
         ("memory.host", '"8XB" is not a size'),
         ("memory.device", "expected a size"),
-        ("memory.access", 'did you mean "zero-copy"?'),
+        ("memory.access", 'did you mean "resident"?'),
         ("engine.kind", 'did you mean "cuda"?'),
         ("engine.threads", "must be at least 0, not -1"),
         ("run.name", '"a/b" cannot name a folder'),

@@ -13,6 +13,8 @@ from longwall.kernels.engine import Extension, GraphArrays, ScratchTooLarge
 from longwall.kernels.program import SearchProgram, pack
 from longwall.kernels.row_program import RowProgram
 
+_TASKS_PER_WORKER = 128
+
 
 class CpuEngine:
     """The engine of machines without a GPU; see :class:`longwall.kernels.engine.Engine`."""
@@ -36,6 +38,10 @@ class CpuEngine:
     def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `report` once if a kernel has to be compiled while the context is open."""
         return watch_compilation(report)
+
+    def tasks(self, size: int) -> int:  # noqa: ARG002 - small tasks cost little here, whatever the size
+        """Number of tasks into which work over `size` roots should be cut."""
+        return self.workers * _TASKS_PER_WORKER
 
     def free_memory(self) -> None:
         """Host memory is what the kernels work in."""

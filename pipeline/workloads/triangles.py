@@ -10,11 +10,11 @@ from longwall.kernels.engine import VertexCounter
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
 from longwall.pipeline.counting import CountPlan, plan_count
-from longwall.pipeline.executor import PROGRESS_UNIT, TASKS_PER_WORKER, list_matches, load_graph
+from longwall.pipeline.executor import PROGRESS_UNIT, list_matches, load_graph, slot_ranges
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match
-from longwall.pipeline.workers import ranges, run_tasks
+from longwall.pipeline.workers import run_tasks
 from longwall.storage.graph import Graph
 
 
@@ -51,7 +51,7 @@ def _count_per_vertex(context: RunContext) -> int:
     began = time.perf_counter()
     _, workers = run_tasks(
         context,
-        ranges(graph.num_slots, engine.workers * TASKS_PER_WORKER),
+        slot_ranges(context),
         engine.workers,
         lambda _: engine.triangle_vertex_counter(graph, memory // engine.workers),
         work,
