@@ -102,7 +102,8 @@ def steps(store: str, plans: dict[str, list[dict[str, Any]]], cliques: dict[str,
     Returns
     -------
     dict
-        Row -> steps; None where a plan is a search, whose steps nothing short of the search tells.
+        Row -> steps; None where a plan is a search of more than the edges: its steps only the search itself
+        could tell.
     """
     graph = longwall.open_graph(store)
     sizes = {int(size): count for size, count in cliques.items()}
@@ -130,7 +131,20 @@ def _plan_steps(graph: Graph, plan: dict[str, Any], cliques: dict[int, int]) -> 
         parts = [_plan_steps(graph, term["plan"], cliques) for term in plan["terms"]]
         known = [one for one in parts if one is not None]
         return sum(known) if len(known) == len(parts) else None
+    if kind == "search" and _intersects_once(plan):
+        return _edge_intersection_steps(graph)
     return None
+
+
+def _intersects_once(plan: dict[str, Any]) -> bool:
+    """Whether a search goes over the edges, and then has the common neighbours of their ends to count.
+
+    It has where the counted vertices touch both ends: different vertices of a row must not match the same one.
+    """
+    ends, counted = plan["order"][:2], plan["order"][2:]
+    edges = {frozenset(edge.split("-")) for edge in plan["pattern"].split(",")}
+    touched = [end for end in ends if any(frozenset((str(end), str(other))) in edges for other in counted)]
+    return len(touched) == 2 and plan["counted_suffix"] == len(counted)
 
 
 def _triangle_steps(graph: Graph) -> float:
@@ -146,3 +160,10 @@ def _wedge_steps(graph: Graph) -> float:
     degree = np.diff(graph.indptr).astype(np.float64)
     smaller = (graph.split - graph.indptr[:-1]).astype(np.float64)
     return float(np.sum(smaller * (degree - 1) - smaller * (smaller - 1) / 2))
+
+
+def _edge_intersection_steps(graph: Graph) -> float:
+    """Sum over the edges of the smaller degree of both ends: vertices are numbered by descending degree."""
+    degree = np.diff(graph.indptr).astype(np.float64)
+    smaller = (graph.split - graph.indptr[:-1]).astype(np.float64)
+    return float(np.sum(degree * smaller))

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,8 +31,6 @@ class Outcome:
     wall_seconds: float = 0.0
     peak_bytes: int = 0
     """Largest resident set of the process."""
-    usage: dict[str, float] = field(default_factory=dict)
-    """CPU seconds: ``user``, ``system``."""
 
 
 def call(function: str, limit: float | None = None, /, **arguments: Any) -> Outcome:
@@ -60,11 +58,7 @@ def call(function: str, limit: float | None = None, /, **arguments: Any) -> Outc
             )
             in_time, status, usage = _wait(child, None if limit is None else began + limit)
         wall = time.monotonic() - began
-        facts: dict[str, Any] = {
-            "wall_seconds": wall,
-            "peak_bytes": usage.ru_maxrss * 1024,
-            "usage": {"user": usage.ru_utime, "system": usage.ru_stime},
-        }
+        facts: dict[str, Any] = {"wall_seconds": wall, "peak_bytes": usage.ru_maxrss * 1024}
         if not in_time:
             return Outcome("over the limit", reason=f"> {limit:g} s", **facts)
         if not answer.exists():

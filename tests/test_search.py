@@ -66,8 +66,8 @@ def compilations(pattern: Pattern, order: tuple[int, ...], *, induced: bool) -> 
         if suffix == 1:
             broken.append(restrictions(pattern, order, 1))
         if suffix < 2:
-            # Restrictions made for another order bound earlier vertices by later ones.
-            broken.append(restrictions(pattern, order[::-1]))
+            # Restrictions made for another order bound vertices by later ones as well as by earlier ones.
+            broken.append(restrictions(pattern, range(pattern.num_vertices)))
         for pairs, redundancy in broken:
             for descending in (True, False):
                 program = compile_program(pattern, order, pairs, induced=induced, suffix=suffix, descending=descending)

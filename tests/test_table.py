@@ -134,6 +134,15 @@ def test_any_sequence_of_operations(given_rows, choice):
         assert rows_of(table) == rows
 
 
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_an_empty_slice_can_be_sliced_again(at):
+    table = table_of([(0, 0), (0, 1)], 2).sliced(at, at)
+    for _ in range(2):
+        check(table)
+        assert rows_of(table) == []
+        table = table.sliced(0, 0)
+
+
 @pytest.mark.parametrize("levels", [1, 2, 3])
 def test_an_empty_table_has_its_columns(levels):
     table = table_of([], levels)

@@ -11,7 +11,7 @@ constexpr u32 kAll = 0xffffffffu;
 constexpr u32 kNoVertex = 0xffffffffu;  // larger than any vertex id
 
 // All shared memory is dynamic: its size follows the graph.
-extern __shared__ u32 dynamic_shared[];
+extern __shared__ __align__(16) u32 dynamic_shared[];
 
 DEVICE int lane_id() { return threadIdx.x & 31; }
 DEVICE int warp_in_block() { return threadIdx.x >> 5; }

@@ -94,11 +94,25 @@ class CudaTriangleVertexCounter(_Triangles):
     def add(self, first: int, last: int) -> None:
         """Add the triangles of a range of slots."""
         self._run("add", first, last, 2, (self._counts,))
+        self._device.synchronize()
 
     def counts(self) -> NDArray[np.int64]:
         """Triangles per vertex so far."""
         host: NDArray[np.int64] = self._counts.get()
         return host
+
+
+def clique_header(k: int) -> str:
+    """Write the ``generated.cuh`` that ``cliques.cu`` includes."""
+    return constants({"kCliqueSize": k, "kLight": _clique_shares(k)[0]})
+
+
+def _clique_shares(k: int) -> tuple[int, int]:
+    """Out-degree up to which a vertex is one warp's work, and the table rows that are one block's work above.
+
+    The work below a vertex grows with k: more of the vertices are for blocks, and in more parts.
+    """
+    return {4: (128, 512), 5: (64, 128)}.get(k, (32, 32))
 
 
 class CudaCliqueCounter:
@@ -110,9 +124,8 @@ class CudaCliqueCounter:
 
     def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int):
         self._device, self._graph = device, graph
-        # The work below a vertex grows with k: more of the vertices are for blocks, and in more parts.
-        light, rows_per_part = {4: (128, 512), 5: (64, 128)}.get(k, (32, 32))
-        self._generated = constants({"kCliqueSize": k, "kLight": light})
+        light, rows_per_part = _clique_shares(k)
+        self._generated = clique_header(k)
         self._heavy = _HeavyVertices(device.xp, graph, max(light, k - 2))
         parts = -(-(self._heavy.ends - self._heavy.begins) // rows_per_part)
         self._first_task = np.concatenate([np.zeros(1, np.int64), np.cumsum(parts)])

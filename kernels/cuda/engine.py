@@ -1,5 +1,7 @@
 """The CUDA engine: the same calls as the CPU engine, over device arrays."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +13,12 @@ from longwall.kernels.cuda.counters import (
 )
 from longwall.kernels.cuda.device import open_device
 from longwall.kernels.cuda.launch import Device
+from longwall.kernels.cuda.module import watch_compilation
+from longwall.kernels.cuda.rows import CudaRowCounter
 from longwall.kernels.cuda.search import CudaSearcher
 from longwall.kernels.engine import GraphArrays
 from longwall.kernels.program import SearchProgram
+from longwall.kernels.row_program import RowProgram
 
 
 class CudaEngine:
@@ -48,6 +53,10 @@ class CudaEngine:
         """Make running kernels return as soon as they can; the engine is of no further use."""
         self._device.interrupt()
 
+    def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `report` once if a kernel has to be compiled while the context is open."""
+        return watch_compilation(report)
+
     def free_memory(self) -> int:
         """Bytes free on the device."""
         return self._device.free_memory()
@@ -65,6 +74,10 @@ class CudaEngine:
     def four_cycle_counter(self, graph: GraphArrays, memory: int) -> CudaFourCycleCounter:
         """Scratch for counting 4-cycles."""
         return CudaFourCycleCounter(self._device, graph, memory)
+
+    def row_counter(self, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool) -> CudaRowCounter:
+        """Scratch for a row program."""
+        return CudaRowCounter(self._device, graph, program, memory, exact=exact)
 
     def triangle_vertex_counter(self, graph: GraphArrays, memory: int) -> CudaTriangleVertexCounter:
         """Scratch for counting triangles per vertex."""

@@ -51,6 +51,10 @@ class Device:
                 self.stop_flag.data.ptr, self._one.ptr, 4, runtime.memcpyHostToDevice, self._stop_stream.ptr
             )
 
+    def synchronize(self) -> None:
+        """Wait until all kernels have ended."""
+        self.xp.cuda.Device(self.number).synchronize()
+
     def free_memory(self) -> int:
         """Bytes free on the device, with what CuPy keeps in its pool."""
         with self.xp.cuda.Device(self.number):

@@ -1,7 +1,8 @@
 """Compile the CUDA sources of this package: in one place, once per device, source and generated header."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -42,10 +43,31 @@ def source_text(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
     return read(name), OPTIONS
 
 
+_listeners: list[Callable[[], None]] = []
+
+
+@contextmanager
+def watch_compilation(report: Callable[[], None]) -> Iterator[None]:
+    """Call `report` once if a source is compiled, or loaded from CuPy's cache, while the context is open."""
+
+    def once() -> None:
+        _listeners.remove(once)
+        report()
+
+    _listeners.append(once)
+    try:
+        yield
+    finally:
+        if once in _listeners:
+            _listeners.remove(once)
+
+
 @cache
 def _module(device: int, name: str, generated: str) -> Any:
     import cupy
 
+    for report in list(_listeners):
+        report()
     text, options = source_text(name, generated)
     with cupy.cuda.Device(device):
         return cupy.RawModule(code=text, options=options, backend="nvrtc")
@@ -73,3 +95,17 @@ def kernel(name: str, function: str, generated: str = "") -> Any:
 def constants(values: Mapping[str, int]) -> str:
     """Write integers as C++ constants, for a generated header."""
     return "".join(f"constexpr int {name} = {value};\n" for name, value in values.items())
+
+
+def array(declaration: str, rows: Sequence[Sequence[int | str]]) -> str:
+    """Write a C++ array of integers, enumerators or aggregates of them, for a generated header.
+
+    Parameters
+    ----------
+    declaration
+        Type, name and extents, for example ``"Level kLevels[]"``.
+    rows
+        The elements' fields; one element of zeros stands in for none, since C++ has no empty arrays.
+    """
+    body = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in rows)
+    return f"constexpr {declaration} = {{{body or '{}'}}};\n"

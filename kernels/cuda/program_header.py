@@ -1,8 +1,7 @@
 """A search program as C++ text: the kernels are compiled with the program as constants."""
 
-from collections.abc import Iterable
-
-from longwall.kernels.program import SearchProgram
+from longwall.kernels.cuda.module import array, constants
+from longwall.kernels.program import SearchProgram, SetKind
 
 
 def program_header(program: SearchProgram, columns: int, patience: int) -> str:
@@ -32,40 +31,23 @@ def program_header(program: SearchProgram, columns: int, patience: int) -> str:
         "kNumMembers": len(members),
         "kNumTerms": len(program.terms),
         "kTermWidth": width,
+        "kPatience": patience,
     }
-    lines = [f"constexpr int {name} = {value};" for name, value in sizes.items()]
-    lines += [
-        f"constexpr u32 kPatience = {patience};",
-        _array(
-            "SetOp kSets",
-            [
-                (
-                    op.depth,
-                    op.kind.name,
-                    op.source,
-                    op.adjacent,
-                    op.below,
-                    op.above,
-                    op.label,
-                    op.required,
-                    op.size_only,
-                )
-                for op in program.sets
-            ],
-        ),
-        _array(
-            "Level kLevels",
-            [(x.candidates, x.below, x.above, x.distinct, x.label, x.degree) for x in program.levels],
-        ),
-        _array("Block kBlocks", [(b.candidates, b.below, b.above) for b in program.blocks]),
-        _array("Member kMembers", members),
-        "constexpr i64 kTerms[kNumTerms][kTermWidth + 1] = {"
-        + ", ".join(
-            _braces((coefficient, *blocks, *[-1] * (width - len(blocks)))) for coefficient, blocks in program.terms
-        )
-        + "};",
+    sets = [
+        (s.depth, s.kind.name, s.source, s.adjacent, s.below, s.above, s.label, int(s.required), int(s.size_only))
+        for s in program.sets
     ]
-    return "\n".join(lines) + "\n"
+    levels = [(x.candidates, x.below, x.above, x.distinct, x.label, x.degree) for x in program.levels]
+    blocks = [(b.candidates, b.below, b.above) for b in program.blocks]
+    terms = [(factor, *numbers, *[-1] * (width - len(numbers))) for factor, numbers in program.terms]
+    return (
+        constants(sizes)
+        + array("SetOp kSets[]", sets)
+        + array("Level kLevels[]", levels)
+        + array("Block kBlocks[]", blocks)
+        + array("Member kMembers[]", members)
+        + array("i64 kTerms[kNumTerms][kTermWidth + 1]", terms)
+    )
 
 
 def stored_sets(program: SearchProgram) -> tuple[int, int]:
@@ -81,25 +63,15 @@ def stored_sets(program: SearchProgram) -> tuple[int, int]:
     """
     plain = oriented = 0
     for number, op in enumerate(program.sets):
-        if (op.source < 0 and op.kind.name == "ADJACENCY") or op.size_only:
+        if op.kind == SetKind.ADJACENCY or op.size_only:
             continue
         adjacent, chain = 0, number
         while chain >= 0:
             link = program.sets[chain]
-            adjacent |= (link.kind.name != "SUBTRACT") << link.adjacent
+            adjacent |= (link.kind != SetKind.SUBTRACT) << link.adjacent
             chain = link.source
         if adjacent & op.below:
             oriented += 1
         else:
             plain += 1
     return plain, oriented
-
-
-def _array(declaration: str, rows: Iterable[tuple[int | str, ...]]) -> str:
-    # C++ has no empty arrays: a single zero element stands in, which the sizes keep from being read.
-    body = ", ".join(_braces(row) for row in rows) or "{}"
-    return f"constexpr {declaration}[] = {{{body}}};"
-
-
-def _braces(row: Iterable[int | str]) -> str:
-    return "{" + ", ".join(str(x).lower() if isinstance(x, bool) else str(x) for x in row) + "}"

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.launch import WARP, Device, units_that_fit
-from longwall.kernels.cuda.module import constants
-from longwall.kernels.cuda.program_header import array
+from longwall.kernels.cuda.module import array, constants
 from longwall.kernels.engine import GraphArrays, ScratchTooLarge
 from longwall.kernels.row_program import Op, RowProgram
 

@@ -58,7 +58,7 @@ class CudaSearcher:
     def extend_rows(self, rows: Array, capacity: int) -> Extension:
         """Extend `rows` (uint32[columns, n]) by one level, writing at most `capacity` new vertices."""
         xp = self._device.xp
-        columns, n = rows.shape
+        n = rows.shape[1]
         rows = xp.ascontiguousarray(rows)
         counts, total, done = xp.zeros(n, xp.int64), 0, 0
         # Rows are counted in windows, so that few are counted in vain where the capacity ends early.

@@ -1,0 +1,313 @@
+"""The CUDA engine gives exactly what the CPU engine gives; its sources compile, with or without a device."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.cuda import search as cuda_search
+from longwall.kernels.cuda.counters import clique_header
+from longwall.kernels.cuda.module import source_text
+from longwall.kernels.cuda.program_header import program_header
+from longwall.kernels.cuda.rows import row_header
+from longwall.kernels.engine import EngineUnavailable, GraphArrays, ScratchTooLarge
+from longwall.pipeline.homomorphisms import plan_homomorphisms
+from longwall.pipeline.patterns import parse_pattern
+from longwall.pipeline.plan import MatchPlan
+from longwall.pipeline.planner import plan_match
+from longwall.stages.source import edge_source
+from longwall.storage.generators import generate
+from longwall.storage.graph import Graph
+
+PLENTY = 1 << 30
+NAMES = [
+    "edge",
+    "triangle",
+    "diamond",
+    "cycle-4",
+    "tailed-triangle",
+    "path-4",
+    "star-3",
+    "clique-4",
+    "house",
+    "cycle-5",
+]
+NAMES += ["bowtie", "wheel-5", "quasi-clique-5", "star-4"]
+LABELS = (0, 1, 1, 0, 1)
+
+
+def arrays(graph: Graph) -> GraphArrays:
+    labels = graph.labels if graph.labels is not None else np.zeros(1, np.int32)
+    return GraphArrays(
+        graph.indptr, graph.indices, graph.split, labels, graph.stats.max_degree, graph.stats.max_out_degree
+    )
+
+
+@pytest.fixture(scope="module")
+def cuda() -> Any:
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    try:
+        return CudaEngine()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def cpu() -> CpuEngine:
+    return CpuEngine(1)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        {"kind": "erdos-renyi", "seed": 5, "vertices": 90, "edges": 900},
+        {"kind": "rmat", "seed": 6, "scale": 9, "edge_factor": 8},
+        {"kind": "rmat", "seed": 7, "scale": 9, "edge_factor": 8, "num_labels": 2},
+    ],
+    ids=["erdos-renyi", "rmat", "labelled"],
+)
+def graph(request: pytest.FixtureRequest) -> Graph:
+    return generate(**request.param)
+
+
+def plan(name: str, graph: Graph, *, induced: bool, counting: bool) -> MatchPlan:
+    pattern = parse_pattern(name)
+    if graph.has_labels:
+        pattern = parse_pattern(name, LABELS[: pattern.num_vertices])
+    return plan_match(pattern, graph.stats, induced=induced, counting=counting)
+
+
+def edges(found: MatchPlan, graph: GraphArrays) -> Any:
+    levels = (found.program.levels[0], found.program.levels[1])
+    return edge_source(graph, levels, 0, graph.num_slots, np).columns()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("induced", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_count_rows(
+    cuda: Any, cpu: CpuEngine, graph: Graph, name: str, induced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    found = plan(name, graph, induced=induced, counting=True)
+    rows = edges(found, host)
+    expected = cpu.searcher(host, found.program, PLENTY).count_rows(rows)
+    on_device = cuda.xp.asarray(rows)
+    assert cuda.searcher(device, found.program, PLENTY).count_rows(on_device) == expected
+    one_warp = cuda.searcher(device, found.program, len(found.program.sets) * 4 * host.max_degree)
+    assert one_warp.count_rows(on_device[:, : rows.shape[1] // 8]) == cpu.searcher(
+        host, found.program, PLENTY
+    ).count_rows(rows[:, : rows.shape[1] // 8])
+    # Work is handed over at every chance.
+    monkeypatch.setattr(cuda_search, "PATIENCE", 0)
+    searcher = cuda.searcher(device, found.program, PLENTY)
+    assert [searcher.count_rows(on_device) for _ in range(3)] == [expected] * 3
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("induced", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_extend_rows(cuda: Any, cpu: CpuEngine, graph: Graph, name: str, induced: bool) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    found = plan(name, graph, induced=induced, counting=False)
+    rows = edges(found, host)
+    theirs, ours = cpu.searcher(host, found.program, PLENTY), cuda.searcher(device, found.program, PLENTY)
+    for capacity in (host.max_degree + 1, 5000, 10**6):
+        level = rows
+        while level.shape[0] < found.program.depth and level.shape[1]:
+            counts, values = drain(theirs, level, capacity)
+            got_counts, got_values = drain(ours, cuda.xp.asarray(level), capacity)
+            np.testing.assert_array_equal(got_counts, counts)
+            np.testing.assert_array_equal(got_values, values)
+            assert got_values.dtype == np.uint32
+            level = np.vstack([np.repeat(level, counts, axis=1), values[None]])[:, :3000].astype(np.uint32)
+
+
+def drain(searcher: Any, rows: Any, capacity: int) -> tuple[Any, Any]:
+    """Extend all rows, as often as it takes; gives counts and values on the host."""
+    counts, values, at = [], [], 0
+    while at < rows.shape[1]:
+        part = searcher.extend_rows(rows[:, at:], capacity)
+        assert part.done > 0
+        assert len(part.counts) == part.done
+        assert len(part.values) <= capacity
+        counts.append(to_host(part.counts))
+        values.append(to_host(part.values))
+        at += part.done
+    return np.concatenate(counts), np.concatenate(values)
+
+
+def to_host(array: Any) -> Any:
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+def cuts(end: int) -> list[tuple[int, int]]:
+    return [(0, end), (end // 3, end // 2 + 5), (7, 8)]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("k", [3, 4, 5, 6, 7, 8])
+def test_cliques(cuda: Any, cpu: CpuEngine, graph: Graph, k: int) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    theirs, ours = cpu.clique_counter(host, k, PLENTY), cuda.clique_counter(device, k, PLENTY)
+    for first, last in cuts(host.num_slots):
+        assert ours.count(first, last) == theirs.count(first, last)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("vertices", "num_edges", "sizes"), [(700, 220_000, (3,)), (260, 22_000, (4, 5, 6))])
+def test_cliques_of_dense_graphs(
+    cuda: Any, cpu: CpuEngine, vertices: int, num_edges: int, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vertices that are a block's work, and tables in global memory."""
+    host = arrays(generate("erdos-renyi", seed=1, vertices=vertices, edges=num_edges))
+    device = cuda.load(host)
+    for k in sizes:
+        expected = cpu.clique_counter(host, k, PLENTY).count(0, host.num_slots)
+        assert cuda.clique_counter(device, k, PLENTY).count(0, host.num_slots) == expected
+        if k > 3:
+            monkeypatch.setattr(cuda._device, "shared_memory", 12_000)
+            assert cuda.clique_counter(device, k, PLENTY).count(0, host.num_slots) == expected
+            monkeypatch.undo()
+    theirs, ours = cpu.triangle_vertex_counter(host, PLENTY), cuda.triangle_vertex_counter(device, PLENTY)
+    for first, last in cuts(host.num_slots):
+        theirs.add(first, last)
+        ours.add(first, last)
+    np.testing.assert_array_equal(ours.counts(), theirs.counts())
+
+
+@pytest.mark.gpu
+def test_triangles_per_vertex(cuda: Any, cpu: CpuEngine, graph: Graph) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    theirs, ours = cpu.triangle_vertex_counter(host, PLENTY), cuda.triangle_vertex_counter(device, PLENTY)
+    for first, last in cuts(host.num_slots):
+        theirs.add(first, last)
+        ours.add(first, last)
+    np.testing.assert_array_equal(ours.counts(), theirs.counts())
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shared_memory", [None, 2000])
+def test_four_cycles(
+    cuda: Any, cpu: CpuEngine, graph: Graph, shared_memory: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    if shared_memory:
+        monkeypatch.setattr(cuda._device, "shared_memory", shared_memory)
+    theirs, ours = cpu.four_cycle_counter(host, PLENTY), cuda.four_cycle_counter(device, PLENTY)
+    for first, last in cuts(host.num_vertices) * 2:
+        assert ours.count(first, last) == theirs.count(first, last)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shared_memory", [None, 600])
+@pytest.mark.parametrize("name", ["diamond", "house", "cycle-5", "path-5", "star-3", "cycle-6"])
+def test_row_programs(
+    cuda: Any, cpu: CpuEngine, graph: Graph, name: str, shared_memory: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    if shared_memory:
+        monkeypatch.setattr(cuda._device, "shared_memory", shared_memory)
+    found = plan_homomorphisms(parse_pattern(name))
+    assert found is not None
+    for exact in (True, False):
+        theirs = cpu.row_counter(host, found.program, PLENTY, exact=exact)
+        ours = cuda.row_counter(device, found.program, PLENTY, exact=exact)
+        for first, last in cuts(host.num_vertices):
+            theirs.add(first, last)
+            ours.add(first, last)
+        if exact:
+            np.testing.assert_array_equal(ours.totals()[0], theirs.totals()[0])
+        np.testing.assert_allclose(ours.totals()[1], theirs.totals()[1], rtol=1e-9)
+
+
+@pytest.mark.gpu
+def test_scratch_that_does_not_fit_is_refused(cuda: Any) -> None:
+    host = arrays(generate("rmat", seed=1, scale=10))
+    device = cuda.load(host)
+    found = plan_match(parse_pattern("wheel-5"), generate("rmat", seed=1, scale=10).stats)
+    with pytest.raises(ScratchTooLarge):
+        cuda.searcher(device, found.program, 100)
+    with pytest.raises(ScratchTooLarge):
+        cuda.triangle_vertex_counter(device, 100)
+
+
+@pytest.mark.gpu
+def test_interrupt_ends_a_long_kernel() -> None:
+    import threading
+    import time
+
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    try:
+        own = CudaEngine()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+    graph = generate("rmat", seed=1, scale=15, edge_factor=32)
+    host = arrays(graph)
+    found = plan_match(parse_pattern("path-7"), graph.stats, induced=True)
+    searcher = own.searcher(own.load(host), found.program, PLENTY)
+    rows = own.xp.asarray(edges(found, host))
+    threading.Timer(2, own.interrupt).start()
+    began = time.monotonic()
+    searcher.count_rows(rows)
+    assert time.monotonic() - began < 20
+
+
+def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Every source with generated headers as the engine makes them: (name, text, options)."""
+    graph = generate("rmat", seed=1, scale=8)
+    for name, induced in (("house", False), ("wheel-5", True)):
+        program = plan_match(parse_pattern(name), graph.stats, induced=induced).program
+        yield f"count_rows-{name}", *source_text("count_rows.cu", program_header(program, 2, 1 << 18))
+    program = plan_match(parse_pattern("house", (0, 1, 0, 1, 1)), graph.stats, counting=False).program
+    for columns in (2, 4):
+        yield f"extend_rows-{columns}", *source_text("extend_rows.cu", program_header(program, columns, 1 << 18))
+    for k in (4, 5, 7):
+        yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
+    rows = plan_homomorphisms(parse_pattern("cycle-6"))
+    assert rows is not None
+    for exact in (True, False):
+        yield f"rows-{exact}", *source_text("rows.cu", row_header(rows.program, exact=exact))
+    yield "triangles", *source_text("triangles.cu")
+    yield "wedges", *source_text("wedges.cu")
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_sources_compile(arch: str, tmp_path: Path) -> None:
+    for name, text, options in units():
+        failure = compile_unit(text, options, arch, tmp_path)
+        assert not failure, f"{name}: {failure}"
+
+
+def compile_unit(text: str, options: tuple[str, ...], arch: str, folder: Path) -> str:
+    """Compile with NVRTC, or with nvcc; gives the compiler's complaint."""
+    try:
+        from cuda.bindings import nvrtc
+    except ImportError:
+        nvcc = shutil.which("nvcc")
+        if nvcc is None:
+            pytest.skip("neither cuda.bindings nor nvcc is here to compile with")
+        source = folder / "unit.cu"
+        source.write_text(text)
+        command = [nvcc, "--ptx", f"-arch={arch}", *options, "-o", str(folder / "unit.ptx"), str(source)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        return run.stderr if run.returncode else ""
+    status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"unit.cu", 0, [], [])
+    assert int(status) == 0
+    flags = [option.encode() for option in (*options, f"--gpu-architecture={arch}")]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
+    if int(status) == 0:
+        return ""
+    _, size = nvrtc.nvrtcGetProgramLogSize(program)
+    log = b" " * size
+    nvrtc.nvrtcGetProgramLog(program, log)
+    return log.decode()
