@@ -24,7 +24,7 @@ from longwall.stages.export import EmbeddingWriter, RowLimit
 from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.budget import format_bytes, require
-from longwall.storage.errors import RunError
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.table import EmbeddingTable
 
 LARGEST_CHUNK = 1 << 20  # rows; longer chunks gain nothing on any engine measured
@@ -227,6 +227,10 @@ def list_matches(plan: MatchPlan, context: RunContext) -> int:
     share = memory // engine.workers
     capacity = _chunk_rows(plan, graph, share)
     meter, limit = _Meter(), RowLimit(export.limit)
+    names = [f"v{vertex}" for vertex in range(plan.pattern.num_vertices)]
+    unknown = sorted(set(export.columns or ()) - set(names))
+    if unknown:
+        raise InputError(f"export.columns: the pattern has no column {unknown[0]!r}, only {', '.join(names)}")
     levels = (program.levels[0], program.levels[1])
     metadata = {"pattern": plan.pattern.edge_text, "labels": plan.pattern.labels, "induced": plan.induced}
     context.observer.phase("listing", graph.num_slots, PROGRESS_UNIT)

@@ -80,8 +80,6 @@ def make_pattern(edges: Iterable[tuple[int, int]], labels: Sequence[int] | None 
             raise InputError(f"{shown} has the loop {u}-{v}: patterns are simple graphs, remove it")
     used = {v for edge in unique for v in edge}
     count = max(used) + 1
-    if len(labels or ()) > count:
-        count = len(labels or ())
     if count > MAX_VERTICES:
         raise InputError(f"{shown} has {count} vertices: at most {MAX_VERTICES} are supported")
     missing = sorted(set(range(count)) - used)

@@ -121,7 +121,7 @@ class EmbeddingTable:
         for level in range(self.num_levels - 2, -1, -1):
             whole = self.offsets[level]
             first = int(xp.searchsorted(whole, begin, side="right")) - 1
-            last = int(xp.searchsorted(whole, end, side="left"))
+            last = int(xp.searchsorted(whole, end, side="left")) if end > begin else first
             offsets.insert(0, xp.clip(whole[first : last + 1], begin, end) - begin)
             begin, end = first, last
             values.insert(0, self.values[level][begin:end])

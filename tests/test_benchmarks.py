@@ -82,7 +82,8 @@ def test_a_call_returns_its_value_and_its_peak_memory(measure):
     assert (small.status, small.value) == ("done", [1])
     large = measure.call("random:randbytes", n=200 << 20)  # bytes are no JSON: it fails, after taking memory
     assert large.status == "failed"
-    assert large.peak_bytes > small.peak_bytes + (190 << 20)
+    # A child's peak counts what its parent held when it forked, so a small one may look large under pytest.
+    assert large.peak_bytes > max(small.peak_bytes, 200 << 20)
 
 
 def test_a_call_past_its_limit_is_killed(measure):

@@ -19,6 +19,7 @@ from longwall.pipeline import counting, executor
 from longwall.pipeline.counting import plan_count
 from longwall.pipeline.patterns import make_pattern, parse_pattern
 from longwall.pipeline.planner import plan_match
+from longwall.pipeline.workers import ranges
 from longwall.storage.errors import InputError, RunError
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -125,7 +126,7 @@ def test_cliques(count, small, k):
 def test_threads_tasks_chunks_and_memory_change_nothing(count, small, query, threads, tasks, chunk, host):
     want = naive.igraph_count_mappings(small.edges, query, small.labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "TASKS_PER_WORKER", tasks)
+        patch.setattr(executor, "ranges", lambda total, _: ranges(total, tasks))
         patch.setattr(executor, "LARGEST_CHUNK", chunk)
         for how in ("search", "shortcut"):
             assert count(small, query, threads=threads, host=host, how=how) == want

@@ -159,9 +159,9 @@ def test_export_writes_whole_files_once(graph, tmp_path):
 
 
 def test_kinds_do_not_mix(graph):
-    with pytest.raises(longwall.InputError, match="longwall.vertices"):
+    with pytest.raises(longwall.InputError, match=r"longwall.vertices"):
         longwall.extend_vertices(longwall.edges(graph))
-    with pytest.raises(longwall.InputError, match="longwall.edges"):
+    with pytest.raises(longwall.InputError, match=r"longwall.edges"):
         longwall.extend_edges(longwall.vertices(graph))
     with pytest.raises(longwall.InputError, match="columns 0 to 0"):
         longwall.extend_vertices(longwall.vertices(graph), [1])

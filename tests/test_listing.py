@@ -17,6 +17,7 @@ import longwall
 from longwall.pipeline import executor
 from longwall.pipeline.patterns import make_pattern
 from longwall.pipeline.planner import plan_match
+from longwall.pipeline.workers import ranges
 from longwall.storage.errors import InputError
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -95,7 +96,7 @@ def test_rows_of_six_vertices(listed, small, query):
 )
 def test_threads_tasks_and_chunks_change_nothing(listed, small, query, threads, tasks, chunk):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "TASKS_PER_WORKER", tasks)
+        patch.setattr(executor, "ranges", lambda total, _: ranges(total, tasks))
         patch.setattr(executor, "LARGEST_CHUNK", chunk)
         _, table = listed(small.edges, query, small.labels, threads=threads)
     check_rows(images(table, query.size), small.edges, query, small.labels)

@@ -281,8 +281,8 @@ class CpuRowCounter:
         )
 
     def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Sums of the program's products so far."""
-        return self._totals.astype(np.int64), self._estimates
+        """Sums of the program's products so far; the first ones mean nothing where they are not exact."""
+        return self._totals.view(np.int64), self._estimates
 
 
 def _exact(total: int, estimate: float) -> int:

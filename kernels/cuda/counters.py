@@ -78,9 +78,13 @@ class CudaTriangleCounter(_Triangles):
 
     def count(self, first: int, last: int) -> int:
         """Count the triangles of a range of slots."""
+        return exact(self.start(first, last))
+
+    def start(self, first: int, last: int) -> Array:
+        """Launch the kernels; gives what :func:`longwall.kernels.cuda.launch.exact` fetches."""
         result = self._device.result()
         self._run("count", first, last, 1, (result,))
-        return exact(result)
+        return result
 
 
 class CudaTriangleVertexCounter(_Triangles):
@@ -147,6 +151,10 @@ class CudaCliqueCounter:
 
     def count(self, first: int, last: int) -> int:
         """Count the cliques of a range of slots."""
+        return exact(self.start(first, last))
+
+    def start(self, first: int, last: int) -> Array:
+        """Launch the kernels; gives what :func:`longwall.kernels.cuda.launch.exact` fetches."""
         device, graph = self._device, self._graph
         result = device.result()
         next_root = device.xp.zeros(2, device.xp.uint32)
@@ -185,7 +193,7 @@ class CudaCliqueCounter:
             shared=self._light_shared,
             generated=self._generated,
         )
-        return exact(result)
+        return result
 
 
 class CudaFourCycleCounter:
@@ -216,6 +224,10 @@ class CudaFourCycleCounter:
 
     def count(self, first: int, last: int) -> int:
         """Count the 4-cycles of a range of vertices."""
+        return exact(self.start(first, last))
+
+    def start(self, first: int, last: int) -> Array:
+        """Launch the kernels; gives what :func:`longwall.kernels.cuda.launch.exact` fetches."""
         device, graph = self._device, self._graph
         result = device.result()
         next_root = device.xp.zeros(2, device.xp.uint32)
@@ -248,4 +260,4 @@ class CudaFourCycleCounter:
             threads=_WARPS * WARP,
             shared=2 * 2 * self._LIGHT * _WARPS * 4,
         )
-        return exact(result)
+        return result

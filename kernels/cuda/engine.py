@@ -20,6 +20,8 @@ from longwall.kernels.engine import GraphArrays
 from longwall.kernels.program import SearchProgram
 from longwall.kernels.row_program import RowProgram
 
+_ROOTS_PER_TASK_LOG2 = 21
+
 
 class CudaEngine:
     """The engine of the current CUDA device; see :class:`longwall.kernels.engine.Engine`.
@@ -56,6 +58,10 @@ class CudaEngine:
     def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `report` once if a kernel has to be compiled while the context is open."""
         return watch_compilation(report)
+
+    def tasks(self, size: int) -> int:
+        """Number of tasks into which work over `size` roots should be cut: a launch should outlast its overhead."""
+        return max(size >> _ROOTS_PER_TASK_LOG2, 1)
 
     def free_memory(self) -> int:
         """Bytes free on the device."""

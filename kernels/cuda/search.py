@@ -40,9 +40,11 @@ class CudaSearcher:
 
     def count_rows(self, rows: Array) -> int:
         """Count the embeddings below `rows` (uint32[columns, n])."""
+        return exact(self.start(rows)) if rows.shape[1] else 0
+
+    def start(self, rows: Array) -> Array:
+        """Launch the count of `rows`, of which there are some; gives what ``launch.exact`` fetches."""
         columns, n = rows.shape
-        if not n:
-            return 0
         rows = self._device.xp.ascontiguousarray(rows)
         result = self._device.result()
         self._control[0] = 0
@@ -53,7 +55,7 @@ class CudaSearcher:
             (n,),
             (self._ring, self._control, self._device.stop_flag, result),
         )
-        return exact(result)
+        return result
 
     def extend_rows(self, rows: Array, capacity: int) -> Extension:
         """Extend `rows` (uint32[columns, n]) by one level, writing at most `capacity` new vertices."""

@@ -1,0 +1,206 @@
+"""Time the CUDA kernels on R-MAT graphs, after checking them against the CPU engine and closed forms.
+
+    python benchmarks/gpu_kernels.py [--scales 13 14 18 20 22] [--limit 20] [--budget 420]
+
+Graph loading and planning are left out; a kernel's compilation falls into the warm-up. Times are medians over
+repeats, by CUDA events around the launches of a whole count.
+"""
+
+import argparse
+import threading
+import time
+from collections.abc import Callable, Iterator
+from math import comb
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.cuda.engine import CudaEngine
+from longwall.kernels.cuda.launch import exact
+from longwall.kernels.engine import GraphArrays
+from longwall.pipeline.homomorphisms import plan_homomorphisms
+from longwall.pipeline.patterns import parse_pattern
+from longwall.pipeline.planner import plan_match
+from longwall.pipeline.symmetry import automorphism_count
+from longwall.stages.source import edge_source
+from longwall.storage.build import build_graph
+from longwall.storage.generators import generate
+from longwall.storage.graph import Graph
+
+PLENTY = 1 << 30
+DEVICE_SCRATCH = 32 << 30
+SEARCHES = [("diamond", False), ("house", False), ("cycle-4", True)]
+ROW_PROGRAMS = ["diamond", "house"]
+
+# Starts a whole count on the device, and afterwards fetches it.
+Start = Callable[[], Any]
+Fetch = Callable[[Any], int]
+
+
+def arrays(graph: Graph) -> GraphArrays:
+    """The arrays that kernels read."""
+    zero = np.zeros(1, np.int32)
+    return GraphArrays(
+        graph.indptr, graph.indices, graph.split, zero, graph.stats.max_degree, graph.stats.max_out_degree
+    )
+
+
+def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterator[tuple[str, Start, Fetch]]:
+    """Everything that is counted: (name, start, fetch); scratch is made when its turn comes."""
+    on_device = engine.name == "cuda"
+    fetch: Fetch = exact if on_device else int
+    for k in (3, 4, 5, 6):
+        cliques = engine.clique_counter(loaded, k, memory)
+        run = cliques.start if on_device else cliques.count
+        yield f"clique-{k}", lambda run=run: run(0, loaded.num_slots), fetch
+        del cliques, run
+    cycles = engine.four_cycle_counter(loaded, memory)
+    run = cycles.start if on_device else cycles.count
+    yield "cycle-4", lambda run=run: run(0, loaded.num_vertices), fetch
+    del cycles, run
+    for name in ROW_PROGRAMS:
+        yield f"{name} by rows", *by_rows(engine, loaded, name, memory)
+    for name, induced in SEARCHES:
+        plan = plan_match(parse_pattern(name), graph.stats, induced=induced)
+        levels = (plan.program.levels[0], plan.program.levels[1])
+        rows = edge_source(loaded, levels, 0, loaded.num_slots, engine.xp).columns()
+        searcher = engine.searcher(loaded, plan.program, memory)
+        run = searcher.start if on_device else searcher.count_rows
+        yield (
+            f"{name}{' induced' if induced else ''} by search",
+            lambda run=run, rows=rows: run(rows),
+            lambda result, plan=plan: fetch(result) // plan.redundancy,
+        )
+        del rows, searcher, run
+
+
+def by_rows(engine: Any, loaded: GraphArrays, name: str, memory: int) -> tuple[Start, Fetch]:
+    """Count a pattern through homomorphisms."""
+    pattern = parse_pattern(name)
+    found = plan_homomorphisms(pattern)
+    assert found is not None
+
+    def start() -> Any:
+        counter = engine.row_counter(loaded, found.program, memory, exact=True)
+        counter.add(0, loaded.num_vertices)
+        return counter
+
+    def fetch(counter: Any) -> int:
+        totals = counter.totals()[0]
+        mappings = sum(factor * int(total) for (factor, _), total in zip(found.quotients, totals, strict=True))
+        return mappings % 2**64 // automorphism_count(pattern)
+
+    return start, fetch
+
+
+def stop(expired: threading.Event, engine: Any) -> None:
+    """What a timer does to a kernel that runs too long."""
+    expired.set()
+    engine.interrupt()
+
+
+def check(limit: float) -> None:
+    """Compare with the CPU engine, and with what is known of complete graphs."""
+    ends = np.array([(i, j) for i in range(60) for j in range(i)], np.int64)
+    known = {f"clique-{k}": comb(60, k) for k in (3, 4, 5, 6)}
+    known |= {"cycle-4": 3 * comb(60, 4), "diamond by rows": 6 * comb(60, 4), "diamond by search": 6 * comb(60, 4)}
+    for title, graph in {
+        "K60": build_graph(ends[:, 0], ends[:, 1]),
+        "rmat-12": generate("rmat", seed=1, scale=12, edge_factor=8),
+    }.items():
+        if title == "K60":
+            expected = known
+        else:
+            cpu = CpuEngine()
+            expected = {n: f(s()) for n, s, f in works(cpu, graph, arrays(graph), PLENTY)}
+        engine = CudaEngine()
+        for name, start, fetch in works(engine, graph, engine.load(arrays(graph)), PLENTY):
+            expired = threading.Event()
+            timer = threading.Timer(limit, stop, [expired, engine])
+            timer.start()
+            got = fetch(start())
+            timer.cancel()
+            if expired.is_set():
+                raise SystemExit(f"{title} {name}: not done after {limit:.0f} s")
+            if name in expected and got != expected[name]:
+                raise SystemExit(f"{title} {name}: {got}, expected {expected[name]}")
+        print(f"{title}: all counts agree", flush=True)
+
+
+def time_one(engine: Any, start: Start, fetch: Fetch, limit: float) -> tuple[float, int] | None:
+    """Median milliseconds and the count; None where the first run passes the limit."""
+    event = engine.xp.cuda.Event
+    expired = threading.Event()
+    timer = threading.Timer(limit, stop, [expired, engine])
+    timer.start()
+    samples = []
+    count = 0
+    began = time.monotonic()
+    while len(samples) < 8 and time.monotonic() - began < limit / 3:
+        before, after = event(), event()
+        before.record()
+        result = start()
+        after.record()
+        after.synchronize()
+        if expired.is_set():
+            return None
+        samples.append(engine.xp.cuda.get_elapsed_time(before, after))
+        count = fetch(result)
+    timer.cancel()
+    # The first run compiles; where it alone used up the time, it is all there is.
+    return median(samples[1:] or samples), count
+
+
+def measure(scale: int, limit: float, deadline: float) -> None:
+    """Time everything on one graph and print a table."""
+    began = time.monotonic()
+    graph = generate("rmat", seed=1, scale=scale, edge_factor=16)
+    m, s = graph.num_edges, graph.stats
+    print(
+        f"\nrmat-{scale}: {graph.num_vertices:,} vertices, {m:,} edges, max degree {s.max_degree:,}, "
+        f"max out-degree {s.max_out_degree:,} ({time.monotonic() - began:.0f} s to make)",
+        flush=True,
+    )
+    print(f"{'work':<28}{'ms':>12}{'count':>24}{'M edges/s':>12}", flush=True)
+    engine = CudaEngine()
+    skip: set[str] = set()
+    done = False
+    while not done:
+        done = True
+        for name, start, fetch in works(engine, graph, engine.load(arrays(graph)), DEVICE_SCRATCH):
+            if name in skip:
+                continue
+            skip.add(name)
+            if time.monotonic() > deadline:
+                print(f"{name:<28}{'no time left':>12}", flush=True)
+                continue
+            found = time_one(engine, start, fetch, min(limit, max(deadline - time.monotonic(), 1)))
+            if found is None:
+                # An interrupted engine is of no further use: go on with a new one.
+                print(f"{name:<28}{f'> {limit:.0f} s':>12}", flush=True)
+                engine, done = CudaEngine(), False
+                break
+            ms, count = found
+            print(f"{name:<28}{ms:>12.3f}{count:>24,}{m / ms / 1e3:>12.1f}", flush=True)
+        engine.xp.get_default_memory_pool().free_all_blocks()
+
+
+def main() -> None:
+    """Run the checks, then the graphs from small to large."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scales", type=int, nargs="*", default=[13, 14, 18, 20, 22])
+    parser.add_argument("--limit", type=float, default=20, help="seconds for one count")
+    parser.add_argument("--budget", type=float, default=420, help="seconds for everything")
+    settings = parser.parse_args()
+    deadline = time.monotonic() + settings.budget
+    print(CudaEngine().device, flush=True)
+    check(settings.limit)
+    for scale in settings.scales:
+        if time.monotonic() < deadline:
+            measure(scale, settings.limit, deadline)
+
+
+if __name__ == "__main__":
+    main()
