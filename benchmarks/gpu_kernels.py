@@ -65,7 +65,7 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
     for name, induced in SEARCHES:
         plan = plan_match(parse_pattern(name), graph.stats, induced=induced)
         levels = (plan.program.levels[0], plan.program.levels[1])
-        rows = edge_source(loaded, levels, 0, loaded.num_slots, engine.xp).columns()
+        rows = engine.xp.asarray(edge_source(arrays(graph), levels, 0, loaded.num_slots, np).columns())
         searcher = engine.searcher(loaded, plan.program, memory)
         run = searcher.start if on_device else searcher.count_rows
         yield (

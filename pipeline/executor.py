@@ -27,9 +27,10 @@ from longwall.storage.budget import format_bytes, require
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.table import EmbeddingTable
 
-LARGEST_CHUNK = 1 << 20  # rows; longer chunks gain nothing on any engine measured
+LARGEST_CHUNK = 1 << 20  # rows that are listed at once; longer chunks gain nothing
 PROGRESS_UNIT = "edge ends"  # every edge is the root of a task at both of its ends
 _DEVICE_SHARE = 0.9
+_SOURCE_ROW_BYTES = 64  # of the source's edges, with the copies that filtering makes
 
 
 @dataclass
@@ -104,7 +105,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
     meter = _Meter()
     levels = (program.levels[0], program.levels[1])
     share = memory // engine.workers
-    rows_per_task = max(min(LARGEST_CHUNK, share // 2 // 64), 1)
+    rows_per_task = max(share // 2 // _SOURCE_ROW_BYTES, 1)
     pieces = max(engine.tasks(graph.num_slots), -(-graph.num_slots // rows_per_task))
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
 

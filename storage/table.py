@@ -68,6 +68,8 @@ class EmbeddingTable:
     def _parents(self, level: int) -> Array:
         """Parent node, at `level`, of every node of the next level."""
         xp, offsets = self.xp, self.offsets[level]
+        if offsets.size <= 2:  # CuPy's bincount takes no empty array
+            return xp.zeros(int(self.values[level + 1].size), dtype=xp.int64)
         starts = xp.bincount(offsets[1:-1], minlength=int(self.values[level + 1].size) + 1)
         return xp.cumsum(starts[: int(self.values[level + 1].size)])
 

@@ -292,16 +292,10 @@ def compile_unit(text: str, options: tuple[str, ...], arch: str, folder: Path) -
     """Compile with NVRTC, or with nvcc; gives the compiler's complaint."""
     try:
         from cuda.bindings import nvrtc
-    except ImportError:
-        nvcc = shutil.which("nvcc")
-        if nvcc is None:
-            pytest.skip("neither cuda.bindings nor nvcc is here to compile with")
-        source = folder / "unit.cu"
-        source.write_text(text)
-        command = [nvcc, "--ptx", f"-arch={arch}", *options, "-o", str(folder / "unit.ptx"), str(source)]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        return run.stderr if run.returncode else ""
-    status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"unit.cu", 0, [], [])
+
+        status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"unit.cu", 0, [], [])
+    except (ImportError, RuntimeError):  # no bindings, or no library for them
+        return compile_with_nvcc(text, options, arch, folder)
     assert int(status) == 0
     flags = [option.encode() for option in (*options, f"--gpu-architecture={arch}")]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
@@ -311,3 +305,14 @@ def compile_unit(text: str, options: tuple[str, ...], arch: str, folder: Path) -
     log = b" " * size
     nvrtc.nvrtcGetProgramLog(program, log)
     return log.decode()
+
+
+def compile_with_nvcc(text: str, options: tuple[str, ...], arch: str, folder: Path) -> str:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        pytest.skip("neither NVRTC nor nvcc is here to compile with")
+    source = folder / "unit.cu"
+    source.write_text(text)
+    command = [nvcc, "--ptx", f"-arch={arch}", *options, "-o", str(folder / "unit.ptx"), str(source)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    return run.stderr if run.returncode else ""

@@ -196,7 +196,7 @@ def test_scratch_that_is_too_large_is_refused(loaded):
     from longwall.kernels.engine import ScratchTooLarge
 
     context, graph = loaded(SmallGraph(tuple((0, i) for i in range(1, 50)), {}), False)
-    pattern = make_pattern([(0, 1), (1, 2)])
+    pattern = make_pattern([(0, 1), (1, 2), (0, 2)])  # its last set has to be stored
     program = compile_program(pattern, (1, 0, 2), [], induced=False, suffix=0, descending=True)
     with pytest.raises(ScratchTooLarge) as refusal:
         context.engine.searcher(graph, program, 1)

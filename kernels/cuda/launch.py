@@ -10,6 +10,7 @@ from longwall.kernels.engine import ScratchTooLarge
 Array = Any  # a CuPy array
 
 WARP = 32
+_SHARED_WITHOUT_ASKING = 48 << 10
 
 
 class Device:
@@ -86,8 +87,9 @@ class Device:
             Bytes of dynamic shared memory.
         """
         compiled = kernel(source, function, generated)
-        if shared > 48 << 10:
+        if shared > _SHARED_WITHOUT_ASKING:
             compiled.max_dynamic_shared_size_bytes = shared
+            compiled.preferred_shared_memory_carveout = 100  # percent: so that several such blocks fit
         compiled((blocks,), (threads,), arguments, shared_mem=shared)
 
     def result(self) -> Array:

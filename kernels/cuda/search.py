@@ -69,7 +69,7 @@ class CudaSearcher:
             window = counts[done : done + width]
             self._extend(rows, done, width, window, None, None)
             ends = xp.cumsum(window)
-            fitting = int(xp.searchsorted(ends, capacity - total, side="right"))
+            fitting = int(xp.count_nonzero(ends <= capacity - total))
             if fitting:
                 total += int(ends[fitting - 1])
             done += fitting
