@@ -226,7 +226,7 @@ def list_matches(plan: MatchPlan, context: RunContext) -> int:
     engine, program, export = context.engine, plan.program, context.spec.export
     graph, memory = load_graph(context)
     share = memory // engine.workers
-    capacity = _chunk_rows(plan, graph, share)
+    capacity = _chunk_rows(plan, graph, context, share)
     meter, limit = _Meter(), RowLimit(export.limit)
     names = [f"v{vertex}" for vertex in range(plan.pattern.num_vertices)]
     unknown = sorted(set(export.columns or ()) - set(names))
@@ -284,13 +284,23 @@ def list_matches(plan: MatchPlan, context: RunContext) -> int:
     return rows
 
 
-def _chunk_rows(plan: MatchPlan, graph: GraphArrays, share: int) -> int:
-    """Rows per chunk: the chunks of all levels, a flat copy and the export buffers fit half of the share."""
+def _chunk_rows(plan: MatchPlan, graph: GraphArrays, context: RunContext, share: int) -> int:
+    """Rows per chunk: the chunks of all levels fit half of a worker's share, and what is exported fits the host's.
+
+    Raises
+    ------
+    InputError
+        If a chunk of one row's extensions does not fit.
+    """
     k = plan.pattern.num_vertices
-    per_row = 12 * k + 4 * k + 16 * k + 64
-    rows = share // 2 // per_row
+    table_row, export_row = 16 * k + 64, 16 * k
+    host = (context.budget.host - context.graph.nbytes) // context.engine.workers
     least = graph.max_degree + 1
-    require(f"a chunk of {least} rows (the largest degree) per worker", least * per_row * 2, share, "memory.host")
+    what = f"a chunk of {least} rows (the largest degree) per worker"
+    require(what, 2 * least * export_row, host, "memory.host")
+    option = "memory.host" if context.engine.free_memory() is None else "memory.device"
+    require(what, 2 * least * (table_row + export_row), share, option)
+    rows = min(share // 2 // (table_row + export_row), host // 2 // export_row)
     return max(min(rows, LARGEST_CHUNK), least)
 
 

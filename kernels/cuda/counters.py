@@ -13,6 +13,13 @@ Array = Any  # a CuPy array
 
 _WARPS = 8  # warps per block of the kernels for light vertices
 
+# Out-degree up to which a vertex is one warp's work, for triangles and cliques; kLight. On small graphs the warps with
+# the longest rows end last: 5-cliques of ca-AstroPh take 1.6 ms with 64 and 0.4 ms with 24. Large ones hardly care.
+_LIGHT = 16
+# Table rows that are one block's work above. Every part builds its table anew: 6-cliques of R-MAT scale 20 take 2.7 s
+# with 32 rows and 2.1 s with 256.
+_ROWS_PER_PART = 512
+
 
 class _HeavyVertices:
     """The vertices whose work is dealt to whole blocks: those of more than `light` out-neighbours."""
@@ -32,13 +39,12 @@ class _HeavyVertices:
 class _Triangles:
     """What counting triangles in all and per vertex share; see ``triangles.cu``."""
 
-    _LIGHT = 256  # kLight
     _WARP_SLOTS, _BLOCK_SLOTS = 1024, 8192  # kWarpSlots, kBlockSlots
     _BLOCKS = 6  # per multiprocessor
 
     def __init__(self, device: Device, graph: GraphArrays):
         self._device, self._graph = device, graph
-        self._heavy = _HeavyVertices(device.xp, graph, self._LIGHT)
+        self._heavy = _HeavyVertices(device.xp, graph, _LIGHT)
 
     def _run(self, prefix: str, first: int, last: int, tables: int, out: tuple[Array, ...]) -> None:
         device, graph = self._device, self._graph
@@ -108,15 +114,7 @@ class CudaTriangleVertexCounter(_Triangles):
 
 def clique_header(k: int) -> str:
     """Write the ``generated.cuh`` that ``cliques.cu`` includes."""
-    return constants({"kCliqueSize": k, "kLight": _clique_shares(k)[0]})
-
-
-def _clique_shares(k: int) -> tuple[int, int]:
-    """Out-degree up to which a vertex is one warp's work, and the table rows that are one block's work above.
-
-    The work below a vertex grows with k: more of the vertices are for blocks, and in more parts.
-    """
-    return {4: (128, 512), 5: (64, 128)}.get(k, (32, 32))
+    return constants({"kCliqueSize": k, "kLight": _LIGHT})
 
 
 class CudaCliqueCounter:
@@ -128,14 +126,13 @@ class CudaCliqueCounter:
 
     def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int):
         self._device, self._graph = device, graph
-        light, rows_per_part = _clique_shares(k)
         self._generated = clique_header(k)
-        self._heavy = _HeavyVertices(device.xp, graph, max(light, k - 2))
-        parts = -(-(self._heavy.ends - self._heavy.begins) // rows_per_part)
+        self._heavy = _HeavyVertices(device.xp, graph, max(_LIGHT, k - 2))
+        parts = -(-(self._heavy.ends - self._heavy.begins) // _ROWS_PER_PART)
         self._first_task = np.concatenate([np.zeros(1, np.int64), np.cumsum(parts)])
         self._device_first_task = device.xp.asarray(self._first_task)
         walked = max(k - 5, 0)
-        light_words = (light + 31) // 32
+        light_words = (_LIGHT + 31) // 32
         table_words = 16 * light_words * (light_words + 1)
         self._light_shared = _WARPS * (table_words + self._QUEUE + walked * light_words) * 4
         # Tables are in shared memory as far as they fit there, and in global memory beyond.

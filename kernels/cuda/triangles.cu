@@ -3,7 +3,7 @@
 #include "hash_table.cuh"
 
 // Vertices of at most kLight out-neighbours are a warp's work, the others a block's.
-constexpr int kLight = 256;
+constexpr int kLight = 16;
 constexpr u32 kWarpSlots = 1024, kBlockSlots = 8192;
 constexpr int kPiece = kBlockSlots / 2;  // out-neighbours in the table at a time
 
