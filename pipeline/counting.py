@@ -8,8 +8,10 @@ of all patterns with more edges, where those are cheaper than a search.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, Literal
+
+import numpy as np
 
 from longwall.kernels.row_program import RowProgram
 from longwall.pipeline.context import RunContext
@@ -25,6 +27,7 @@ from longwall.storage.stats import GraphStats
 
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
 _EXACT_BELOW = 2.0**62
+_SLOTS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -146,10 +149,9 @@ class HomomorphismSum(CountPlan):
 
     def count(self, context: RunContext) -> int:
         """Count the embeddings."""
-        # Vectors hold at most max_degree ** (pattern vertices - 1); below the limit they are exact in any case.
-        reach = float(context.graph.stats.max_degree) ** (self.pattern.num_vertices - 1)
         counts, magnitudes = run_row_program(self.program, context, exact=True)
-        if reach >= _EXACT_BELOW:
+        if _largest_scalar(self.pattern.num_vertices, context.graph) >= _EXACT_BELOW:
+            # Scalars may have wrapped around, and their floating-point twins with them.
             _, magnitudes = run_row_program(self.program, context, exact=False)
         coefficients = [c for c, _ in self.parts.quotients]
         size = sum(c * m for c, m in zip(coefficients, magnitudes, strict=True))
@@ -251,6 +253,21 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     cost = float(program.passes) * stats.sum_degree_squared + 4.0 * stats.num_edges
     cost += 2.0 * program.wide_passes * stats.num_vertices * stats.num_edges
     return HomomorphismSum(pattern, cost, parts) if cost < search.cost else search
+
+
+def _largest_scalar(vertices: int, graph: Graph) -> float:
+    """A bound on the scalars of a row program: homomorphisms of a tree of `vertices`, one of which is fixed."""
+    degree = float(graph.stats.max_degree)
+    if degree ** (vertices - 1) < _EXACT_BELOW or vertices < 3:
+        return degree ** (vertices - 1)
+    # The fixed vertex, one below it and one below that are a walk of two steps.
+    degrees, walks = np.diff(graph.indptr), 0
+    cuts = np.searchsorted(graph.indptr, range(0, len(graph.indices), _SLOTS_AT_ONCE), side="right") - 1
+    for first, last in pairwise(np.unique([*cuts, graph.num_vertices]).tolist()):
+        rows = graph.indptr[first : last + 1]
+        sums = np.add.reduceat(degrees[graph.indices[rows[0] : rows[-1]]], rows[:-1] - rows[0])
+        walks = max(walks, int(sums.max()))
+    return walks * degree ** (vertices - 3)
 
 
 def _denser(pattern: Pattern) -> list[tuple[int, Pattern]]:

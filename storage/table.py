@@ -6,7 +6,6 @@ holds edges (as the adjacency slot whose neighbour has the smaller id). This mod
 table may grow is the executor's business.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,11 +66,11 @@ class EmbeddingTable:
 
     def _parents(self, level: int) -> Array:
         """Parent node, at `level`, of every node of the next level."""
-        xp, offsets = self.xp, self.offsets[level]
-        if offsets.size <= 2:  # CuPy's bincount takes no empty array
-            return xp.zeros(int(self.values[level + 1].size), dtype=xp.int64)
-        starts = xp.bincount(offsets[1:-1], minlength=int(self.values[level + 1].size) + 1)
-        return xp.cumsum(starts[: int(self.values[level + 1].size)])
+        # Every node has a child, so each offset between the ends begins one more parent.
+        xp, begins = self.xp, self.offsets[level][1:-1]
+        steps = xp.zeros(int(self.values[level + 1].size), dtype=xp.int64)
+        steps[begins] = 1
+        return xp.cumsum(steps)
 
     def extended(self, counts: Array, values: Array) -> "EmbeddingTable":
         """The table with one more level.
@@ -101,18 +100,18 @@ class EmbeddingTable:
         Compaction marks, takes prefix sums and gathers, level by level (GAMMA section V-A).
         """
         xp = self.xp
-        if bool(mask.all()):
+        before = _prefix_sums(mask, xp)
+        if int(before[-1]) == len(self):
             return self
         values = [self.values[-1][mask]]
         offsets: list[Array] = []
         for level in range(self.num_levels - 2, -1, -1):
-            before = xp.zeros(int(mask.size) + 1, dtype=xp.int64)
-            xp.cumsum(mask, out=before[1:])
             bounds = before[self.offsets[level]]
             mask = xp.diff(bounds) > 0
             ends = bounds[1:][mask]
             offsets.insert(0, xp.concatenate([xp.zeros(1, dtype=xp.int64), ends]))
             values.insert(0, self.values[level][mask])
+            before = _prefix_sums(mask, xp) if level else before
         return EmbeddingTable(tuple(values), tuple(offsets), xp)
 
     def sliced(self, begin: int, end: int) -> "EmbeddingTable":
@@ -130,16 +129,8 @@ class EmbeddingTable:
         return EmbeddingTable(tuple(values), tuple(offsets), xp)
 
 
-def concatenated(tables: Sequence[EmbeddingTable]) -> EmbeddingTable:
-    """Tables of equal depth below one another; equal prefixes are not merged."""
-    first = tables[0]
-    xp = first.xp
-    values = tuple(xp.concatenate([t.values[level] for t in tables]) for level in range(first.num_levels))
-    offsets = []
-    for level in range(first.num_levels - 1):
-        parts, end = [xp.zeros(1, dtype=xp.int64)], 0
-        for t in tables:
-            parts.append(t.offsets[level][1:] + end)
-            end += int(t.values[level + 1].size)
-        offsets.append(xp.concatenate(parts))
-    return EmbeddingTable(values, tuple(offsets), xp)
+def _prefix_sums(mask: Array, xp: Any) -> Array:
+    """How many entries of the mask hold before each position, and in all; int64[len(mask) + 1]."""
+    sums = xp.zeros(int(mask.size) + 1, dtype=xp.int64)
+    xp.cumsum(mask, out=sums[1:])
+    return sums

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.storage.table import EmbeddingTable, concatenated
+from longwall.storage.table import EmbeddingTable
 
 Rows = list[tuple[int, ...]]
 relaxed = settings(deadline=None, max_examples=200)
@@ -98,21 +98,12 @@ def test_extended(given_rows, choice):
 
 
 @relaxed
-@given(st.integers(1, 4), st.data())
-def test_concatenated(levels, choice):
-    parts = [choice.draw(row_lists(levels))[0] for _ in range(choice.draw(st.integers(1, 4)))]
-    found = concatenated([table_of(rows, levels) for rows in parts])
-    check(found)
-    assert rows_of(found) == [row for rows in parts for row in rows]
-
-
-@relaxed
 @given(row_lists(), st.data())
 def test_any_sequence_of_operations(given_rows, choice):
-    """Operations on the results of operations: views of views, empty tables, empty nodes."""
+    """Operations on the results of operations: views of views, empty tables."""
     rows, levels = given_rows
     table = table_of(rows, levels)
-    for step in choice.draw(st.lists(st.sampled_from(["slice", "filter", "extend", "join"]), max_size=6)):
+    for step in choice.draw(st.lists(st.sampled_from(["slice", "filter", "extend"]), max_size=6)):
         if step == "slice":
             begin = choice.draw(st.integers(0, len(rows)))
             end = choice.draw(st.integers(begin, len(rows)))
@@ -121,10 +112,6 @@ def test_any_sequence_of_operations(given_rows, choice):
             keep = choice.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
             table = table.filtered(np.array(keep, bool))
             rows = [row for row, yes in zip(rows, keep, strict=True) if yes]
-        elif step == "join":
-            cut = choice.draw(st.integers(0, len(rows)))
-            table = concatenated([table.sliced(cut, len(rows)), table.sliced(0, cut)])
-            rows = rows[cut:] + rows[:cut]
         else:
             children = [choice.draw(st.lists(st.integers(0, 9), max_size=2)) for _ in rows]
             counts = np.array([len(c) for c in children], np.int64)
