@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from longwall.kernels.engine import GraphArrays, RangeCounter, RowCounter, ScratchTooLarge, Searcher
+from longwall.kernels.engine import GraphArrays, RangeCounter, RowCounter, Searcher
 from longwall.kernels.row_program import RowProgram
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.plan import MatchPlan
@@ -23,9 +23,8 @@ from longwall.stages.counting import count_planned
 from longwall.stages.export import EmbeddingWriter, RowLimit
 from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source, host_arrays
-from longwall.storage.budget import format_bytes, require
+from longwall.storage.budget import require
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.table import EmbeddingTable
 
 LARGEST_CHUNK = 1 << 20  # rows that are listed at once; longer chunks gain nothing
 PROGRESS_UNIT = "edge ends"  # every edge is the root of a task at both of its ends
@@ -118,14 +117,12 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
         meter.add(plan.pattern.num_vertices - 1, len(table), found, time.perf_counter() - began, 0)
         return found
 
-    total, _ = _with_scratch(
-        lambda: run_tasks(
-            context,
-            ranges(graph.num_slots, pieces),
-            engine.workers,
-            lambda _: engine.searcher(graph, program, share // 2),
-            work,
-        )
+    total, _ = run_tasks(
+        context,
+        ranges(graph.num_slots, pieces),
+        engine.workers,
+        lambda _: engine.searcher(graph, program, share // 2),
+        work,
     )
     meter.record(context, lambda level: "source" if level == 1 else "count")
     embeddings, rest = divmod(total, plan.redundancy)
@@ -153,14 +150,12 @@ def count_ranges(context: RunContext, name: str, roots: str, make: Callable[[Gra
     tasks = (_vertex_ranges if roots == "vertices" else slot_ranges)(context)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
-    total, _ = _with_scratch(
-        lambda: run_tasks(
-            context,
-            tasks,
-            engine.workers,
-            lambda _: make(graph, memory // engine.workers),
-            lambda counter, first, last: counter.count(first, last),
-        )
+    total, _ = run_tasks(
+        context,
+        tasks,
+        engine.workers,
+        lambda _: make(graph, memory // engine.workers),
+        lambda counter, first, last: counter.count(first, last),
     )
     context.metrics.record(name, 0, tasks[-1].last, total, time.perf_counter() - began, 0, len(tasks))
     return total
@@ -186,14 +181,12 @@ def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) ->
         counter.add(first, last)
         return 0
 
-    _, counters = _with_scratch(
-        lambda: run_tasks(
-            context,
-            tasks,
-            engine.workers,
-            lambda _: engine.row_counter(graph, program, memory // engine.workers, exact=exact),
-            work,
-        )
+    _, counters = run_tasks(
+        context,
+        tasks,
+        engine.workers,
+        lambda _: engine.row_counter(graph, program, memory // engine.workers, exact=exact),
+        work,
     )
     context.metrics.record("rows", 0, graph.num_vertices, 0, time.perf_counter() - began, 0, len(tasks))
     parts = [counter.totals() for counter in counters]
@@ -251,8 +244,7 @@ def list_matches(plan: MatchPlan, context: RunContext) -> int:
     def work(own: tuple[Searcher, EmbeddingWriter], first: int, last: int) -> int:
         searcher, writer = own
         began = time.perf_counter()
-        table: EmbeddingTable | None = edge_source(graph, levels, first, last, engine.xp)
-        assert table is not None
+        table = edge_source(graph, levels, first, last, engine.xp)
         meter.add(1, last - first, len(table), time.perf_counter() - began, table.nbytes)
         stack, before = [table], writer.rows
         while stack and not limit.reached and not context.cancel.is_set():
@@ -273,9 +265,7 @@ def list_matches(plan: MatchPlan, context: RunContext) -> int:
         return writer.rows - before
 
     pieces = max(engine.tasks(graph.num_slots), -(-graph.num_slots // capacity))
-    rows, workers = _with_scratch(
-        lambda: run_tasks(context, ranges(graph.num_slots, pieces), engine.workers, make, work)
-    )
+    rows, workers = run_tasks(context, ranges(graph.num_slots, pieces), engine.workers, make, work)
     for _, writer in workers:
         writer.close()
     if not rows:
@@ -302,15 +292,3 @@ def _chunk_rows(plan: MatchPlan, graph: GraphArrays, context: RunContext, share:
     require(what, 2 * least * (table_row + export_row), share, option)
     rows = min(share // 2 // (table_row + export_row), host // 2 // export_row)
     return max(min(rows, LARGEST_CHUNK), least)
-
-
-def _with_scratch(run: Callable[[], tuple[int, list]]) -> tuple[int, list]:  # type: ignore[type-arg]
-    try:
-        return run()
-    except ScratchTooLarge as problem:
-        raise RunError(
-            f"a worker needs {format_bytes(problem.needed)} of scratch memory, more than its share of the budget: "
-            "raise memory.host (or memory.device), or lower engine.threads"
-        ) from None
-    except OverflowError as problem:
-        raise RunError(str(problem)) from None

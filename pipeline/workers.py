@@ -4,7 +4,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
+from longwall.kernels.engine import ScratchTooLarge
 from longwall.pipeline.context import RunContext
+from longwall.storage.budget import format_bytes
+from longwall.storage.errors import RunError
 
 _POLL_SECONDS = 0.1
 
@@ -56,8 +59,10 @@ def run_tasks(
 
     Raises
     ------
+    RunError
+        If the scratch of a worker does not fit the budget, or a count does not fit 64-bit integers.
     Exception
-        The first one that a worker raised; the other workers are stopped.
+        Whatever else a worker raised first; the other workers are stopped.
     """
     queue: Iterator[Task] = iter(tasks)
     lock = threading.Lock()
@@ -99,5 +104,15 @@ def run_tasks(
             thread.join()
         raise
     if failures:
-        raise failures[0]
+        raise _explained(failures[0])
     return sum(totals), scratch
+
+
+def _explained(failure: BaseException) -> BaseException:
+    """What engines raise, as the sentence that a user reads; anything else as it is."""
+    if isinstance(failure, ScratchTooLarge):
+        return RunError(
+            f"a worker needs {format_bytes(failure.needed)} of scratch memory, more than its share of the budget: "
+            "raise memory.host (or memory.device), or lower engine.threads"
+        )
+    return RunError(str(failure)) if isinstance(failure, OverflowError) else failure

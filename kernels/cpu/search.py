@@ -223,6 +223,24 @@ def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, in
 
 
 @compiled
+def _enter_row(r, good, rows, sets, first_set, values, indptr, indices, labels, start, stop, store, room, marks):
+    """Match row r, whose first `good` columns may equal those of the row before, and compute its sets.
+
+    Gives the number of leading columns whose sets are valid: fewer than all if the row leads to nothing.
+    """
+    changed = 0
+    while changed < good and values[changed] == rows[changed, r]:
+        changed += 1
+    for d in range(changed, rows.shape[0]):
+        values[d] = rows[d, r]
+        if not _run_sets(
+            d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, start, stop, store, room, marks
+        ):
+            return d
+    return rows.shape[0]
+
+
+@compiled
 def count_rows(
     indptr,
     indices,
@@ -283,32 +301,10 @@ def count_rows(
     for r in range(begin, end):
         if stop_flag[0]:
             break
-        changed = 0
-        while changed < good and values[changed] == rows[changed, r]:
-            changed += 1
-        alive = True
-        good = changed
-        for d in range(changed, columns):
-            values[d] = rows[d, r]
-            if not _run_sets(
-                d,
-                first_set[d],
-                first_set[d + 1],
-                sets,
-                values,
-                indptr,
-                indices,
-                labels,
-                start,
-                stop,
-                store,
-                room,
-                marks,
-            ):
-                alive = False
-                break
-            good = d + 1
-        if not alive:
+        good = _enter_row(
+            r, good, rows, sets, first_set, values, indptr, indices, labels, start, stop, store, room, marks
+        )
+        if good < columns:
             continue
         if columns == depth_end:
             found, size = _count_suffix(
@@ -432,33 +428,11 @@ def extend_rows(
     for r in range(begin, end):
         if stop_flag[0]:
             break
-        changed = 0
-        while changed < good and values[changed] == rows[changed, r]:
-            changed += 1
-        alive = True
-        good = changed
-        for d in range(changed, columns):
-            values[d] = rows[d, r]
-            if not _run_sets(
-                d,
-                first_set[d],
-                first_set[d + 1],
-                sets,
-                values,
-                indptr,
-                indices,
-                labels,
-                start,
-                stop,
-                store,
-                room,
-                marks,
-            ):
-                alive = False
-                break
-            good = d + 1
+        good = _enter_row(
+            r, good, rows, sets, first_set, values, indptr, indices, labels, start, stop, store, room, marks
+        )
         found = 0
-        if alive:
+        if good == columns:
             s = levels[columns, 0]
             in_place = sets[s, _KIND] == _ADJACENCY
             low, high = _bounds(values, columns - 1, levels[columns, 1], levels[columns, 2], num_vertices)
