@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from longwall.pipeline.patterns import parse_pattern
-from longwall.pipeline.sizes import format_size, parse_size
 from longwall.storage.errors import InputError
+from longwall.storage.sizes import format_size, parse_size
 
 WorkloadKind = Literal["triangles", "cliques", "match"]
 DEFAULT_SEED = 1

@@ -10,7 +10,7 @@ from typing import Any
 from longwall.pipeline.config import load_config
 from longwall.pipeline.progress import NullObserver, Observer
 from longwall.pipeline.run import choose_engine, describe_graph, read_graph, resolve_budget
-from longwall.pipeline.sizes import round_size
+from longwall.storage.sizes import round_size
 
 
 def explain(

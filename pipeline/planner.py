@@ -126,25 +126,26 @@ def plan_match(pattern: Pattern, stats: GraphStats, *, induced: bool = False, co
     for order in _orders(pattern, sizes):
         for suffix in _suffixes(pattern, order, induced=induced, counting=counting):
             pairs, redundancy = restrictions(pattern, order, suffix if suffix > 1 else 0)
-            for descending in (True, False):
-                program = compile_program(pattern, order, pairs, induced=induced, suffix=suffix, descending=descending)
-                cost, rows = _estimate(program, order, pattern, sizes)
-                if descending != _prefers_descending(program):
-                    continue
-                if best is None or cost < best.cost:
-                    best = MatchPlan(
-                        pattern,
-                        induced,
-                        order,
-                        suffix,
-                        tuple(pairs),
-                        redundancy,
-                        descending,
-                        automorphisms,
-                        program,
-                        cost,
-                        tuple(rows),
-                    )
+            program = compile_program(pattern, order, pairs, induced=induced, suffix=suffix, descending=True)
+            # Which sets have bounds does not depend on the direction, so the first program tells.
+            descending = _prefers_descending(program)
+            if not descending:
+                program = compile_program(pattern, order, pairs, induced=induced, suffix=suffix, descending=False)
+            cost, rows = _estimate(program, order, pattern, sizes)
+            if best is None or cost < best.cost:
+                best = MatchPlan(
+                    pattern,
+                    induced,
+                    order,
+                    suffix,
+                    tuple(pairs),
+                    redundancy,
+                    descending,
+                    automorphisms,
+                    program,
+                    cost,
+                    tuple(rows),
+                )
     assert best is not None, "a connected pattern has a connected order"
     return best
 

@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Protocol, TextIO
 
-from longwall.pipeline.sizes import round_size
+from longwall.storage.sizes import round_size
 
 SECONDS_BETWEEN_LINES = 5.0
 

@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeVar
 
 from longwall.kernels.engine import ScratchTooLarge
 from longwall.pipeline.context import RunContext
-from longwall.storage.budget import format_bytes
 from longwall.storage.errors import RunError
+from longwall.storage.sizes import round_size
 
 _POLL_SECONDS = 0.1
 
@@ -112,7 +112,7 @@ def _explained(failure: BaseException) -> BaseException:
     """What engines raise, as the sentence that a user reads; anything else as it is."""
     if isinstance(failure, ScratchTooLarge):
         return RunError(
-            f"a worker needs {format_bytes(failure.needed)} of scratch memory, more than its share of the budget: "
+            f"a worker needs {round_size(failure.needed)} of scratch memory, more than its share of the budget: "
             "raise memory.host (or memory.device), or lower engine.threads"
         )
     return RunError(str(failure)) if isinstance(failure, OverflowError) else failure

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longwall.storage.errors import InputError
+from longwall.storage.sizes import round_size
 
 _SHARE_OF_FREE_MEMORY = 0.7
 _SHARE_OF_FREE_DISK = 0.8
@@ -69,15 +70,6 @@ def _cgroup_room() -> float:
     return float("inf")
 
 
-def format_bytes(size: float) -> str:
-    """Give a size as people read it, for example ``1.5 GiB``."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} bytes" if unit == "bytes" else f"{size:.3g} {unit}"
-        size /= 1024
-    return f"{size:.3g} TiB"
-
-
 def require(what: str, needed: int, available: int, option: str) -> None:
     """Refuse what does not fit.
 
@@ -88,5 +80,5 @@ def require(what: str, needed: int, available: int, option: str) -> None:
     """
     if needed > available:
         raise InputError(
-            f"{what} needs {format_bytes(needed)}, {option} leaves {format_bytes(max(available, 0))}: raise {option}"
+            f"{what} needs {round_size(needed)}, {option} leaves {round_size(max(available, 0))}: raise {option}"
         )

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwall.pipeline.config import load_config
-from longwall.pipeline.sizes import format_size, parse_size, round_size
 from longwall.storage.errors import InputError
+from longwall.storage.sizes import format_size, parse_size, round_size
 
 GRAPH = {"path": "graph.txt"}
 TRIANGLES = {"graph": GRAPH, "workload": {"kind": "triangles"}}
