@@ -111,8 +111,8 @@ class VertexCounter(Protocol):
         """Add what belongs to the roots first to last - 1."""
         ...
 
-    def counts(self) -> NDArray[np.int64]:
-        """Counts per vertex so far, int64[num_vertices], on the host."""
+    def take(self) -> NDArray[np.int64]:
+        """Give the counts since the last call, int64[num_vertices], on the host, and begin anew."""
         ...
 
 

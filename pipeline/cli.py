@@ -20,7 +20,7 @@ from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
     from longwall.pipeline.run import Result
-    from longwall.storage.graph import Graph
+    from longwall.storage.stats import GraphStats
 
 
 class ExitCode(IntEnum):
@@ -45,7 +45,15 @@ Overrides = Annotated[
     list[str],
     typer.Option("--set", metavar="KEY=VALUE", help="Override one key of the config; may be repeated."),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object, on the last line.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help='Use at most so much memory, such as "4GiB".', show_default="70% of what is free"
+    ),
+]
+Spill = Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put what does not fit in memory.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -70,10 +78,7 @@ def root(
 def run(
     config: Config,
     overrides: Overrides = [],  # noqa: B006 - typer copies it
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print the summary as one JSON object, on the last line."),
-    ] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a config and write its results.
@@ -84,16 +89,30 @@ def run(
         from longwall.pipeline.progress import choose_observer
         from longwall.pipeline.run import run as run_config
 
-        try:
-            result = run_config(config, overrides=overrides, observer=choose_observer(quiet))
-        except KeyboardInterrupt as interrupt:
-            raise KeyboardInterrupt(_how_to_go_on(interrupt, config, overrides)) from None
-    if as_json:
-        if not quiet:
-            print(_summary(result), file=sys.stderr)
-        print(json.dumps(result.to_json()))
-    else:
-        print(_summary(result))
+        result = run_config(config, overrides=overrides, observer=choose_observer(quiet))
+    _print_result(result, as_json=as_json, quiet=quiet)
+
+
+@app.command(epilog="Example:  longwall resume runs/demo")
+def resume(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of the run.", show_default=False)],
+    overrides: Annotated[
+        list[str],
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of [memory] or [engine]; may be repeated."),
+    ] = [],  # noqa: B006 - typer copies it
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a run that failed, was interrupted or was killed.
+
+    What was finished is not done again; the results are those of an undisturbed run.
+    """
+    with _reporting():
+        from longwall.pipeline.progress import choose_observer
+        from longwall.pipeline.run import resume as resume_run
+
+        result = resume_run(path, overrides=overrides, observer=choose_observer(quiet))
+    _print_result(result, as_json=as_json, quiet=quiet)
 
 
 @app.command(epilog="Example:  longwall explain configs/match.toml --set workload.pattern=clique-5")
@@ -116,22 +135,19 @@ def ingest(
     labels: Annotated[
         Path | None, typer.Option(help='Vertex labels: a file of "vertex label" lines.', show_default=False)
     ] = None,
+    memory: Memory = None,
+    spill: Spill = Path("spill"),
     quiet: Quiet = False,
 ) -> None:
-    """Turn a graph file into a graph store, which opens much faster.
+    """Turn a graph file of any size into a graph store, which opens much faster.
 
     Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, .lg and .graph files,
     compressed (.gz, .zst) or not. Directions, loops and repeated edges are dropped.
     """
     with _reporting():
-        from longwall.pipeline.progress import choose_observer
-        from longwall.pipeline.run import open_graph
+        from longwall.storage.ingest import ingest as ingest_file
 
-        observer = choose_observer(quiet)
-        try:
-            _make_store(store, lambda: open_graph(source, labels, observer))
-        finally:
-            observer.close()
+        _make_store(store, memory, spill, quiet, lambda **means: ingest_file(source, store, labels, **means))
 
 
 @app.command(epilog="Example:  longwall generate rmat big.zarr --scale 20 --edge-factor 16 --seed 1 --labels 10")
@@ -155,6 +171,9 @@ def generate(
     num_labels: Annotated[
         int | None, typer.Option("--labels", help="Give every vertex one of so many random labels.")
     ] = None,
+    memory: Memory = None,
+    spill: Spill = Path("spill"),
+    quiet: Quiet = False,
 ) -> None:
     """Make a random graph of any size, as a graph store."""
     given = {
@@ -170,9 +189,11 @@ def generate(
     }
     parameters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with _reporting():
-        from longwall.storage.generators import generate as generate_graph
+        from longwall.storage.generators import generate_store
 
-        _make_store(store, lambda: generate_graph(kind, seed=seed, **parameters))
+        _make_store(
+            store, memory, spill, quiet, lambda **means: generate_store(kind, store, seed=seed, **parameters, **means)
+        )
 
 
 @app.command(epilog="Example:  longwall info ca-AstroPh.zarr")
@@ -225,7 +246,8 @@ def _reporting() -> Iterator[None]:
         _complain(error)
         raise typer.Exit(ExitCode.RUN_FAILED) from None
     except KeyboardInterrupt as interrupt:
-        print(f"\ninterrupted: {interrupt or 'nothing is left behind'}", file=sys.stderr)
+        run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
+        print(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}", file=sys.stderr)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
@@ -234,37 +256,41 @@ def _complain(error: Exception) -> None:
         print(f"error: {line}", file=sys.stderr)
 
 
-def _how_to_go_on(interrupt: KeyboardInterrupt, config: Path, overrides: list[str]) -> str:
-    """Return what is left of an interrupted run, and the command that starts it again."""
-    if not interrupt.args:
-        return "nothing is left behind"
-    from longwall.pipeline.run_directory import free_name
-
-    directory = Path(interrupt.args[0])
-    kept = [override for override in overrides if not override.startswith("run.name=")]
-    words = ["longwall", "run", str(config)]
-    for override in [*kept, f"run.name={free_name(directory)}"]:
-        words += ["--set", override]
-    return f"nothing is left but the log in {directory}; run it again with: {shlex.join(words)}"
+def _print_result(result: "Result", *, as_json: bool, quiet: bool) -> None:
+    if not as_json:
+        print(_summary(result))
+        return
+    if not quiet:
+        print(_summary(result), file=sys.stderr)
+    print(json.dumps(result.to_json()))
 
 
-def _make_store(store: Path, make: Callable[[], "Graph"]) -> None:
-    """Make a graph, write it as a store, and say what it is."""
-    from longwall.storage.graph_store import write_graph
+def _make_store(store: Path, memory: str | None, spill: Path, quiet: bool, make: Callable[..., "GraphStats"]) -> None:
+    """Make a store with `make`, which is given budgets, spill folder and watcher, and say what it is."""
+    from longwall.pipeline.progress import choose_observer
+    from longwall.storage.account import Accounts
+    from longwall.storage.allocator import return_freed_memory
+    from longwall.storage.budget import Budget
+    from longwall.storage.sizes import parse_size
+    from longwall.storage.spill import SpillFolder
 
     if store.exists():
         raise InputError(f"{store} exists already: remove it, or choose another path for the store")
-    began = time.perf_counter()
-    graph = make()
     try:
-        write_graph(graph, store)
-    except PermissionError as error:
-        raise InputError(f"{store} cannot be written ({error.strerror}): choose another path") from None
-    except OSError as error:
-        raise RunError(f"{store} could not be written: {error.strerror or error}") from None
+        host = None if memory is None else parse_size(memory)
+    except ValueError as error:
+        raise InputError(f"--memory: {error}") from None
+    return_freed_memory()
+    began = time.perf_counter()
+    observer = choose_observer(quiet)
+    try:
+        with SpillFolder(spill) as folder:
+            stats = make(accounts=Accounts.of(Budget.resolve(host=host, spill=spill)), spill=folder, watcher=observer)
+    finally:
+        observer.close()
     seconds = time.perf_counter() - began
-    labels = f", {graph.stats.num_labels} labels" if graph.has_labels else ""
-    print(f"{store}: {graph.num_vertices:,} vertices, {graph.num_edges:,} edges{labels}, in {seconds:.2f} s")
+    labels = f", {stats.num_labels} labels" if stats.num_labels else ""
+    print(f"{store}: {stats.num_vertices:,} vertices, {stats.num_edges:,} edges{labels}, in {seconds:.2f} s")
 
 
 def _summary(result: "Result") -> str:

@@ -117,9 +117,10 @@ class EngineSection(_Section):
 
 
 class SchedulerSection(_Section):
-    """``[scheduler]``: where the work runs."""
+    """``[scheduler]``: where the work runs, and in which order: depth-first over chunks, or level by level."""
 
     kind: Literal["local"] = "local"
+    order: Literal["depth", "levels"] = "depth"
 
 
 class RunSection(_Section):
@@ -130,8 +131,9 @@ class RunSection(_Section):
 
 
 class ExportSection(_Section):
-    """``[export]``: which rows and columns of the embeddings to write."""
+    """``[export]``: whether to write the embeddings, and which rows and columns of them."""
 
+    embeddings: bool | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_tuple)] = None
 
@@ -154,6 +156,14 @@ class RunSpec(_Section):
             size = getattr(self.memory, key)
             sections["memory"][key] = "auto" if size is None else format_size(size)
         return {name: section for name, section in sections.items() if section}
+
+    def located(self) -> RunSpec:
+        """Return the config with absolute input paths, so that it means the same in any working directory."""
+        graph, workload = self.graph, self.workload
+        paths = {key: path.absolute() for key in ("path", "labels") if (path := getattr(graph, key)) is not None}
+        if workload.pattern is not None and Path(workload.pattern).is_file():
+            workload = workload.model_copy(update={"pattern": str(Path(workload.pattern).absolute())})
+        return self.model_copy(update={"graph": graph.model_copy(update=paths), "workload": workload})
 
     def to_toml(self) -> str:
         """Return the config as TOML text."""
@@ -224,6 +234,10 @@ class _Config:
         self.overridden.add(".".join(parts))
 
     def check(self) -> RunSpec:
+        # The two keys say the same thing; where one is given it stands for both.
+        workload, export = _section(self.data, "workload"), _section(self.data, "export")
+        if export.get("embeddings") is True:
+            workload.setdefault("output", "embeddings")
         run = self.data.setdefault("run", {})
         if isinstance(run, dict):
             run.setdefault("name", self.default_name)
@@ -300,12 +314,14 @@ def _impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _generator_faults(graph["generator"])
     if workload.get("kind") in WORKLOADS:
         yield from _workload_faults(workload)
-    if workload.get("output", "count") != "embeddings":
-        for key in _section(data, "export"):
-            yield (
-                f"export.{key}",
-                'only embeddings are exported: remove it, or set output = "embeddings"',
-            )
+    output, export = workload.get("output", "count"), _section(data, "export")
+    if _section(data, "scheduler").get("order") == "levels" and output != "embeddings":
+        yield "scheduler.order", 'counts have no levels: remove it, or set workload.output = "embeddings"'
+    if type(export.get("embeddings")) is bool and export["embeddings"] != (output == "embeddings"):
+        yield "export.embeddings", f'contradicts workload.output = "{output}": remove one of them'
+    elif output != "embeddings":
+        for key in export.keys() - {"embeddings"}:
+            yield f"export.{key}", 'only embeddings are exported: remove it, or set output = "embeddings"'
 
 
 def _workload_faults(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from longwall.kernels import Engine
+    from longwall.pipeline.checkpoint import Checkpoint
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.progress import Observer
+    from longwall.storage.account import Accounts
     from longwall.storage.budget import Budget
     from longwall.storage.graph import Graph
+    from longwall.storage.spill import SpillFolder
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class MetricsRow(NamedTuple):
     seconds: float
     bytes: int
     tasks: int
+    predicted: float | None
+    """Rows that sampling foretold of `rows_out`; None where nothing was foretold."""
 
 
 @dataclass
@@ -61,6 +66,7 @@ class Metrics:
         seconds: float,
         bytes: int = 0,  # noqa: A002 - the name of the column
         tasks: int = 0,
+        predicted: float | None = None,
     ) -> None:
         """Add one event.
 
@@ -78,8 +84,10 @@ class Metrics:
             Bytes that the stage wrote or held.
         tasks
             Chunks or subtrees that it processed.
+        predicted
+            What sampling foretold of `rows_out`.
         """
-        row = MetricsRow(stage, level, int(rows_in), int(rows_out), float(seconds), int(bytes), int(tasks))
+        row = MetricsRow(stage, level, int(rows_in), int(rows_out), float(seconds), int(bytes), int(tasks), predicted)
         with self._lock:
             self._rows.append(row)
 
@@ -101,6 +109,12 @@ class RunContext:
     """The kernels that the config (or the machine) chose."""
     budget: Budget
     """The bytes that may be used on the device, on the host and on disk."""
+    accounts: Accounts
+    """What of the host's and the disk's budget is in use; the graph is booked already."""
+    spill: SpillFolder
+    """Where what does not fit goes while the run lasts."""
+    checkpoint: Checkpoint
+    """What is finished."""
     results: Path
     """Folder for result files; it becomes ``results/`` only when the run is complete."""
     observer: Observer

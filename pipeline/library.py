@@ -1,54 +1,98 @@
 """GAMMA's five calls as a library: extend, aggregate, filter and export embeddings in a program of one's own.
 
-Everything is held in memory; for large jobs write a config and run it. A table is never changed: every call gives
-a new one.
+Tables of any size: a call works chunk by chunk inside a memory budget and spills what does not fit. A table is never
+changed: every call gives a new one; its files go when it is collected or closed, and when the program ends.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.engine import GraphArrays
+from longwall.pipeline.session import Session, on_host
 from longwall.stages import aggregation, filtering, free_extension
-from longwall.stages.source import host_arrays
-from longwall.storage.errors import InputError
+from longwall.storage.chunked_table import ChunkedTable
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.table import Columns, EmbeddingTable, NotRead
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_ROW_BYTES, _ROW_COLUMN_BYTES = 64, 48  # of a row, and for each of its columns: flat, in original ids, being written
+_GROUP_BYTES = 96  # of a distinct key while groups are merged
+
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """An embedding table together with the graph that it embeds into.
+    """An embedding table together with the graph that it embeds into; a context manager that closes it.
 
     Attributes
     ----------
-    graph
-        The data graph.
-    arrays
-        The graph's arrays where the engine reads them.
+    session
+        The budgets and the engine, shared with the tables that this one grew from.
     table
-        A v-ET (one vertex per column) or an e-ET (one edge per column), in internal vertex ids.
+        A v-ET (one vertex per column) or an e-ET (one edge per column), in internal vertex ids, in chunks.
     kind
         ``"vertex"`` or ``"edge"``.
     """
 
-    graph: Graph
-    arrays: GraphArrays
-    table: EmbeddingTable
+    session: Session
+    table: ChunkedTable
     kind: Literal["vertex", "edge"]
 
     def __len__(self) -> int:
         return len(self.table)
 
+    @property
+    def graph(self) -> Graph:
+        """The data graph."""
+        return self.session.graph
+
+    @property
+    def arrays(self) -> GraphArrays:
+        """The graph's arrays where the engine reads them."""
+        return self.session.arrays
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns that users see: ``v0``, ``v1``, ... or ``e0_u``, ``e0_v``, ``e1_u``, ..."""
+        numbers = range(self.table.num_levels)
+        if self.kind == "vertex":
+            return [f"v{i}" for i in numbers]
+        return [f"e{i}_{end}" for i in numbers for end in "uv"]
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """Arrow schema of `batches` and of exported files: int64 columns."""
+        import pyarrow as pa
+
+        return pa.schema([pa.field(name, pa.int64()) for name in self.names])
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """The rows in parts, as Arrow record batches in original vertex ids (see `schema`)."""
+        import pyarrow as pa
+
+        row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * len(self.names)
+        with self.session.pool.book(self.session.work, "work space"):
+            for chunk in self.table.stream():
+                for part in self.session.parts(chunk, row_bytes):
+                    columns = (self.graph.original_ids[on_host(ids)] for ids in self._vertices(part))
+                    yield pa.record_batch([pa.array(column) for column in columns], schema=self.schema)
+
+    def _vertices(self, part: EmbeddingTable) -> Iterator[Any]:
+        """The columns in internal vertex ids."""
+        for level in range(part.num_levels):
+            if self.kind == "vertex":
+                yield part.column(level)
+            else:
+                yield from free_extension.edge_ends(self.arrays, part.column(level), part.xp)
+
     def to_arrow(self) -> "pa.Table":
-        """The rows as an Arrow table in original vertex ids.
+        """All rows as an Arrow table in original vertex ids; it is not part of the memory budget.
 
         Returns
         -------
@@ -57,22 +101,31 @@ class Embeddings:
         """
         import pyarrow as pa
 
-        columns = self.table.columns()
-        named: dict[str, Any] = {}
-        for i, column in enumerate(columns):
-            if self.kind == "vertex":
-                named[f"v{i}"] = column
-            else:
-                ends = free_extension.edge_ends(self.arrays, column, self.table.xp)
-                named[f"e{i}_u"], named[f"e{i}_v"] = ends
-        return pa.table({name: self.graph.original_ids[_on_host(column)] for name, column in named.items()})
+        return pa.Table.from_batches(list(self.batches()), self.schema)
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas data frame in original vertex ids."""
+        """All rows as a pandas data frame in original vertex ids; it is not part of the memory budget."""
         return self.to_arrow().to_pandas()
 
+    def close(self) -> None:
+        """Remove the rows, with their files; happens by itself when the object is collected."""
+        self.table.drop()
 
-def vertices(graph: Graph, engine: str = "cpu") -> Embeddings:
+    def __enter__(self) -> "Embeddings":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def vertices(
+    graph: Graph,
+    engine: str = "cpu",
+    *,
+    memory: str | int | None = None,
+    spill: str | Path = "spill",
+    disk: str | int | None = None,
+) -> Embeddings:
     """Embeddings of one vertex: every vertex of the graph.
 
     Parameters
@@ -80,21 +133,39 @@ def vertices(graph: Graph, engine: str = "cpu") -> Embeddings:
     graph
         The data graph.
     engine
-        ``"cpu"``, ``"cuda"`` or ``"auto"``: where tables and graph are held.
+        ``"cpu"``, ``"cuda"`` or ``"auto"``: where extensions and filters are computed.
+    memory
+        Host memory that the graph and all tables that grow from this one may take: a size such as ``"4GiB"``, or
+        bytes. By default a share of what is free.
+    spill
+        Folder for what does not fit; nothing is left in it.
+    disk
+        Bytes of files there, as for `memory`.
 
     Raises
     ------
     InputError
-        If the engine does not work here.
+        If the engine does not work here or a size is none.
+    RunError
+        If the graph does not fit the memory.
     """
-    arrays, xp = _load(graph, engine)
-    return Embeddings(graph, arrays, free_extension.all_vertices(arrays, xp), "vertex")
+    session = Session(graph, engine, memory, spill, disk)
+    tables = free_extension.all_vertices(session.arrays, session.xp, session.work)
+    return Embeddings(session, session.collect(1, tables), "vertex")
 
 
-def edges(graph: Graph, engine: str = "cpu") -> Embeddings:
+def edges(
+    graph: Graph,
+    engine: str = "cpu",
+    *,
+    memory: str | int | None = None,
+    spill: str | Path = "spill",
+    disk: str | int | None = None,
+) -> Embeddings:
     """Embeddings of one edge: every edge of the graph, once; parameters as in :func:`vertices`."""
-    arrays, xp = _load(graph, engine)
-    return Embeddings(graph, arrays, free_extension.all_edges(arrays, xp), "edge")
+    session = Session(graph, engine, memory, spill, disk)
+    tables = free_extension.all_edges(session.arrays, session.xp, session.work)
+    return Embeddings(session, session.collect(1, tables), "edge")
 
 
 def extend_vertices(embeddings: Embeddings, adjacent_to: Sequence[int] | None = None) -> Embeddings:
@@ -119,8 +190,8 @@ def extend_vertices(embeddings: Embeddings, adjacent_to: Sequence[int] | None = 
     columns = embeddings.table.num_levels
     if wanted is not None and (not wanted or not all(0 <= c < columns for c in wanted)):
         raise InputError(f"adjacent_to={wanted} must name columns 0 to {columns - 1}")
-    table = free_extension.extend_by_vertex(embeddings.table, embeddings.arrays, wanted)
-    return replace(embeddings, table=table)
+    arrays = embeddings.arrays
+    return _extended(embeddings, lambda chunk, memory: free_extension.extend_by_vertex(chunk, arrays, wanted, memory))
 
 
 def extend_edges(embeddings: Embeddings) -> Embeddings:
@@ -138,7 +209,8 @@ def extend_edges(embeddings: Embeddings) -> Embeddings:
     """
     if embeddings.kind != "edge":
         raise InputError("extend_edges takes embeddings made of edges: start from longwall.edges(graph)")
-    return replace(embeddings, table=free_extension.extend_by_edge(embeddings.table, embeddings.arrays))
+    arrays = embeddings.arrays
+    return _extended(embeddings, lambda chunk, memory: free_extension.extend_by_edge(chunk, arrays, memory))
 
 
 def aggregate(
@@ -154,7 +226,8 @@ def aggregate(
     embeddings
         A v-ET, grouped by the pattern that its vertices induce, or an e-ET, grouped by the pattern of its edges.
     key
-        Group by this instead: ``key(columns, graph, xp)`` gives an integer array with one entry per row.
+        Group by this instead: ``key(columns, graph, xp)`` gives an integer array with one entry per row. It is called
+        for parts of the rows, and only the columns that it asks for are read.
     labelled
         Whether patterns carry vertex labels; by default they do if the graph does.
 
@@ -165,15 +238,20 @@ def aggregate(
     """
     import pyarrow as pa
 
-    table, arrays = embeddings.table, embeddings.arrays
     if key is not None:
-        groups = aggregation.count_by(key(table.columns(), arrays, table.xp), table.xp)
-        return pa.table({"key": [k for k, _ in groups], "count": [c for _, c in groups]})
+        keys, counts = _count_by(embeddings, key)
+        return pa.table({"key": pa.array(keys), "count": pa.array(counts, pa.int64())})
     wanted = embeddings.graph.has_labels if labelled is None else labelled
     if wanted and not embeddings.graph.has_labels:
         raise InputError("aggregate(labelled=True) needs a graph with labels")
-    by_pattern = aggregation.vertex_patterns if embeddings.kind == "vertex" else aggregation.edge_patterns
-    found = by_pattern(table, arrays, labelled=wanted)
+    session, levels, of_vertices = embeddings.session, embeddings.table.num_levels, embeddings.kind == "vertex"
+    encode = aggregation.vertex_codes if of_vertices else aggregation.edge_codes
+    codes: aggregation.Codes = aggregation.Codes()
+    with session.pool.book(session.work, "work space"):
+        for chunk in embeddings.table.stream():
+            for part in session.parts(chunk, aggregation.ROW_BYTES + aggregation.ROW_COLUMN_BYTES * levels):
+                codes += encode(part, session.arrays, labelled=wanted)
+    found = (aggregation.vertex_patterns if of_vertices else aggregation.edge_patterns)(codes, levels)
     return pa.table(
         {
             "pattern": pa.array([",".join(f"{u}-{v}" for u, v in code) for (code, _), _ in found], pa.string()),
@@ -192,9 +270,17 @@ def filter(embeddings: Embeddings, keep: filtering.Predicate) -> Embeddings:  # 
         A v-ET or an e-ET.
     keep
         ``keep(columns, graph, xp)`` gives a bool array with one entry per row; `columns[i]` is the array of
-        column i in internal ids, `graph` has `indptr`, `indices` and `labels`, `xp` is numpy or cupy.
+        column i in internal ids, `graph` has `indptr`, `indices` and `labels`, `xp` is numpy or cupy. It is called
+        for parts of the rows, and only the columns that it asks for are made.
     """
-    return replace(embeddings, table=filtering.filter_rows(embeddings.table, keep, embeddings.arrays))
+    session, arrays = embeddings.session, embeddings.arrays
+    row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * embeddings.table.num_levels
+    kept = (
+        filtering.filter_rows(part, keep, arrays)
+        for chunk in embeddings.table.stream()
+        for part in session.parts(chunk, row_bytes)
+    )
+    return Embeddings(session, session.collect(embeddings.table.num_levels, kept), embeddings.kind)
 
 
 def export(embeddings: Embeddings, path: str | Path) -> Path:
@@ -212,27 +298,90 @@ def export(embeddings: Embeddings, path: str | Path) -> Path:
     InputError
         If the file exists.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     target = Path(path)
     if target.exists():
         raise InputError(f"{target} exists: choose another name or remove it")
+    if not target.parent.is_dir():
+        raise InputError(f"{target}: the folder {target.parent} does not exist: create it first")
     partial = target.with_name(f".{target.name}.partial")
     try:
-        pq.write_table(embeddings.to_arrow(), partial, compression="zstd")
+        with pq.ParquetWriter(partial, embeddings.schema, compression="zstd") as writer:
+            for group in _row_groups(embeddings.batches()):
+                writer.write_table(pa.Table.from_batches(group))
         partial.rename(target)
+    except OSError as error:
+        raise RunError(f"{target}: the file could not be written ({error.strerror or error})") from error
     finally:
         partial.unlink(missing_ok=True)
     return target
 
 
-def _load(graph: Graph, kind: str) -> tuple[GraphArrays, Any]:
-    try:
-        engine = select_engine(kind)
-    except EngineUnavailable as reason:
-        raise InputError(f'engine "{kind}": {reason}') from None
-    return engine.load(host_arrays(graph)), engine.xp
+def _row_groups(batches: "Iterator[pa.RecordBatch]") -> "Iterator[list[pa.RecordBatch]]":
+    """Put small batches together, to no more rows than the largest batch so far has."""
+    group: list[pa.RecordBatch] = []
+    rows = most = 0
+    for batch in batches:
+        most = max(most, batch.num_rows)
+        if rows + batch.num_rows > most and group:
+            yield group
+            group, rows = [], 0
+        group.append(batch)
+        rows += batch.num_rows
+    if group:
+        yield group
 
 
-def _on_host(array: Any) -> Any:
-    return array if isinstance(array, np.ndarray) else array.get()
+def _extended(embeddings: Embeddings, extend: Callable[[EmbeddingTable, int], Iterator[EmbeddingTable]]) -> Embeddings:
+    session = embeddings.session
+    tables = (
+        table
+        for chunk in embeddings.table.stream()
+        for table in extend(chunk.to(session.xp), session.work)
+        if len(table)
+    )
+    return Embeddings(session, session.collect(embeddings.table.num_levels + 1, tables), embeddings.kind)
+
+
+def _count_by(embeddings: Embeddings, key: Callable[[Any, GraphArrays, Any], Any]) -> tuple[Any, Any]:
+    """Group by a user's key: distinct keys, ascending, and counts. Only columns that were asked for before are read."""
+    session, table = embeddings.session, embeddings.table
+    last = table.num_levels - 1
+    row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels
+    touched: set[int] = set()
+    total = pending = None
+
+    def count(chunk: EmbeddingTable) -> aggregation.Groups | None:
+        found = None
+        for part in session.parts(chunk, row_bytes):
+            columns = Columns(part)
+            keys = session.xp.asarray(key(columns, session.arrays, session.xp))
+            if keys.shape != (len(part),):
+                raise InputError(f"a key must give an array of shape ({len(part)},), it gave one of shape {keys.shape}")
+            touched.update(columns.touched)
+            values, counts = aggregation.count_by(keys, session.xp)
+            found = aggregation.add_counts(found, (on_host(values), on_host(counts)))
+        return found
+
+    with session.pool.book(session.work, "work space"):
+        held = session.pool.book(0, "the groups")
+        try:
+            for number in range(table.num_chunks):
+                try:
+                    with table.chunk(number, (sorted(touched) or [last]) if number else None) as chunk:
+                        found = count(chunk)
+                except NotRead:
+                    with table.chunk(number) as chunk:
+                        found = count(chunk)
+                # Few large merges instead of many: the groups of new chunks wait until they are as many.
+                pending = aggregation.add_counts(pending, found)
+                if total is None or len(pending[0]) >= len(total[0]):
+                    total, pending = aggregation.add_counts(total, pending), None
+                held.release()
+                groups = len(total[0]) + (len(pending[0]) if pending else 0)
+                held = session.pool.book(_GROUP_BYTES * groups, "the groups")
+            return aggregation.add_counts(total, pending) or (np.empty(0, np.int64), np.empty(0, np.int64))
+        finally:
+            held.release()

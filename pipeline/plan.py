@@ -80,7 +80,7 @@ class MatchPlan:
         for depth, level in enumerate(self.program.levels):
             if depth >= 2:
                 text = f"extend to pattern vertex {self.order[depth]}: candidates are set {level.candidates}"
-                lines.append(f"level {depth:<6} {text}, about {self.rows[depth]:.3g} rows")
+                lines.append(f"level {depth:<6} {text}")
             for number, op in enumerate(self.program.sets):
                 if op.depth == depth:
                     lines.append(f"             set {number} = {self._set_text(number)}")

@@ -6,6 +6,7 @@ workload together, and makes sure that a run ends whole, failed or interrupted, 
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 import time
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from longwall.kernels import Engine
+    from longwall.storage.account import Accounts
     from longwall.storage.budget import Budget
     from longwall.storage.graph import Graph
+    from longwall.storage.spill import SpillFolder
 
 
+_FREE_SECTIONS = ("memory", "engine")
 COMPILING = "compiling kernels: a few seconds, once on this machine"
 
 
@@ -121,19 +125,55 @@ def run(
     InputError
         If the config, the graph or the machine cannot do what is asked; nothing is left behind.
     RunError
-        If a valid run fails; its folder says why and holds no results.
+        If a valid run fails; its folder says why, and `resume` goes on with it.
     KeyboardInterrupt
-        If the user interrupts; its folder says so and holds no results.
+        If the user interrupts; its folder says so, and `resume` goes on with it.
     """
-    began = time.perf_counter()
-    observer = observer or NullObserver()
     spec = load_config(config, overrides)
+    return _whole(RunDirectory.create(spec), spec, observer or NullObserver(), fresh=True)
+
+
+def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observer | None = None) -> Result:
+    """Go on with a run that failed, was interrupted or was killed; the results are those of an undisturbed run.
+
+    Parameters
+    ----------
+    path
+        The run's folder.
+    overrides
+        ``"section.key=value"`` each, for the sections ``memory`` and ``engine``, which no result depends on.
+    observer
+        Told about progress; nobody is unless given.
+
+    Raises
+    ------
+    InputError
+        If there is no such run, it is finished or going on, or its graph, its config or its plan changed.
+    RunError, KeyboardInterrupt
+        As `run`.
+    """
+    for override in overrides:
+        if override.partition(".")[0].strip() not in _FREE_SECTIONS:
+            raise InputError(f"--set {override}: a resumed run may change only {' and '.join(_FREE_SECTIONS)}")
+    directory = RunDirectory.reopen(Path(path))
+    try:
+        spec = load_config(directory.path / "config.toml", overrides)
+    except BaseException:
+        directory.close()
+        raise
+    return _whole(directory, spec, observer or NullObserver(), fresh=False)
+
+
+def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh: bool) -> Result:
+    """Run to one of the ends of a run, and say in the folder which one it was."""
+    began = time.perf_counter()
     metrics, cancel = Metrics(), threading.Event()
-    directory = RunDirectory.create(spec)
+    how = f"go on with: longwall resume {directory.path}"
     try:
         return _run(spec, directory, metrics, cancel, observer, began)
     except InputError:
-        directory.discard()
+        if fresh:
+            directory.discard()
         raise
     except KeyboardInterrupt:
         cancel.set()
@@ -143,12 +183,13 @@ def run(
         cancel.set()
         reason = _reason(error)
         directory.abandon("failed", reason, metrics)
-        raise RunError(f"{reason}; {directory.path} holds no results") from error
+        raise RunError(f"{reason}; once that is mended, {how}") from error
     except BaseException as error:
         cancel.set()
         directory.abandon("failed", f"{type(error).__name__}: {error}", metrics)
         raise
     finally:
+        directory.close()
         observer.close()
 
 
@@ -160,28 +201,45 @@ def _run(
     observer: Observer,
     began: float,
 ) -> Result:
+    from longwall.pipeline.checkpoint import Checkpoint
     from longwall.pipeline.workloads import get_workload
+    from longwall.storage.account import Accounts
+    from longwall.storage.spill import SpillFolder
 
     timings: dict[str, float] = {}
     engine = choose_engine(spec)
     budget = resolve_budget(spec)
-    compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
-    with compiling, _timed(timings, "graph"):
-        graph = read_graph(spec, observer)
-    workload = get_workload(spec.workload.kind)
-    with _timed(timings, "plan"):
-        plan = workload.plan(spec.workload, graph)
-    directory.manifest |= {
-        "engine": {"name": engine.name, "device": engine.device},
-        "graph": describe_graph(spec, graph),
-        "budget": asdict(budget),
-        "plan": plan.to_dict(),
-    }
-    directory.save()
-    context = RunContext(spec, graph, engine, budget, directory.results, observer, metrics, cancel)
-    compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
-    with compiling, _timed(timings, "mine"), _interruptible(cancel, engine):
-        counts = workload.execute(plan, context)
+    accounts = Accounts.of(budget)
+    with SpillFolder(spec.memory.spill) as spill:
+        compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
+        with compiling, _timed(timings, "graph"):
+            graph = read_graph(spec, observer, accounts, spill)
+        workload = get_workload(spec.workload.kind)
+        with _timed(timings, "plan"):
+            plan = workload.plan(spec.workload, graph)
+        _settle(
+            directory,
+            {
+                "engine": {"name": engine.name, "device": engine.device},
+                "graph": describe_graph(spec, graph),
+                "plan": plan.to_dict(),
+            },
+        )
+        directory.manifest["budget"] = asdict(budget)
+        directory.save()
+        checkpoint = Checkpoint(directory.checkpoint)
+        context = RunContext(
+            spec, graph, engine, budget, accounts, spill, checkpoint, directory.results, observer, metrics, cancel
+        )
+        compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
+        try:
+            with compiling, _timed(timings, "mine"), _interruptible(cancel, engine):
+                counts = workload.execute(plan, context)
+        finally:
+            directory.manifest["memory"] = {
+                name: {"limit": account.limit, "peak": account.peak}
+                for name, account in (("host", accounts.host), ("disk", accounts.disk))
+            }
     limit = spec.export.limit
     truncated = limit is not None and any(one.count >= limit for one in counts)
     with _timed(timings, "write"):
@@ -198,6 +256,31 @@ def _run(
         timings=timings,
         truncated=truncated,
     )
+
+
+def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
+    """Put what results depend on into the manifest; a resumed run must find there what it has.
+
+    Raises
+    ------
+    InputError
+        If it does not.
+    """
+    facts = json.loads(json.dumps(facts))
+    before = directory.manifest
+    if "plan" in before:
+        kinds = (
+            ("engine", before["engine"]["name"] != facts["engine"]["name"]),
+            ("graph", before["graph"]["hash"] != facts["graph"]["hash"]),
+            ("plan", before["plan"] != facts["plan"]),
+        )
+        for what, differs in kinds:
+            if differs:
+                raise InputError(
+                    f"{directory.path}: the run cannot be resumed, its {what} is not the one that it began with; "
+                    "start a new run"
+                )
+    directory.manifest |= facts
 
 
 def choose_engine(spec: RunSpec) -> Engine:
@@ -224,23 +307,41 @@ def resolve_budget(spec: RunSpec) -> Budget:
     return Budget.resolve(device=memory.device, host=memory.host, disk=memory.disk, spill=memory.spill)
 
 
-def read_graph(spec: RunSpec, observer: Observer) -> Graph:
-    """Read, open or generate the data graph of a config.
+def read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder) -> Graph:
+    """Read, open or generate the data graph of a config; it is booked in the host's account.
 
     Raises
     ------
     InputError
-        If it cannot be read, naming the file and the line, or generated, naming the parameter.
+        If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
+        a budget.
     """
+    from longwall.storage.account import OverBudget
+
+    try:
+        return _read_graph(spec, observer, accounts, spill)
+    except OverBudget as error:
+        raise InputError(str(error)) from None  # the budgets are the user's
+
+
+def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder) -> Graph:
     if spec.graph.generator is not None:
         from longwall.storage.generators import generate
 
         parameters = dict(spec.graph.generator)
         kind = parameters.pop("kind")
         observer.phase(f"generating the {kind} graph", None, "edges")
-        return generate(kind, **parameters)
+        return generate(kind, **parameters, accounts=accounts, spill=spill)
+    from longwall.storage.ingest import load_graph
+
     assert spec.graph.path is not None
-    return open_graph(spec.graph.path, spec.graph.labels, observer)
+    return load_graph(
+        spec.graph.path,
+        spec.graph.labels,
+        _ByteProgress(observer, f"reading {spec.graph.path.name}"),
+        accounts=accounts,
+        spill=spill,
+    )
 
 
 def open_graph(path: str | Path, labels: str | Path | None = None, observer: Observer | None = None) -> Graph:
@@ -268,9 +369,8 @@ def open_graph(path: str | Path, labels: str | Path | None = None, observer: Obs
     """
     from longwall.storage.ingest import load_graph
 
-    if observer is None:
-        return load_graph(path, labels)
-    return load_graph(path, labels, _ByteProgress(observer, f"reading {Path(path).name}"))
+    progress = None if observer is None else _ByteProgress(observer, f"reading {Path(path).name}")
+    return load_graph(path, labels, progress)
 
 
 def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """The folder of a run: config, manifest, metrics and results, whole or visibly not.
 
 Result files are written into ``results.partial/``, which becomes ``results/`` in one rename as the last step
-but one; the last is the manifest that says ``done``. A run that fails or is interrupted leaves its config,
-its metrics and a manifest that says so, and no results.
+but one; the last is the manifest that says ``done``. A run that fails, is interrupted or killed leaves what it
+has finished (``results.partial/`` and ``checkpoint/``) for ``longwall resume``, and no ``results/``.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -18,7 +19,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longwall.pipeline.checkpoint import FORMAT
 from longwall.storage.errors import InputError
+from longwall.storage.spill import sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,20 +41,18 @@ class RunDirectory:
         The folder itself.
     results : Path
         Where result files are written while the run goes on.
+    checkpoint : Path
+        Where finished work is recorded while the run goes on.
     manifest : dict
         What ``manifest.json`` will hold; `save` writes it.
     """
 
-    def __init__(self, path: Path, spec: RunSpec) -> None:
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path = path
         self.results = path / "results.partial"
-        self.manifest: dict[str, Any] = {
-            "status": "running",
-            "workload": spec.workload.kind,
-            "argv": sys.argv,
-            "versions": _versions(),
-            "started": _now(),
-        }
+        self.checkpoint = path / "checkpoint"
+        self.manifest = manifest
+        self._lock: int | None = None
 
     @classmethod
     def create(cls, spec: RunSpec) -> RunDirectory:
@@ -63,20 +64,36 @@ class RunDirectory:
             If it exists, or cannot be made or written.
         """
         path = spec.run.directory / spec.run.name
-        directory = cls(path, spec)
+        config = spec.located().to_toml()
+        directory = cls(
+            path,
+            {
+                "status": "running",
+                "workload": spec.workload.kind,
+                "argv": sys.argv,
+                "versions": _versions(),
+                "checkpoint_format": FORMAT,
+                "config_sha256": _sha256(config),
+                "started": _now(),
+            },
+        )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir()
         except FileExistsError:
             if path.parent.is_dir():
                 other = f'"--set run.name={free_name(path)}"'
-                raise InputError(f"{path} exists already: remove it, or choose another name: {other}") from None
+                raise InputError(
+                    f"{path} exists already: remove it, go on with it (longwall resume {path}), or choose another "
+                    f"name: {other}"
+                ) from None
             raise InputError(f"{path.parent} is a file, not a folder: choose another run.directory") from None
         except OSError as error:
             raise InputError(f"{path} cannot be made ({error.strerror}): choose another run.directory") from None
         try:
+            directory._hold()
             directory.results.mkdir()
-            (path / "config.toml").write_text(spec.to_toml(), encoding="utf-8")
+            (path / "config.toml").write_text(config, encoding="utf-8")
             directory.save()
         except OSError as error:
             directory.discard()
@@ -85,6 +102,59 @@ class RunDirectory:
             directory.discard()
             raise
         return directory
+
+    @classmethod
+    def reopen(cls, path: Path) -> RunDirectory:
+        """Open the folder of a run that ended early.
+
+        Raises
+        ------
+        InputError
+            If it is not the folder of a run, the run is finished or going on, its config was edited, or another
+            version wrote what it has finished.
+        """
+        try:
+            manifest = json.loads((path / "manifest.json").read_bytes())
+            status, written = manifest["status"], manifest["checkpoint_format"]
+            config = (path / "config.toml").read_text(encoding="utf-8")
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{path}: this is not the folder of a run, which holds manifest.json") from None
+        directory = cls(path, manifest)
+        try:
+            directory._hold()
+        except BlockingIOError:
+            raise InputError(f"{path}: another process is busy with this run; wait for it or stop it") from None
+        if status == "done":
+            directory.close()
+            raise InputError(f"{path}: this run is finished, its results are in {path / 'results'}")
+        changed = (
+            (
+                written != FORMAT,
+                f"its checkpoint has another format ({written}, this version of Longwall has {FORMAT})",
+            ),
+            (_sha256(config) != manifest.get("config_sha256"), "its config.toml was changed since it began"),
+        )
+        for differs, what in changed:
+            if differs:
+                directory.close()
+                raise InputError(f"{path}: the run cannot be resumed, {what}; start a new run")
+        if (path / "results").exists():  # it was killed between its last two steps
+            (path / "results").rename(directory.results)
+        directory.results.mkdir(exist_ok=True)
+        directory.manifest |= {"status": "running", "resumed": [*manifest.get("resumed", []), _now()]}
+        directory.manifest.pop("reason", None)
+        return directory
+
+    def _hold(self) -> None:
+        """Keep other processes away until this one closes the folder or dies."""
+        self._lock = os.open(self.path, os.O_RDONLY)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def close(self) -> None:
+        """Let other processes have the folder; more than once does no harm."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def save(self) -> None:
         """Write the manifest, whole or not at all."""
@@ -107,12 +177,13 @@ class RunDirectory:
         write_metrics(metrics, self.path / "metrics.parquet")
         results = {file.name: _describe(file) for file in sorted(self.results.iterdir())}
         self.results.rename(self.path / "results")
-        _sync_folder(self.path)
+        sync_folder(self.path)
         self.manifest |= {"status": "done", "finished": _now(), "results": results}
         self.save()
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
 
     def abandon(self, status: str, reason: str, metrics: Metrics) -> None:
-        """Remove what was written of the results, and record why the run ended.
+        """Record why the run ended; what it finished stays for `reopen`.
 
         Parameters
         ----------
@@ -123,19 +194,20 @@ class RunDirectory:
         metrics
             The events up to here.
         """
-        for folder in (self.results, self.path / "results"):
-            shutil.rmtree(folder, ignore_errors=True)
         self.manifest |= {"status": status, "reason": reason, "finished": _now()}
         try:
+            if (self.path / "results").exists():
+                (self.path / "results").rename(self.results)
             self.save()
             write_metrics(metrics, self.path / "metrics.parquet")
         except OSError:
-            # The disk may be the reason why the run failed. The first manifest says "running" and there are
-            # no results: nobody takes this for a whole run.
+            # The disk may be the reason why the run failed. The first manifest says "running": nobody takes this
+            # for a whole run.
             return
 
     def discard(self) -> None:
         """Remove the folder, and its parent if that is empty: the input was wrong, nothing has run."""
+        self.close()
         shutil.rmtree(self.path, ignore_errors=True)
         try:
             self.path.parent.rmdir()
@@ -180,7 +252,7 @@ def write_metrics(metrics: Metrics, path: Path) -> None:
 
     from longwall.pipeline.context import MetricsRow
 
-    types = {"stage": pa.string(), "seconds": pa.float64()}
+    types = {"stage": pa.string(), "seconds": pa.float64(), "predicted": pa.float64()}
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in MetricsRow._fields])
     rows = [row._asdict() for row in metrics.rows()]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
@@ -197,12 +269,8 @@ def _describe(file: Path) -> dict[str, Any]:
     return {"rows": rows, "bytes": file.stat().st_size, "sha256": digest}
 
 
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _versions() -> dict[str, str]:

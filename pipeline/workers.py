@@ -1,17 +1,24 @@
-"""Run independent tasks on the threads of an engine; the answer does not depend on how they are dealt out."""
+"""Run independent tasks on the threads of an engine; the answer does not depend on how they are dealt out.
+
+Finished ranges are committed to the run's journal as the work goes on; what the journal has already is not done
+again.
+"""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from longwall.kernels.engine import ScratchTooLarge
+from longwall.pipeline import checkpoint
+from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.context import RunContext
 from longwall.storage.errors import RunError
 from longwall.storage.sizes import round_size
 
 _POLL_SECONDS = 0.1
-
-Worker = TypeVar("Worker")
+_COMMITS_COST = 0.05  # of the time, at most
+_CRASH_COSTS = 0.02  # of the time since the phase began, where that is more than COMMIT_SECONDS
 
 
 class Task(NamedTuple):
@@ -22,6 +29,41 @@ class Task(NamedTuple):
     size: int
 
 
+class Worker(Protocol):
+    """Scratch of one thread, and what it found since it was last asked."""
+
+    def run(self, first: int, last: int) -> None:
+        """Do the task of the roots `first` to `last` - 1."""
+        ...
+
+    def take(self) -> Partial:
+        """Give what was found since the last call, on disk where it is in files, and forget it."""
+        ...
+
+
+class Summing:
+    """A worker whose tasks give integers.
+
+    Parameters
+    ----------
+    work
+        Does one range; gives its number.
+    """
+
+    def __init__(self, work: Callable[[int, int], int]):
+        self._work = work
+        self._sum = 0
+
+    def run(self, first: int, last: int) -> None:
+        """Add a range's number."""
+        self._sum += self._work(first, last)
+
+    def take(self) -> Partial:
+        """Give the sum."""
+        found, self._sum = self._sum, 0
+        return Partial(found)
+
+
 def ranges(total: int, pieces: int) -> list[Task]:
     """Cut 0 to total - 1 into about `pieces` ranges of equal length."""
     step = max(-(-total // max(pieces, 1)), 1)
@@ -30,32 +72,30 @@ def ranges(total: int, pieces: int) -> list[Task]:
 
 def run_tasks(
     context: RunContext,
+    phase: Phase,
     tasks: Sequence[Task],
     workers: int,
     make_worker: Callable[[int], Worker],
-    work: Callable[[Worker, int, int], int],
-) -> tuple[int, list[Worker]]:
-    """Run every task once and add up what they give.
+) -> list[Any]:
+    """Run every task that the phase lacks.
 
     Parameters
     ----------
     context
         The run: its observer sees every finished task, its cancel event stops the rest.
+    phase
+        Where finished ranges are committed.
     tasks
         Ranges of roots.
     workers
         Number of threads.
     make_worker
-        Makes the scratch of the worker with that number, in the worker's thread.
-    work
-        Does one task with a worker's scratch; gives a number.
+        Makes the worker with that number, in the worker's thread.
 
     Returns
     -------
-    total : int
-        The sum over all tasks, exact whatever its size.
-    scratch : list
-        What `make_worker` gave.
+    list
+        The values of all commits of the phase, those of an earlier attempt included.
 
     Raises
     ------
@@ -64,33 +104,43 @@ def run_tasks(
     Exception
         Whatever else a worker raised first; the other workers are stopped.
     """
-    queue: Iterator[Task] = iter(tasks)
+    left = list(_left(tasks, phase))
+    context.observer.advance(sum(task.size for task in tasks) - sum(task.size for task in left))
+    queue: Iterator[Task] = iter(left)
     lock = threading.Lock()
-    totals: list[int] = []
-    scratch: list[Worker] = []
     failures: list[BaseException] = []
 
     def loop(number: int) -> None:
         try:
-            own = make_worker(number)
-            with lock:
-                scratch.append(own)
-            subtotal = 0
+            worker = make_worker(number)
+            finished: list[tuple[int, int]] = []
+            start = time.monotonic()
+            due = start + checkpoint.COMMIT_SECONDS
             while not context.cancel.is_set():
                 with lock:
                     task = next(queue, None)
                 if task is None:
                     break
-                subtotal += work(own, task.first, task.last)
+                worker.run(task.first, task.last)
+                if context.cancel.is_set():
+                    return  # an interrupted kernel gives half a result, which is in what the worker would give
+                finished.append((task.first, task.last))
                 context.observer.advance(task.size)
-            with lock:
-                totals.append(subtotal)
+                if (began := time.monotonic()) >= due:
+                    phase.commit(finished, worker.take())
+                    finished = []
+                    now = time.monotonic()
+                    due = now + max(
+                        checkpoint.COMMIT_SECONDS, _CRASH_COSTS * (now - start), (now - began) / _COMMITS_COST
+                    )
+            if finished:
+                phase.commit(finished, worker.take())
         except BaseException as failure:  # handed to the main thread below
             failures.append(failure)
             context.cancel.set()
             context.engine.interrupt()
 
-    threads = [threading.Thread(target=loop, args=(i,), daemon=True) for i in range(max(1, min(workers, len(tasks))))]
+    threads = [threading.Thread(target=loop, args=(i,), daemon=True) for i in range(min(max(workers, 1), len(left)))]
     for thread in threads:
         thread.start()
     try:
@@ -105,7 +155,21 @@ def run_tasks(
         raise
     if failures:
         raise _explained(failures[0])
-    return sum(totals), scratch
+    return [partial.value for partial in phase.partials]
+
+
+def _left(tasks: Sequence[Task], phase: Phase) -> Iterator[Task]:
+    """The tasks without what the phase has, each cut where it has to be."""
+    gaps = list(phase.missing())
+    at = 0
+    for task in tasks:
+        while at < len(gaps) and gaps[at][1] <= task.first:
+            at += 1
+        following = at
+        while following < len(gaps) and gaps[following][0] < task.last:
+            first, last = max(gaps[following][0], task.first), min(gaps[following][1], task.last)
+            yield Task(first, last, task.size * (last - first) // (task.last - task.first))
+            following += 1
 
 
 def _explained(failure: BaseException) -> BaseException:

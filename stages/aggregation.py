@@ -1,12 +1,15 @@
 """The aggregation stage: map every embedding to its pattern, then group and count.
 
-Two steps (DESIGN of GAMMA section III-B): a cheap code per embedding that depends on the order of its vertices, reduced
-by key on the engine; then the canonical form of the distinct codes only.
+Two steps (GAMMA section III-B): a cheap code per embedding that depends on the order of its vertices, reduced by key
+on the engine, part by part of a table; then the canonical form of the distinct codes only.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any
+
+import numpy as np
 
 from longwall.kernels.engine import GraphArrays
 from longwall.stages.free_extension import edge_ends, is_edge
@@ -14,19 +17,19 @@ from longwall.storage.errors import InputError
 from longwall.storage.table import EmbeddingTable
 
 MAX_VERTICES = 7  # canonical forms try up to 5,040 permutations per distinct code
+ROW_BYTES, ROW_COLUMN_BYTES = 256, 96
+"""Bytes of memory that the codes of a row take, and more for each of its columns."""
 Array = Any  # a NumPy or a CuPy array
+Codes = Counter[tuple[int, ...]]
+"""Rows per code; the codes of several parts of a table may be added up."""
+Groups = tuple[Array, Array]
+"""Distinct keys, ascending, and how often each stands."""
 PatternCode = tuple[tuple[tuple[int, int], ...], tuple[int, ...] | None]
 """Edges and labels of a canonical pattern."""
 
 
-def vertex_patterns(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> list[tuple[PatternCode, int]]:
-    """Count the vertex-induced patterns of a v-ET.
-
-    Returns
-    -------
-    list of (pattern, number of rows)
-        Canonical patterns, sorted.
-    """
+def vertex_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> Codes:
+    """Count the rows of a v-ET by code: a bit per pair of columns that is an edge, then the labels."""
     xp, columns = table.xp, table.columns()
     k = columns.shape[0]
     if k > MAX_VERTICES:
@@ -35,62 +38,90 @@ def vertex_patterns(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool
     for bit, (i, j) in enumerate(_pairs(k)):
         code |= is_edge(graph, columns[i], columns[j], xp).astype(xp.int64) << bit
     labels = [graph.labels[column] for column in columns] if labelled else []
-    return _reduce(
-        xp.stack([code, *labels]),
-        xp,
-        lambda key: _from_code(int(key[0]), [int(x) for x in key[1:]] or None, k),
-    )
+    return _counted(xp.stack([code, *labels]), xp)
 
 
-def edge_patterns(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> list[tuple[PatternCode, int]]:
-    """Count the edge-induced patterns of an e-ET; parameters and result as in :func:`vertex_patterns`."""
-    xp, columns = table.xp, table.columns()
-    ends = xp.stack([end for column in columns for end in edge_ends(graph, column, xp)])
+def vertex_patterns(codes: Codes, num_levels: int) -> list[tuple[PatternCode, int]]:
+    """The vertex-induced patterns of a v-ET of so many levels, from its codes.
+
+    Returns
+    -------
+    list of (pattern, number of rows)
+        Canonical patterns, sorted.
+    """
+
+    def pattern(key: tuple[int, ...]) -> PatternCode:
+        edges = [pair for bit, pair in enumerate(_pairs(num_levels)) if key[0] >> bit & 1]
+        return _canonical(edges, list(key[1:]) or None, num_levels)
+
+    return _merged(codes, pattern)
+
+
+def edge_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> Codes:
+    """Count the rows of an e-ET by code: where each end of each edge stands first, then the labels of the ends."""
+    xp = table.xp
+    ends = xp.stack([end for column in table.columns() for end in edge_ends(graph, column, xp)])
     # Local numbers: the first column in which the vertex of each column stands.
     local = xp.stack([(ends == ends[i]).argmax(axis=0) for i in range(ends.shape[0])])
-    labels = [graph.labels[end] for end in ends] if labelled else []
+    labels = [xp.stack([graph.labels[end] for end in ends])] if labelled else []
+    return _counted(xp.concatenate([local, *labels]), xp)
 
-    def pattern(key: Any) -> PatternCode:
-        size = ends.shape[0]
-        numbers = {int(x): i for i, x in enumerate(sorted({int(x) for x in key[:size]}))}
-        edges = [(numbers[int(key[2 * i])], numbers[int(key[2 * i + 1])]) for i in range(size // 2)]
+
+def edge_patterns(codes: Codes, num_levels: int) -> list[tuple[PatternCode, int]]:
+    """The edge-induced patterns of an e-ET of so many levels; result as in :func:`vertex_patterns`."""
+    size = 2 * num_levels
+
+    def pattern(key: tuple[int, ...]) -> PatternCode:
+        numbers = {x: i for i, x in enumerate(sorted(set(key[:size])))}
+        edges = [(numbers[key[2 * i]], numbers[key[2 * i + 1]]) for i in range(num_levels)]
         if len(numbers) > MAX_VERTICES:
             raise InputError(
                 f"aggregation takes embeddings of at most {MAX_VERTICES} vertices, these have {len(numbers)}"
             )
-        names = {numbers[int(key[i])]: int(key[size + i]) for i in range(size)} if labelled else None
+        names = {numbers[key[i]]: key[size + i] for i in range(size)} if len(key) > size else None
         return _canonical(edges, None if names is None else [names[i] for i in range(len(numbers))], len(numbers))
 
-    return _reduce(xp.concatenate([local, xp.stack(labels)]) if labelled else local, xp, pattern)
+    return _merged(codes, pattern)
 
 
-def count_by(keys: Array, xp: Any) -> list[tuple[Any, int]]:
-    """Group equal keys (an array with one entry per row) and count each, sorted by key."""
+def count_by(keys: Array, xp: Any) -> Groups:
+    """Group equal keys (an array with one entry per row)."""
     values, counts = xp.unique(keys, return_counts=True)
-    return list(zip(values.tolist(), counts.tolist(), strict=True))
+    return values, counts
 
 
-def _reduce(keys: Array, xp: Any, pattern: Callable[[Any], PatternCode]) -> list[tuple[PatternCode, int]]:
-    """Group the columns of `keys`; then merge the groups whose canonical patterns are equal."""
-    totals: dict[PatternCode, int] = {}
-    if keys.shape[1]:
-        order = xp.lexsort(keys[::-1])
-        ordered = keys[:, order]
-        new = xp.concatenate([xp.ones(1, dtype=bool), (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
-        starts = xp.flatnonzero(new)
-        counts = xp.diff(xp.concatenate([starts, xp.asarray([keys.shape[1]])]))
-        for key, count in zip(ordered[:, starts].T.tolist(), counts.tolist(), strict=True):
-            code = pattern(key)
-            totals[code] = totals.get(code, 0) + count
+def add_counts(first: Groups | None, second: Groups | None) -> Groups | None:
+    """Merge the groups (NumPy arrays) of two parts of a table; None is a part without rows."""
+    if first is None or second is None:
+        return first or second
+    keys, place = np.unique(np.concatenate([first[0], second[0]]), return_inverse=True)
+    counts = np.zeros(keys.size, np.int64)
+    np.add.at(counts, place, np.concatenate([first[1], second[1]]))
+    return keys, counts
+
+
+def _counted(keys: Array, xp: Any) -> Codes:
+    """Group the columns of `keys` and count each group."""
+    if not keys.shape[1]:
+        return Counter()
+    order = xp.lexsort(keys[::-1])
+    ordered = keys[:, order]
+    new = xp.concatenate([xp.ones(1, dtype=bool), (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
+    starts = xp.flatnonzero(new)
+    counts = xp.diff(xp.concatenate([starts, xp.asarray([keys.shape[1]])]))
+    return Counter(dict(zip(map(tuple, ordered[:, starts].T.tolist()), counts.tolist(), strict=True)))
+
+
+def _merged(codes: Codes, pattern: Callable[[tuple[int, ...]], PatternCode]) -> list[tuple[PatternCode, int]]:
+    """Merge the codes of equal patterns."""
+    totals: Counter[PatternCode] = Counter()
+    for key, count in codes.items():
+        totals[pattern(key)] += count
     return sorted(totals.items(), key=lambda item: (item[0][0], item[0][1] or ()))
 
 
 def _pairs(k: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(k) for j in range(i + 1, k)]
-
-
-def _from_code(code: int, labels: list[int] | None, k: int) -> PatternCode:
-    return _canonical([pair for bit, pair in enumerate(_pairs(k)) if code >> bit & 1], labels, k)
 
 
 def _canonical(edges: list[tuple[int, int]], labels: list[int] | None, k: int) -> PatternCode:

@@ -1,8 +1,9 @@
 """The export stage: embeddings as Parquet, one column per pattern vertex, in original vertex ids."""
 
 import json
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,13 @@ from numpy.typing import NDArray
 from longwall.storage.table import EmbeddingTable
 
 ROWS_PER_FILE = 1 << 24
+ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save
+_COPIES = 3  # of a row group: the rows as they come, the columns, and the encoded pages
+
+
+def bytes_per_row(columns: int) -> int:
+    """Bytes that a writer holds for every row of a row group."""
+    return 8 * columns * _COPIES
 
 
 class RowLimit:
@@ -44,9 +52,9 @@ class EmbeddingWriter:
     Parameters
     ----------
     folder
-        Where the files go; they are called ``embeddings-<worker>-<number>.parquet``.
-    worker
-        Number of the worker.
+        Where the files go; they are called ``embeddings-<number>.parquet``.
+    next_number
+        Gives the number of the next file.
     order
         Matching order: the pattern vertex of each level.
     original_ids : int64[n]
@@ -55,6 +63,8 @@ class EmbeddingWriter:
         Names of the columns to write (``v0``, ``v1``, ...: one per pattern vertex), None for all.
     limit
         Shared row limit.
+    group_rows
+        Rows of a row group; so many are held back until they fill one.
     metadata
         Written into the schema, as JSON.
     """
@@ -62,12 +72,13 @@ class EmbeddingWriter:
     def __init__(
         self,
         folder: Path,
-        worker: int,
+        next_number: Callable[[], int],
         order: Sequence[int],
         original_ids: NDArray[np.int64],
         *,
         columns: Sequence[str] | None,
         limit: RowLimit,
+        group_rows: int,
         metadata: dict[str, Any],
     ):
         names = {f"v{vertex}": level for level, vertex in enumerate(order)}
@@ -76,9 +87,14 @@ class EmbeddingWriter:
             [pa.field(name, pa.int64(), nullable=False) for name in self._levels],
             metadata={"longwall": json.dumps(metadata)},
         )
-        self._folder, self._worker, self._ids, self._limit = folder, worker, original_ids, limit
+        self._folder, self._next_number, self._ids, self._limit = folder, next_number, original_ids, limit
+        self._group_rows = group_rows
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        self._path: Path | None = None
         self._file: pq.ParquetWriter | None = None
-        self._number = self._rows_in_file = 0
+        self._file_rows = 0
+        self._finished: list[dict[str, Any]] = []
         self.rows = 0
 
     def write(self, table: EmbeddingTable) -> None:
@@ -88,27 +104,42 @@ class EmbeddingWriter:
             table = table.sliced(0, granted)
         if not granted:
             return
-        if self._file is None:
-            path = self._folder / f"embeddings-{self._worker:03}-{self._number:05}.parquet"
-            self._file = pq.ParquetWriter(path, self._schema, compression="zstd", compression_level=1)
         flat = table.columns()
         host = flat if isinstance(flat, np.ndarray) else flat.get()
         arrays = [pa.array(self._ids[host[level]]) for level in self._levels.values()]
-        self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+        self._held.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._held_rows += granted
         self.rows += granted
-        self._rows_in_file += granted
-        if self._rows_in_file >= ROWS_PER_FILE:
-            self.close()
+        if self._held_rows >= min(self._group_rows, ROWS_PER_FILE - self._file_rows):
+            self._write_group()
 
-    def close(self) -> None:
-        """Finish the file that is open."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-            self._number += 1
-            self._rows_in_file = 0
+    def _write_group(self) -> None:
+        if self._file is None:
+            self._path = self._folder / f"embeddings-{self._next_number():05}.parquet"
+            self._file = pq.ParquetWriter(self._path, self._schema, compression="zstd", compression_level=1)
+        self._file.write_table(pa.Table.from_batches(self._held, self._schema), row_group_size=ROWS_PER_GROUP)
+        self._file_rows += self._held_rows
+        self._held, self._held_rows = [], 0
+        if self._file_rows >= ROWS_PER_FILE:
+            self._close_file()
 
-    def ensure_file(self) -> None:
-        """Write an empty file, so that a result without rows still has its columns."""
-        path = self._folder / "embeddings-000-00000.parquet"
-        pq.write_table(self._schema.empty_table(), path)
+    def _close_file(self) -> None:
+        if self._file is None or self._path is None:
+            return
+        self._file.close()
+        with self._path.open("rb") as file:
+            os.fsync(file.fileno())
+        self._finished.append({"name": self._path.name, "rows": self._file_rows})
+        self._file, self._file_rows = None, 0
+
+    def take_files(self) -> list[dict[str, Any]]:
+        """Finish all files and give name and rows of those finished since the last call; they are on disk."""
+        if self._held:
+            self._write_group()
+        self._close_file()
+        finished, self._finished = self._finished, []
+        return finished
+
+    def write_empty(self) -> None:
+        """Write a file without rows, so that a result without rows still has its columns."""
+        pq.write_table(self._schema.empty_table(), self._folder / f"embeddings-{self._next_number():05}.parquet")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from longwall.storage.errors import InputError
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.table import Columns, EmbeddingTable
 
 Predicate = Callable[[Any, Any, Any], Any]
 
@@ -17,8 +17,8 @@ def filter_rows(table: EmbeddingTable, keep: Predicate, graph: Any) -> Embedding
     table
         A v-ET or an e-ET.
     keep
-        Called as ``keep(columns, graph, xp)``: `columns[l]` is the array of level l, `xp` is numpy or cupy. Gives a
-        bool array with one entry per row.
+        Called as ``keep(columns, graph, xp)``: `columns[l]` is the array of level l, flattened when it is asked for;
+        `xp` is numpy or cupy. Gives a bool array with one entry per row.
     graph
         Handed to `keep`.
 
@@ -28,7 +28,7 @@ def filter_rows(table: EmbeddingTable, keep: Predicate, graph: Any) -> Embedding
         If `keep` gives anything else than one bool per row.
     """
     xp = table.xp
-    mask = xp.asarray(keep(table.columns(), graph, xp))
+    mask = xp.asarray(keep(Columns(table), graph, xp))
     if mask.shape != (len(table),) or mask.dtype != bool:
         raise InputError(
             f"a filter must give a bool array of shape ({len(table)},), one entry per row; "

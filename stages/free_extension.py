@@ -1,29 +1,51 @@
 """Unguided extension: every way to grow an embedding by one vertex or one edge (GAMMA, Definition 3.1).
 
 These are the stages behind the library calls; a planned search uses :mod:`longwall.stages.extension`, which
-intersects instead of uniting. They hold the whole result in memory.
+intersects instead of uniting. A table goes in, tables come out, cut so that their arrays and all temporaries fit a
+number of bytes: how many candidates a row has is known from the degrees before it is extended.
 """
 
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, reduce
 from typing import Any
 
 from longwall.kernels.engine import GraphArrays
+from longwall.storage.account import OverBudget
+from longwall.storage.sizes import round_size
 from longwall.storage.table import EmbeddingTable
 
 Array = Any  # a NumPy or a CuPy array
 
+_CANDIDATE_BYTES = 24  # a sorted key, its mark, the key or value that is kept
+_IN_WORK_BYTES = 160  # of a candidate of the block in work: row, slot, the binary search's bounds
+_ROW_BYTES, _ROW_COLUMN_BYTES = 128, 40  # of a row to extend, and for each of its columns
+_LARGEST_BLOCK = 1 << 16  # candidates in work at once: more leave the cache
 
-def all_vertices(graph: GraphArrays, xp: Any) -> EmbeddingTable:
-    """A v-ET of one level: every vertex."""
-    return EmbeddingTable((xp.arange(graph.num_vertices, dtype=xp.uint32),), (), xp)
-
-
-def all_edges(graph: GraphArrays, xp: Any) -> EmbeddingTable:
-    """An e-ET of one level: every edge, as the slot that leads to its smaller vertex."""
-    lengths = graph.split - graph.indptr[:-1]
-    return EmbeddingTable((_concatenated_ranges(graph.indptr[:-1], lengths, xp),), (), xp)
+Children = tuple[Array, Array]
+"""Number of new values per row (int64), and the values, row by row."""
 
 
-def extend_by_vertex(table: EmbeddingTable, graph: GraphArrays, levels: list[int] | None) -> EmbeddingTable:
+def all_vertices(graph: GraphArrays, xp: Any, memory: int) -> Iterator[EmbeddingTable]:
+    """A v-ET of one level in parts of at most `memory` bytes: every vertex."""
+    step = max(memory // 4, 1)
+    for first in range(0, graph.num_vertices, step):
+        yield EmbeddingTable((xp.arange(first, min(first + step, graph.num_vertices), dtype=xp.uint32),), (), xp)
+
+
+def all_edges(graph: GraphArrays, xp: Any, memory: int) -> Iterator[EmbeddingTable]:
+    """An e-ET of one level in parts of at most `memory` bytes: every edge, as the slot to its smaller vertex."""
+    step = max(memory // 48, 1)
+    for first in range(0, graph.num_slots, step):
+        last = min(first + step, graph.num_slots)
+        slots = xp.arange(first, last)
+        owners = xp.searchsorted(graph.indptr, slots, side="right") - 1
+        yield EmbeddingTable((slots[graph.indices[first:last] < owners],), (), xp)
+
+
+def extend_by_vertex(
+    table: EmbeddingTable, graph: GraphArrays, levels: list[int] | None, memory: int
+) -> Iterator[EmbeddingTable]:
     """Add a level with the common or the united neighbours of matched vertices.
 
     Parameters
@@ -34,29 +56,49 @@ def extend_by_vertex(table: EmbeddingTable, graph: GraphArrays, levels: list[int
         The data graph, in arrays of the table's module.
     levels
         The new vertex must be adjacent to the vertices of all these levels; None: to any matched vertex.
+    memory
+        Bytes that each part of the result and all temporaries may take.
 
-    Returns
-    -------
+    Yields
+    ------
     EmbeddingTable
-        Each row once per new vertex; matched vertices are not matched again.
+        The extended rows in order: each row once per new vertex; matched vertices are not matched again.
+
+    Raises
+    ------
+    OverBudget
+        If a single row has more candidates than fit.
     """
     xp = table.xp
-    columns = table.columns()
+    block = _block(memory)
+    if levels is None and table.num_levels == 1:
+        levels = [0]
+
+    def common(columns: Array) -> Children:
+        # Ids are degree ranks: the largest id has the fewest neighbours.
+        ordered = xp.sort(columns[levels], axis=0)
+        return _common_neighbours(graph, ordered[-1], ordered[:-1], columns, block, xp)
+
+    def united(columns: Array) -> Children:
+        keys = xp.empty(_total(_all_degrees(graph, columns), xp), dtype=xp.int64)
+        at = 0
+        for column in columns:
+            for rows, slots in _candidates(graph, column, block, xp):
+                rows *= graph.num_vertices
+                rows += graph.indices[slots]
+                keys[at : at + rows.size] = rows
+                at += rows.size
+        counts, values = _distinct(keys, columns, graph.num_vertices, xp)
+        return counts, values.astype(xp.uint32)
+
     if levels is None:
-        rows, new = _united(graph, columns, xp)
+        yield from _in_parts(table, lambda columns: _all_degrees(graph, columns), united, memory)
     else:
-        rows, new = _neighbours(graph, columns[levels[0]], xp)
-        for level in levels[1:]:
-            kept = is_edge(graph, columns[level][rows], new, xp)
-            rows, new = rows[kept], new[kept]
-    fresh = xp.ones(new.size, dtype=bool)
-    for column in columns:
-        fresh &= column[rows] != new
-    rows, new = rows[fresh], new[fresh]
-    return table.extended(xp.bincount(rows, minlength=len(table)), new)
+        fewest = partial(reduce, xp.maximum)
+        yield from _in_parts(table, lambda columns: _degrees(graph, fewest(columns[levels])), common, memory)
 
 
-def extend_by_edge(table: EmbeddingTable, graph: GraphArrays) -> EmbeddingTable:
+def extend_by_edge(table: EmbeddingTable, graph: GraphArrays, memory: int) -> Iterator[EmbeddingTable]:
     """Add a level with the edges that touch an embedding and are not part of it.
 
     Parameters
@@ -65,28 +107,39 @@ def extend_by_edge(table: EmbeddingTable, graph: GraphArrays) -> EmbeddingTable:
         An e-ET: edges as the slots that lead to their smaller vertex.
     graph
         The data graph, in arrays of the table's module.
+    memory
+        Bytes that each part of the result and all temporaries may take.
 
-    Returns
-    -------
+    Yields
+    ------
     EmbeddingTable
-        Each row once per new edge.
+        The extended rows in order: each row once per new edge.
+
+    Raises
+    ------
+    OverBudget
+        If a single row has more candidates than fit.
     """
     xp = table.xp
-    columns = table.columns()
-    ends = xp.concatenate([xp.stack(edge_ends(graph, column, xp)) for column in columns])
-    every_row, every_slot = [], []
-    for end in ends:
-        counts = graph.indptr[end.astype(xp.int64) + 1] - graph.indptr[end]
-        rows = xp.searchsorted(xp.cumsum(counts), xp.arange(int(counts.sum())), side="right")
-        slots = _concatenated_ranges(graph.indptr[end], counts, xp)
-        every_row.append(rows)
-        every_slot.append(_smaller_slot(graph, end[rows], slots, xp))
-    rows, slots = _distinct(xp.concatenate(every_row), xp.concatenate(every_slot), graph.num_slots, xp)
-    fresh = xp.ones(slots.size, dtype=bool)
-    for column in columns:
-        fresh &= column[rows] != slots
-    rows, slots = rows[fresh], slots[fresh]
-    return table.extended(xp.bincount(rows, minlength=len(table)), slots)
+    block = _block(memory)
+
+    def all_ends(columns: Array) -> list[Array]:
+        return [end for column in columns for end in edge_ends(graph, column, xp)]
+
+    def touching(columns: Array) -> Children:
+        ends = all_ends(columns)
+        keys = xp.empty(_total(_all_degrees(graph, ends), xp), dtype=xp.int64)
+        at = 0
+        for end in ends:
+            for rows, slots in _candidates(graph, end, block, xp):
+                _make_smaller(graph, end[rows], slots, xp)
+                rows *= graph.num_slots
+                rows += slots
+                keys[at : at + rows.size] = rows
+                at += rows.size
+        return _distinct(keys, columns, graph.num_slots, xp)
+
+    yield from _in_parts(table, lambda columns: _all_degrees(graph, all_ends(columns)), touching, memory)
 
 
 def edge_ends(graph: GraphArrays, slots: Array, xp: Any) -> tuple[Array, Array]:
@@ -102,6 +155,126 @@ def is_edge(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
     return inside & (graph.indices[xp.minimum(position, graph.num_slots - 1)] == second)
 
 
+def _in_parts(
+    table: EmbeddingTable,
+    candidates: Callable[[Array], Array],
+    children: Callable[[Array], Children],
+    memory: int,
+) -> Iterator[EmbeddingTable]:
+    """Extend as many rows at once as fit.
+
+    Parameters
+    ----------
+    table
+        Rows to extend.
+    candidates
+        Gives the number of candidates of each row, from the flat columns.
+    children
+        Gives the new values of rows, from their flat columns.
+    memory
+        Bytes: a quarter for the rows, a quarter for the block in work, half for the candidates.
+    """
+    xp = table.xp
+    rows_at_once = max(memory // 4 // (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels), 1)
+    limit = memory // 2 // _CANDIDATE_BYTES
+    for begin in range(0, len(table), rows_at_once):
+        rows = table.sliced(begin, min(begin + rows_at_once, len(table)))
+        columns = rows.columns()
+        ends = xp.cumsum(candidates(columns))
+        first = before = 0
+        while first < len(rows):
+            last = int(xp.searchsorted(ends, before + limit, side="right"))
+            if last == first:
+                needed = 2 * _CANDIDATE_BYTES * (int(ends[first]) - before)
+                raise OverBudget(
+                    f"extending one embedding by {int(ends[first]) - before} candidates needs {round_size(needed)} of "
+                    f"work space, and there is {round_size(memory)}: raise memory"
+                )
+            yield rows.sliced(first, last).extended(*children(columns[:, first:last]))
+            first, before = last, int(ends[last - 1])
+
+
+def _block(memory: int) -> int:
+    return min(max(memory // 4 // _IN_WORK_BYTES, 1), _LARGEST_BLOCK)
+
+
+def _degrees(graph: GraphArrays, vertices: Array) -> Array:
+    return graph.indptr[vertices.astype("int64") + 1] - graph.indptr[vertices]
+
+
+def _all_degrees(graph: GraphArrays, columns: Iterable[Array]) -> Array:
+    """The sum of the degrees of the vertices of each row."""
+    return reduce(operator.add, (_degrees(graph, column) for column in columns))
+
+
+def _total(numbers: Array, xp: Any) -> int:
+    return int(xp.cumsum(numbers)[-1])
+
+
+def _candidates(graph: GraphArrays, vertices: Array, block: int, xp: Any) -> Iterator[tuple[Array, Array]]:
+    """All slots of one vertex per row as (rows, slots), int64 each, `block` at a time."""
+    ends = xp.cumsum(_degrees(graph, vertices))
+    shift = graph.indptr[vertices.astype(xp.int64) + 1] - ends
+    total = int(ends[-1]) if ends.size else 0
+    for begin in range(0, total, block):
+        end = min(begin + block, total)
+        first, last = (int(i) for i in xp.searchsorted(ends, xp.asarray([begin, end - 1]), side="right"))
+        # No vertex is isolated, so each end but the last begins one more row.
+        rows = xp.zeros(end - begin, dtype=xp.int64)
+        rows[ends[first:last] - begin] = 1
+        xp.cumsum(rows, out=rows)
+        rows += first
+        slots = xp.arange(begin, end)
+        slots += shift[rows]
+        yield rows, slots
+
+
+def _common_neighbours(graph: GraphArrays, base: Array, others: Array, columns: Array, block: int, xp: Any) -> Children:
+    """Neighbours of `base` that are adjacent to all `others` and stand in no column; one vertex per row each."""
+    counts = xp.zeros(base.size, dtype=xp.int64)
+    found = []
+    for rows, slots in _candidates(graph, base, block, xp):
+        new = graph.indices[slots]
+        for other in others:
+            kept = is_edge(graph, other[rows], new, xp)
+            rows, new = rows[kept], new[kept]
+        fresh = xp.ones(new.size, dtype=bool)
+        for column in columns:
+            fresh &= column[rows] != new
+        rows, new = rows[fresh], new[fresh]
+        if new.size:
+            first, last = int(rows[0]), int(rows[-1]) + 1
+            counts[first:last] += xp.diff(xp.searchsorted(rows, xp.arange(first, last + 1)))
+            found.append(new)
+    return counts, xp.concatenate(found) if found else xp.empty(0, dtype=xp.uint32)
+
+
+def _distinct(keys: Array, columns: Array, bound: int, xp: Any) -> Children:
+    """The distinct values of each row that stand in none of its columns.
+
+    Parameters
+    ----------
+    keys : int64[candidates]
+        row * bound + value; sorted in place.
+    columns : array[levels, rows]
+        What to leave out.
+    bound
+        Values lie below it.
+    """
+    keys.sort()
+    keep = xp.ones(keys.size, dtype=bool)
+    xp.not_equal(keys[1:], keys[:-1], out=keep[1:])
+    base = xp.arange(columns.shape[1] + 1) * bound
+    for column in columns:
+        own = base[:-1] + column
+        at = xp.minimum(xp.searchsorted(keys, own), keys.size - 1)
+        keep[at[keys[at] == own]] = False
+    kept = keys[keep]
+    counts = xp.diff(xp.searchsorted(kept, base))
+    kept %= bound
+    return counts, kept
+
+
 def _slot_position(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
     """Position, in the row of `first`, of the first neighbour that is not smaller than `second`."""
     low = graph.indptr[first]
@@ -114,38 +287,8 @@ def _slot_position(graph: GraphArrays, first: Array, second: Array, xp: Any) -> 
     return low
 
 
-def _smaller_slot(graph: GraphArrays, owners: Array, slots: Array, xp: Any) -> Array:
-    """The slot of the same edge that leads to its smaller vertex."""
+def _make_smaller(graph: GraphArrays, owners: Array, slots: Array, xp: Any) -> None:
+    """Change slots to those of the same edges that lead to their smaller vertices."""
     others = graph.indices[slots]
-    return xp.where(others < owners, slots, _slot_position(graph, others, owners, xp))
-
-
-def _concatenated_ranges(starts: Array, lengths: Array, xp: Any) -> Array:
-    """starts[0], starts[0] + 1, ... (lengths[0] numbers), then starts[1], ...; int64."""
-    ends = xp.cumsum(lengths)
-    total = int(ends[-1]) if lengths.size else 0
-    positions = xp.arange(total)
-    owner = xp.searchsorted(ends, positions, side="right")
-    return positions - (ends - lengths)[owner] + starts[owner]
-
-
-def _neighbours(graph: GraphArrays, vertices: Array, xp: Any) -> tuple[Array, Array]:
-    """All neighbours of one vertex per row: (row, neighbour)."""
-    counts = graph.indptr[vertices.astype(xp.int64) + 1] - graph.indptr[vertices]
-    slots = _concatenated_ranges(graph.indptr[vertices], counts, xp)
-    rows = xp.searchsorted(xp.cumsum(counts), xp.arange(slots.size), side="right")
-    return rows, graph.indices[slots]
-
-
-def _united(graph: GraphArrays, columns: Array, xp: Any) -> tuple[Array, Array]:
-    parts = [_neighbours(graph, column, xp) for column in columns]
-    rows = xp.concatenate([rows for rows, _ in parts])
-    new = xp.concatenate([new for _, new in parts])
-    rows, new = _distinct(rows, new.astype(xp.int64), graph.num_vertices, xp)
-    return rows, new.astype(xp.uint32)
-
-
-def _distinct(rows: Array, values: Array, bound: int, xp: Any) -> tuple[Array, Array]:
-    """Distinct pairs (row, value), sorted; values lie below `bound`."""
-    keys = xp.unique(rows.astype(xp.int64) * bound + values)
-    return keys // bound, keys % bound
+    turned = xp.flatnonzero(others > owners)
+    slots[turned] = _slot_position(graph, others[turned], owners[turned], xp)

@@ -1,29 +1,119 @@
-"""Build a `Graph` from edges in memory: clean, compact the ids, rank by degree, lay out as CSR."""
+"""Build a graph of any size inside a memory budget: clean the edges, rank by degree, lay out as CSR.
+
+One algorithm for graphs in memory and in stores; what it does not have room for waits in scratch files:
+
+1. edges become words, sorted and freed of loops and repetitions (`edge_collector`);
+2. degrees are counted, vertices ranked (`degrees`);
+3. both directions of every edge, as ranks, are sorted (`relabel`) and stream into a `Sink`.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.account import Accounts
+from longwall.storage.degrees import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
+from longwall.storage.edge_collector import MAX_VERTICES, EdgeCollector, Positions
 from longwall.storage.errors import InputError
-from longwall.storage.graph import Graph, assemble
-from longwall.storage.vertex_labels import LabelList, match_labels
+from longwall.storage.external_sort import SortedKeys
+from longwall.storage.graph import Graph
+from longwall.storage.graph_store import StoreSink, create_store
+from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.readers.raw import EdgeBlock, RawGraph
+from longwall.storage.relabel import sort_by_rank, to_rows
+from longwall.storage.resources import open_resources
+from longwall.storage.scratch import Scratch, ScratchArray
+from longwall.storage.sink import MemorySink, Sink
+from longwall.storage.spill import SpillFolder
+from longwall.storage.stats import GraphStats, WedgeSample, summarize_graph
+from longwall.storage.vertex_labels import LabelArrays, LabelSource, place_labels
 
-_MAX_VERTICES = 2**32 - 1
-_LOW = np.uint64(0xFFFF_FFFF)
-_SHIFT = np.uint64(32)
+_SCATTERED = 24  # bytes an id takes while it is put in its place: itself, its rank, a copy of either
 
-Ids = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+Int64s = npt.NDArray[np.int64]
+
+
+class Watcher(Protocol):
+    """Told how far a build is."""
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """A phase of `total` units of work begins; the phase before it is over."""
+
+    def advance(self, n: int) -> None:
+        """`n` more units are done."""
+
+
+class NobodyWatches:
+    """Drops what it is told."""
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """Ignore it."""
+
+    def advance(self, n: int) -> None:
+        """Ignore it."""
+
+
+def build_in_memory(raw: RawGraph, accounts: Accounts, spill: SpillFolder, watcher: Watcher | None = None) -> Graph:
+    """Build a graph in memory; loops, repeated edges, directions and isolated vertices are dropped.
+
+    Parameters
+    ----------
+    raw
+        The input; it is read to its end.
+    accounts
+        Budgets. The graph's `nbytes` stay booked in `accounts.host`.
+    spill
+        Where scratch files go when the host budget is short.
+    watcher
+        Told about progress.
+
+    Raises
+    ------
+    InputError
+        No edge is left, 2^32 or more vertices, or labels that do not fit the graph.
+    RunError
+        A budget or the disk is too small.
+    """
+    sink = MemorySink()
+    try:
+        with Scratch(accounts, spill) as scratch:
+            return sink.graph(_build(raw, scratch, sink, watcher or NobodyWatches()))
+    except BaseException:
+        sink.release()
+        raise
+
+
+def build_store(
+    raw: RawGraph, path: str | Path, accounts: Accounts, spill: SpillFolder, watcher: Watcher | None = None
+) -> GraphStats:
+    """Build a graph as a store, which appears under `path` complete or not at all; see `build_in_memory`.
+
+    Raises
+    ------
+    InputError
+        As `build_in_memory`, or the path exists or cannot be written to.
+    RunError
+        As `build_in_memory`.
+    """
+
+    def fill(sink: StoreSink) -> GraphStats:
+        with Scratch(accounts, spill) as scratch:
+            return _build(raw, scratch, sink, watcher or NobodyWatches())
+
+    return create_store(path, fill)
 
 
 def build_graph(
-    src: Ids,
-    dst: Ids,
+    src: npt.ArrayLike,
+    dst: npt.ArrayLike,
     *,
     edge_labels: npt.NDArray[np.int32] | None = None,
-    vertex_labels: LabelList | tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None,
-    source: str = "the graph",
-    id_range: tuple[int, int] | None = None,
+    vertex_labels: tuple[Int64s, Int64s] | None = None,
 ) -> Graph:
-    """Build a graph; loops, repeated edges, directions and isolated vertices are dropped.
+    """Build a graph of edges in memory, under this machine's default budgets.
 
     Parameters
     ----------
@@ -31,117 +121,177 @@ def build_graph(
         Ends of the edges, any ids in [0, 2^63).
     edge_labels : int32[e], optional
         A label per edge; an edge given twice needs the same label twice.
-    vertex_labels : LabelList or (int64[k], int64[k]), optional
-        Vertices (in the ids of `src` and `dst`) and their labels.
-    source
-        What the edges were read from, for messages.
-    id_range
-        Smallest and largest id that labels may name, where the input declares it; the edges' own otherwise.
+    vertex_labels : (int64[k], int64[k]), optional
+        Vertices, in the ids of `src` and `dst`, and their labels.
 
     Raises
     ------
     InputError
-        No edge is left, 2^32 or more vertices, or labels that do not fit the graph.
+        As `build_in_memory`.
     """
-    if len(src) == 0:
-        raise InputError(f"{source}: there are no edges; give a graph with at least one edge")
-    left, right = src.astype(np.int64, copy=False), dst.astype(np.int64, copy=False)
-    known = int(min(left.min(), right.min())), int(max(left.max(), right.max()))
-    if known[0] < 0:
-        raise InputError(f"{source}: vertex ids must lie in [0, 2^63)")
-    proper = left != right
-    if not proper.all():
-        left, right = left[proper], right[proper]
-        edge_labels = edge_labels[proper] if edge_labels is not None else None
-        if len(left) == 0:
-            raise InputError(f"{source}: every edge is a loop; give at least one edge between two vertices")
-    ids, left, right = _compact(left, right, known)
-    if len(ids) > _MAX_VERTICES:
-        raise InputError(f"{source}: {len(ids)} vertices, Longwall holds at most {_MAX_VERTICES}; split the graph")
-    keys = _edge_keys(left, right)
-    if edge_labels is None:
-        keys.sort()
-        keys = keys[_firsts(keys)]
-    else:
-        keys, edge_labels = _unique_labelled(keys, edge_labels, ids, source)
-
-    n = len(ids)
-    degrees = np.bincount((keys & _LOW).astype(np.int64), minlength=n)
-    degrees += np.bincount((keys >> _SHIFT).astype(np.int64), minlength=n)
-    order = np.argsort(-degrees, kind="stable")
-    rank = np.empty(n, np.uint64)
-    rank[order] = np.arange(n, dtype=np.uint64)
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(degrees[order], out=indptr[1:])
-
-    small, large = _sorted_pair(rank[(keys & _LOW).astype(np.int64)], rank[(keys >> _SHIFT).astype(np.int64)])
-    split = indptr[:-1] + np.bincount(large.astype(np.int64), minlength=n)
-    both = np.concatenate(((small << _SHIFT) | large, (large << _SHIFT) | small))
-    if edge_labels is None:
-        both.sort()
-    else:
-        position = np.argsort(both, kind="stable")
-        both, edge_labels = both[position], np.concatenate((edge_labels, edge_labels))[position]
-    labels = None
-    if vertex_labels is not None:
-        if not isinstance(vertex_labels, LabelList):
-            vertex_labels = LabelList(*vertex_labels)
-        labels = match_labels(vertex_labels, ids, id_range or known)[order]
-    return assemble(indptr, (both & _LOW).astype(np.uint32), split, ids[order], labels, edge_labels)
+    block = EdgeBlock(np.asarray(src, np.int64), np.asarray(dst, np.int64), edge_labels)
+    labels = LabelArrays(*vertex_labels) if vertex_labels is not None else None
+    raw = RawGraph("the graph", iter([block]), labels)
+    with open_resources(None, None) as (accounts, spill):
+        return build_in_memory(raw, accounts, spill)
 
 
-def _compact(
-    src: npt.NDArray[np.int64], dst: npt.NDArray[np.int64], known: tuple[int, int]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the distinct ids, ascending, and both ends as positions in them."""
-    low, high = known
-    if high - low < 8 * len(src) + 1024:
-        # A table over the range of ids costs less than sorting all ends.
-        position = np.zeros(high - low + 1, np.int64)
-        position[src - low] = 1
-        position[dst - low] = 1
-        ids = np.flatnonzero(position)
-        position[ids] = np.arange(len(ids))
-        return ids + low, position[src - low], position[dst - low]
-    ids = np.unique(np.concatenate((src, dst)))
-    return ids, np.searchsorted(ids, src), np.searchsorted(ids, dst)
+def _build(raw: RawGraph, scratch: Scratch, sink: Sink, watcher: Watcher) -> GraphStats:
+    collected = EdgeCollector(raw, scratch)
+    positions, edges = collected.positions, collected.edges
+    watcher.phase("ranking the vertices", None, "edges")
+    degrees = count_degrees(edges, positions.key_base, positions.size, scratch)
+    histogram = summarize(degrees, scratch.work)
+    n = histogram.num_vertices
+    if n > MAX_VERTICES:
+        raise InputError(f"{raw.source}: {n} vertices, Longwall holds at most {MAX_VERTICES}; split the graph")
+    ranks = rank_by_degree(degrees, histogram, scratch)
+    degrees.drop()
+
+    watcher.phase("sorting the edges", len(edges), "edges")
+    by_rank = sort_by_rank(edges, positions.key_base, ranks, scratch, watcher.advance)
+    edges.drop()
+    watcher.phase("writing the graph", histogram.num_slots, "neighbours")
+    label_counts = _write_vertices(raw, collected.known, positions, ranks, histogram, sink, scratch)
+    ranks.drop()
+    positions.drop()
+    sample = WedgeSample(histogram)
+    max_out_degree = _write_rows(by_rank, histogram, sample, sink, scratch, watcher)
+    by_rank.drop()
+    sample.prepare()
+    start = 0
+    for block in sink.read_back("indices"):
+        sample.test(start, block)
+        start += len(block)
+    return summarize_graph(histogram, max_out_degree, label_counts, sample.closed_fraction)
 
 
-def _sorted_pair(
-    a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    return np.minimum(a, b), np.maximum(a, b)
+def _write_vertices(
+    raw: RawGraph,
+    known: tuple[int, int],
+    positions: Positions,
+    ranks: ScratchArray,
+    histogram: DegreeHistogram,
+    sink: Sink,
+    scratch: Scratch,
+) -> Counter[int]:
+    """Write row starts, ids and labels, all by rank; return how often each label occurs."""
+    n = histogram.num_vertices
+    sink.begin("indptr", np.int64, n + 1, scratch)
+    size = max(1, scratch.work // 64)
+    for start in range(0, n + 1, size):
+        sink.append("indptr", histogram.row_starts(np.arange(start, min(start + size, n + 1))))
+
+    sink.begin("original_ids", np.int64, n, scratch)
+    size = max(1, min(n, scratch.room // 8))
+    for low in range(0, n, size):
+        length = min(size, n - low)
+        with scratch.book(8 * length, "a table of ids"):
+            table = np.empty(length, np.int64)
+            _scatter_ids(positions, ranks, low, table, scratch.work // _SCATTERED)
+            sink.append("original_ids", table)
+            del table
+
+    counts: Counter[int] = Counter()
+    if raw.vertex_labels is not None:
+        sink.begin("labels", np.int32, n, scratch)
+        with scratch.book(4 * n, "the vertex labels"):
+            labels = _place(raw.vertex_labels, _Ranked(positions, ranks, scratch.work // 8), raw, known, n, scratch)
+            sink.append("labels", labels)
+            size = max(1, scratch.work // 32)
+            for start in range(0, n, size):
+                values, times = np.unique(labels[start : start + size], return_counts=True)
+                counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
+            del labels
+    return counts
 
 
-def _edge_keys(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Pack each undirected edge in one word, the smaller end high."""
-    keys = np.minimum(left, right).astype(np.uint64)
-    keys <<= _SHIFT
-    keys |= np.maximum(left, right).astype(np.uint64)
-    return keys
+def _place(
+    labels: LabelSource, index: "_Ranked", raw: RawGraph, known: tuple[int, int], n: int, scratch: Scratch
+) -> npt.NDArray[np.int32]:
+    # Blocks of labels are booked by `place_labels` itself: leave it half of the work space's size.
+    with scratch.book(scratch.work // 2, "matching labels") as room:
+        room.release()
+        return place_labels(labels, index, raw.id_range or known, n, scratch.host)
 
 
-def _firsts(ordered: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    first = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return first
+def _scatter_ids(positions: Positions, ranks: ScratchArray, low: int, table: Int64s, step: int) -> None:
+    """Fill a table, which covers the ranks from `low` on, with ids."""
+    step = max(1, step)
+    for start in range(0, positions.size, step):
+        stop = min(start + step, positions.size)
+        _scatter(ranks.read(start, stop), positions.ids(start, stop), low, table)
 
 
-def _unique_labelled(
-    keys: npt.NDArray[np.uint64],
-    edge_labels: npt.NDArray[np.int32],
-    ids: npt.NDArray[np.int64],
-    source: str,
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
-    order = np.argsort(keys, kind="stable")
-    keys, edge_labels = keys[order], edge_labels[order]
-    first = _firsts(keys)
-    clash = np.flatnonzero(~first[1:] & (edge_labels[1:] != edge_labels[:-1]))
-    if clash.size:
-        at = int(clash[0])
-        u, v = ids[int(keys[at] >> _SHIFT)], ids[int(keys[at] & _LOW)]
-        raise InputError(
-            f"{source}: edge {u}-{v} is given twice with different labels ({edge_labels[at]} and "
-            f"{edge_labels[at + 1]}); keep one of them"
-        )
-    return keys[first], edge_labels[first]
+@lazy_kernel
+def _scatter(ranks: npt.NDArray[np.uint32], ids: Int64s, low: int, table: Int64s) -> None:
+    for at in range(ranks.size):
+        if ranks[at] != np.uint32(NO_RANK):
+            rank = np.int64(ranks[at]) - low
+            if 0 <= rank < table.size:
+                table[rank] = ids[at]
+
+
+class _Ranked:
+    """Ranks of ids, for labels; see `vertex_labels.VertexIndex`."""
+
+    def __init__(self, positions: Positions, ranks: ScratchArray, memory: int) -> None:
+        self._positions, self._ranks, self._memory = positions, ranks, memory
+
+    def lookup(self, ids: Int64s) -> Int64s:
+        """Return int64[k]: the ranks of int64[k] ids, -1 for ids that are no vertices."""
+        positions = self._positions.find(ids)
+        found = np.full(len(ids), -1, np.int64)
+        for start, table in self._ranks.tables(self._memory):
+            here = np.flatnonzero((positions >= start) & (positions < start + len(table)))
+            found[here] = table[positions[here] - start]
+        found[found == NO_RANK] = -1
+        return found
+
+    def original_id(self, rank: int) -> int:
+        """Return the id of a rank."""
+        for start, table in self._ranks.tables(self._memory):
+            at = np.flatnonzero(table == rank)
+            if at.size:
+                position = start + int(at[0])
+                return int(self._positions.ids(position, position + 1)[0])
+        raise IndexError(rank)
+
+
+def _write_rows(
+    by_rank: SortedKeys,
+    histogram: DegreeHistogram,
+    sample: WedgeSample,
+    sink: Sink,
+    scratch: Scratch,
+    watcher: Watcher,
+) -> int:
+    """Write the rows; return the largest number of smaller neighbours."""
+    n = histogram.num_vertices
+    sink.begin("indices", np.uint32, histogram.num_slots, scratch)
+    sink.begin("split", np.int64, n, scratch)
+    if by_rank.labelled:
+        sink.begin("edge_labels", np.int32, histogram.num_slots, scratch)
+    start = largest = open_count = 0
+    open_row = 0
+    for keys, labels in by_rank.blocks(scratch.work * 3 // 4):
+        rows = to_rows(keys)
+        sink.append("indices", rows.indices)
+        if labels is not None:
+            sink.append("edge_labels", labels)
+        sample.look(start, rows.indices)
+        start += len(keys)
+        # The last row may go on in the next block: its count waits.
+        smaller = rows.smaller
+        if rows.first == open_row:
+            smaller[0] += open_count
+        else:
+            smaller = np.concatenate(([open_count], smaller))
+        done = smaller[:-1]
+        if len(done):
+            largest = max(largest, int(done.max()))
+            sink.append("split", histogram.row_starts(np.arange(open_row, open_row + len(done))) + done)
+        open_row, open_count = open_row + len(done), int(smaller[-1])
+        watcher.advance(len(keys))
+    sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
+    return max(largest, open_count)

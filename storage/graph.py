@@ -1,14 +1,17 @@
 """The data graph in memory: an undirected, simple graph in CSR form, its vertices numbered by degree rank."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.stats import GraphStats, measure
+from longwall.storage.stats import GraphStats
 
-_HASHED = ("indptr", "indices", "original_ids", "labels", "edge_labels")
+HASHED = ("indptr", "indices", "original_ids", "labels", "edge_labels")
+"""Arrays that the content hash covers; `split` follows from them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +36,7 @@ class Graph:
     """int32[2m]: edge labels, aligned with `indices`."""
     stats: GraphStats
     content_hash: str
-    """SHA-256 (hex) over the arrays, however they are stored."""
+    """SHA-256 (hex) over the hashes of the arrays, however they are stored."""
 
     @property
     def num_vertices(self) -> int:
@@ -57,48 +60,30 @@ class Graph:
         return sum(array.nbytes for array in arrays if array is not None)
 
 
-def assemble(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.uint32],
-    split: npt.NDArray[np.int64],
-    original_ids: npt.NDArray[np.int64],
-    labels: npt.NDArray[np.int32] | None,
-    edge_labels: npt.NDArray[np.int32] | None,
-) -> Graph:
-    """Make a `Graph` of finished arrays (see its fields): measure and hash them."""
-    return Graph(
-        indptr=indptr,
-        indices=indices,
-        split=split,
-        original_ids=original_ids,
-        labels=labels,
-        edge_labels=edge_labels,
-        stats=measure(indptr, indices, split, labels),
-        content_hash=content_hash(
-            indptr=indptr,
-            indices=indices,
-            original_ids=original_ids,
-            labels=labels,
-            edge_labels=edge_labels,
-        ),
-    )
+class ArrayHash:
+    """The SHA-256 of one array of a graph, taken block by block.
+
+    Parameters
+    ----------
+    dtype, length
+        Of the whole array.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, length: int) -> None:
+        self._dtype = np.dtype(dtype).newbyteorder("<")
+        self._length = length
+        self._digest = hashlib.sha256()
+
+    def update(self, values: npt.NDArray[Any]) -> None:
+        """Add the next items."""
+        self._digest.update(np.ascontiguousarray(values, self._dtype).data)
+
+    def line(self, name: str) -> str:
+        """Return what the content hash is made of: name, type, length and digest."""
+        return f"{name} {self._dtype.str} {self._length} {self._digest.hexdigest()}\n"
 
 
-def content_hash(
-    *,
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.uint32],
-    original_ids: npt.NDArray[np.int64],
-    labels: npt.NDArray[np.int32] | None,
-    edge_labels: npt.NDArray[np.int32] | None,
-) -> str:
-    """Return the SHA-256 (hex) of a graph's contents; see `Graph` for the arrays."""
-    digest = hashlib.sha256()
-    arrays = (indptr, indices, original_ids, labels, edge_labels)
-    array: npt.NDArray[np.generic] | None
-    for name, array in zip(_HASHED, arrays, strict=True):
-        if array is not None:
-            little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-            digest.update(f"{name} {little.dtype.str} {little.size}\n".encode())
-            digest.update(little.data)
-    return digest.hexdigest()
+def content_hash(hashes: Mapping[str, ArrayHash]) -> str:
+    """Return the SHA-256 (hex) of a graph's contents, from the hashes of its arrays by name (`HASHED`)."""
+    lines = "".join(hashes[name].line(name) for name in HASHED if name in hashes)
+    return hashlib.sha256(lines.encode()).hexdigest()

@@ -1,10 +1,12 @@
-"""The graph store: a `Graph` as a Zarr v3 group, written whole or not at all, checked when opened."""
+"""The graph store: a graph as a Zarr v3 group, written whole or not at all, checked when opened."""
 
 import errno
 import json
 import os
 import shutil
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,16 +14,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage import shards
+from longwall.storage.account import Account, Booking, OverBudget
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.graph import Graph, content_hash
+from longwall.storage.graph import ArrayHash, Graph, content_hash
+from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.readers.source import input_errors
+from longwall.storage.scratch import Scratch
+from longwall.storage.sink import Array, Sink
 from longwall.storage.stats import GraphStats
 
 FORMAT = "longwall-graph"
 VERSION = 1
 
-_CHUNK_BYTES = 2**20
-_CHUNKS_PER_SHARD = 64
 _DTYPES = {
     "indptr": np.int64,
     "indices": np.uint32,
@@ -32,6 +37,9 @@ _DTYPES = {
 }
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _OPTIONAL = ("labels", "edge_labels")
+_CHUNKS_A_READ = 8
+_READ_FACTOR = 4  # memory of a read, over its size: encoded, decoded, put together, and one more to be safe
+_ROWS_A_CHECK = 2**18
 
 
 def is_store(path: str | Path) -> bool:
@@ -43,8 +51,87 @@ def is_store(path: str | Path) -> bool:
         return False
 
 
-def write_graph(graph: Graph, path: str | Path) -> None:
-    """Write a graph store; it appears under `path` complete or not at all.
+class StoreSink(Sink):
+    """Writes the arrays of a graph to a Zarr group; a context manager.
+
+    Parameters
+    ----------
+    folder
+        Where the group is made; it must be empty.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        import zarr
+
+        self._folder = folder
+        self._group = zarr.create_group(folder, zarr_format=3)
+        self._arrays: dict[str, shards.ShardedArray] = {}
+        self._bookings: dict[str, Booking] = {}
+        self._left: dict[str, int] = {}
+        self._open = ExitStack()
+
+    def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
+        if scratch is not None:
+            # The chunk that is being filled, and its encoded form.
+            self._bookings[name] = scratch.book(2 * shards.CHUNK_BYTES, f"writing the array {name}")
+        array = shards.ShardedArray(self._group, self._folder, name, dtype, length)
+        self._arrays[name] = self._open.enter_context(array)
+        self._left[name] = length
+
+    def _append(self, name: str, values: Array) -> None:
+        self._arrays[name].append(values)
+        self._left[name] -= len(values)
+        if self._left[name] == 0:
+            self._arrays.pop(name).finish()
+            if name in self._bookings:
+                self._bookings.pop(name).release()
+
+    def read_back(self, name: str) -> Iterator[Array]:
+        """Yield an array from the store.
+
+        Raises
+        ------
+        RunError
+            It is not what was written.
+        """
+        stored = self._group[name]
+        read = ArrayHash(stored.dtype, stored.shape[0])
+        for block in _blocks(stored, workers=1):
+            read.update(block)
+            yield block
+        if read.line(name) != self.hashes[name].line(name):
+            raise RunError(f"{self._folder}: the array {name} reads differently than it was written; check the disk")
+
+    def describe(self, stats: GraphStats) -> None:
+        """Complete the store; last, so that a group that lacks something is never taken for a store."""
+        self._group.update_attributes(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "counts": {"vertices": stats.num_vertices, "edges": stats.num_edges},
+                "stats": stats.to_dict(),
+                "content_hash": self.content_hash,
+                "created_by": f"longwall {version('longwall')}",
+            }
+        )
+
+    def __enter__(self) -> "StoreSink":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._open.close()
+
+
+def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> GraphStats:
+    """Make a graph store; it appears under `path` complete or not at all.
+
+    Parameters
+    ----------
+    path
+        Where.
+    fill
+        Gives all arrays to the sink, and returns the statistics.
 
     Raises
     ------
@@ -61,7 +148,9 @@ def write_graph(graph: Graph, path: str | Path) -> None:
         if not path.parent.is_dir():
             raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
         partial.mkdir()
-        _write(graph, partial)
+        with StoreSink(partial) as sink:
+            stats = fill(sink)
+            sink.describe(stats)
         _sync(partial)
         partial.rename(path)
     except OSError as error:
@@ -70,40 +159,21 @@ def write_graph(graph: Graph, path: str | Path) -> None:
         raise RunError(f"{path}: the store could not be written ({error.strerror or error})") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+    return stats
 
 
-def _write(graph: Graph, path: Path) -> None:
-    import zarr
-    from zarr.codecs import ZstdCodec
+def write_graph(graph: Graph, path: str | Path) -> None:
+    """Write a graph that is in memory as a store; see `create_store`."""
 
-    group = zarr.create_group(path, zarr_format=3)
-    for name, array in _arrays(graph):
-        chunk = _CHUNK_BYTES // array.itemsize
-        shard = chunk * min(_CHUNKS_PER_SHARD, -(-len(array) // chunk))
-        stored = group.create_array(
-            name,
-            shape=array.shape,
-            dtype=array.dtype,
-            chunks=(min(chunk, len(array)),),
-            shards=(shard,) if len(array) > chunk else None,
-            compressors=ZstdCodec(level=1),
-        )
-        stored[:] = array
-    # Last, so that a group without attributes is never taken for a store.
-    group.update_attributes(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "counts": {"vertices": graph.num_vertices, "edges": graph.num_edges},
-            "stats": graph.stats.to_dict(),
-            "content_hash": graph.content_hash,
-            "created_by": f"longwall {version('longwall')}",
-        }
-    )
+    def fill(sink: StoreSink) -> GraphStats:
+        for name in _DTYPES:
+            array = getattr(graph, name)
+            if array is not None:
+                sink.begin(name, array.dtype, len(array), None)
+                sink.append(name, array)
+        return graph.stats
 
-
-def _arrays(graph: Graph) -> list[tuple[str, npt.NDArray[Any]]]:
-    return [(name, getattr(graph, name)) for name in _DTYPES if getattr(graph, name) is not None]
+    create_store(path, fill)
 
 
 def _sync(folder: Path) -> None:
@@ -115,13 +185,29 @@ def _sync(folder: Path) -> None:
             os.close(descriptor)
 
 
-def open_store(path: str | Path) -> Graph:
+def _blocks(stored: Any, workers: int) -> Iterator[Array]:
+    """Yield a Zarr array in blocks of whole chunks, read ahead by threads."""
+    size = stored.chunks[0] * _CHUNKS_A_READ
+    starts = range(0, stored.shape[0], size)
+    blocks: Iterator[Array] = map_ordered(lambda start: stored[start : start + size], starts, workers)
+    return blocks
+
+
+def open_store(path: str | Path, host: Account | None = None) -> Graph:
     """Read a graph store into memory and check it against its own counts and hash.
+
+    Parameters
+    ----------
+    path
+        The store.
+    host
+        Pays for the graph, whose `nbytes` stay booked, and for reading it.
 
     Raises
     ------
     InputError
-        There is no graph store, it may not be read, or a newer version of Longwall made it.
+        There is no graph store, it may not be read, a newer version of Longwall made it, or it is too large for
+        `host`.
     RunError
         The store is damaged.
     """
@@ -131,14 +217,16 @@ def open_store(path: str | Path) -> Graph:
         if not is_store(path):
             raise InputError(f"{path}: this is not a graph store; make one with 'longwall ingest'")
         try:
-            return _read(path)
+            return _read(path, host)
         except PermissionError:
             raise
+        except OverBudget as error:
+            raise InputError(f"{path}: {error}") from error
         except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
             raise _damaged(path) from error
 
 
-def _read(path: Path) -> Graph:
+def _read(path: Path, host: Account | None) -> Graph:
     import zarr
 
     group = zarr.open_group(path, mode="r", zarr_format=3)
@@ -151,37 +239,68 @@ def _read(path: Path) -> Graph:
         )
     if found != VERSION:
         raise _damaged(path)
-    arrays: dict[str, Any] = dict.fromkeys(_DTYPES)
-    for name, stored in group.arrays():
-        if name in _DTYPES:
-            if stored.dtype != _DTYPES[name]:
-                raise _damaged(path)
-            arrays[name] = stored[:]
-    counts = attributes["counts"]
+    stored = {name: array for name, array in group.arrays() if name in _DTYPES}
+    _check_shapes(path, attributes["counts"], stored)
+    size = sum(array.nbytes for array in stored.values())
+    workers = core_count()
+    reading = shards.CHUNK_BYTES * _CHUNKS_A_READ * _READ_FACTOR * (workers + 1)
+    with ExitStack() as undo:
+        if host is not None:
+            undo.enter_context(host.book(size, "the graph"))
+        arrays: dict[str, Any] = dict.fromkeys(_DTYPES)
+        hashes = {}
+        if host is not None:
+            # With little room, fewer reads at a time.
+            workers = max(1, min(workers, workers * host.free // reading))
+        for name, array in stored.items():
+            arrays[name], hashes[name] = _load(array, workers)
+        if content_hash(hashes) != attributes["content_hash"] or not _split_is_right(**arrays):
+            raise _damaged(path)
+        graph = Graph(
+            **arrays, stats=GraphStats.from_dict(attributes["stats"]), content_hash=attributes["content_hash"]
+        )
+        undo.pop_all()
+    return graph
+
+
+def _check_shapes(path: Path, counts: dict[str, int], stored: dict[str, Any]) -> None:
+    """Refuse arrays whose types or lengths are not those of a graph with these counts."""
     vertices, slots = counts["vertices"], 2 * counts["edges"]
     lengths = dict(zip(_DTYPES, (vertices + 1, slots, vertices, vertices, vertices, slots), strict=True))
     for name, length in lengths.items():
-        if arrays[name] is None and name in _OPTIONAL:
+        if name not in stored and name in _OPTIONAL:
             continue
-        if len(arrays[name]) != length:
+        if stored[name].shape != (length,) or stored[name].dtype != _DTYPES[name]:
             raise _damaged(path)
-    hashed = {name: array for name, array in arrays.items() if name != "split"}
-    if content_hash(**hashed) != attributes["content_hash"] or not _split_is_right(**arrays):
-        raise _damaged(path)
-    return Graph(**arrays, stats=GraphStats.from_dict(attributes["stats"]), content_hash=attributes["content_hash"])
+
+
+def _load(stored: Any, workers: int) -> tuple[Array, ArrayHash]:
+    """Read an array and hash it on the way."""
+    array = np.empty(stored.shape, stored.dtype)
+    digest = ArrayHash(array.dtype, len(array))
+    start = 0
+    for block in _blocks(stored, workers):
+        array[start : start + len(block)] = block
+        digest.update(block)
+        start += len(block)
+    return array, digest
 
 
 def _split_is_right(
     indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.uint32], split: npt.NDArray[np.int64], **_: Any
 ) -> bool:
     """Check that each row's split stands between its last smaller and its first larger neighbour."""
-    start, end = indptr[:-1], indptr[1:]
-    if ((split < start) | (split > end)).any():
-        return False
-    vertices = np.arange(len(split))
-    before = (split == start) | (indices[np.maximum(split - 1, 0)] < vertices)
-    after = (split == end) | (indices[np.minimum(split, len(indices) - 1)] > vertices)
-    return bool((before & after).all())
+    for low in range(0, len(split), _ROWS_A_CHECK):
+        high = min(low + _ROWS_A_CHECK, len(split))
+        start, end, at = indptr[low:high], indptr[low + 1 : high + 1], split[low:high]
+        if ((at < start) | (at > end)).any():
+            return False
+        vertices = np.arange(low, high)
+        before = (at == start) | (indices[np.maximum(at - 1, 0)] < vertices)
+        after = (at == end) | (indices[np.minimum(at, len(indices) - 1)] > vertices)
+        if not (before & after).all():
+            return False
+    return True
 
 
 def _damaged(path: Path) -> RunError:

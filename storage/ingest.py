@@ -1,26 +1,31 @@
-"""The way in: any readable file, or a graph store, becomes a `Graph`."""
+"""The way in: any readable file, or a graph store, becomes a `Graph`, or a store."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from longwall.storage.build import build_graph
+from longwall.storage.account import Account, Accounts
+from longwall.storage.build import NobodyWatches, Watcher, build_in_memory, build_store
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
 from longwall.storage.graph_store import is_store, open_store
-from longwall.storage.readers.edge_list import read_edge_list, read_label_list
-from longwall.storage.readers.matrix_market import read_matrix_market
-from longwall.storage.readers.parquet import read_parquet, read_parquet_labels
-from longwall.storage.readers.raw import RawGraph
+from longwall.storage.parallel import core_count
+from longwall.storage.readers.edge_list import open_edge_list, open_label_list
+from longwall.storage.readers.matrix_market import open_matrix_market
+from longwall.storage.readers.parquet import open_parquet, open_parquet_labels
+from longwall.storage.readers.raw import EdgeBlock, RawGraph
 from longwall.storage.readers.source import Progress, format_suffix
-from longwall.storage.readers.tagged import read_graph, read_lg
+from longwall.storage.readers.tagged import open_graph, open_lg
+from longwall.storage.resources import open_resources
+from longwall.storage.spill import SpillFolder
+from longwall.storage.stats import GraphStats
 
-_READERS: dict[str, Callable[[Path, Progress | None], RawGraph]] = {
-    "edge-list": read_edge_list,
-    "matrix-market": read_matrix_market,
-    "parquet": read_parquet,
-    "lg": read_lg,
-    "graph": read_graph,
+_READERS: dict[str, Callable[[Path, int, int, Progress | None], RawGraph]] = {
+    "edge-list": open_edge_list,
+    "matrix-market": open_matrix_market,
+    "parquet": open_parquet,
+    "lg": open_lg,
+    "graph": open_graph,
 }
 _SUFFIXES = {
     ".mtx": "matrix-market",
@@ -29,6 +34,7 @@ _SUFFIXES = {
     ".lg": "lg",
     ".graph": "graph",
 }
+_MOST_READING = 64 * 2**20  # bytes for a reader, per core
 
 
 def detect_format(path: str | Path) -> str:
@@ -43,7 +49,14 @@ def detect_format(path: str | Path) -> str:
     return _SUFFIXES.get(format_suffix(path), "edge-list")
 
 
-def load_graph(path: str | Path, labels: str | Path | None = None, progress: Progress | None = None) -> Graph:
+def load_graph(
+    path: str | Path,
+    labels: str | Path | None = None,
+    progress: Progress | None = None,
+    *,
+    accounts: Accounts | None = None,
+    spill: SpillFolder | None = None,
+) -> Graph:
     """Open a graph store, or read a file of any format and build the graph in memory.
 
     Parameters
@@ -55,30 +68,99 @@ def load_graph(path: str | Path, labels: str | Path | None = None, progress: Pro
         Every vertex with an edge needs a label; labels of isolated vertices are dropped.
     progress
         Called with the bytes consumed so far and the bytes of the file.
+    accounts
+        Budgets, this machine's defaults if not given. The graph's `nbytes` stay booked in `accounts.host`.
+    spill
+        Where scratch files go, `spill` in the working folder if not given.
 
     Raises
     ------
     InputError
         The file or the labels cannot be read or do not make a graph; the message names file and line.
+    RunError
+        A store is damaged, or a budget or the disk is too small.
     """
     path = Path(path)
-    kind = detect_format(path)
-    if kind == "store":
+    with open_resources(accounts, spill) as (accounts, spill):
+        if detect_format(path) == "store":
+            if labels is not None:
+                raise InputError(f"{path}: a graph store keeps its own labels; leave labels out, or ingest with them")
+            return open_store(path, accounts.host)
+        with _open(path, labels, progress, accounts.host) as raw:
+            return build_in_memory(raw, accounts, spill)
+
+
+def ingest(
+    path: str | Path,
+    store: str | Path,
+    labels: str | Path | None = None,
+    *,
+    accounts: Accounts | None = None,
+    spill: SpillFolder | None = None,
+    watcher: Watcher | None = None,
+) -> GraphStats:
+    """Turn a file of any size into a graph store, which appears complete or not at all.
+
+    Parameters
+    ----------
+    path, labels, accounts, spill
+        As for `load_graph`; `path` is no store.
+    store
+        The store to make.
+    watcher
+        Told about progress.
+
+    Raises
+    ------
+    InputError, RunError
+        As `load_graph`; or the store exists or cannot be written.
+    """
+    path = Path(path)
+    watcher = watcher or NobodyWatches()
+    if detect_format(path) == "store":
+        raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
+    with (
+        open_resources(accounts, spill) as (accounts, spill),
+        _open(path, labels, _Reading(watcher, path.name), accounts.host) as raw,
+    ):
+        return build_store(raw, store, accounts, spill, watcher)
+
+
+@contextmanager
+def _open(path: Path, labels: str | Path | None, progress: Progress | None, host: Account) -> Iterator[RawGraph]:
+    """Begin to read a file; a quarter of the free memory, within bounds, is the reader's until it ends."""
+    workers = core_count()
+    memory = min(host.free // 4, _MOST_READING * (workers + 1))
+    with host.book(memory, f"reading {path}") as booking:
+        raw = _READERS[detect_format(path)](path, memory, workers, progress)
         if labels is not None:
-            raise InputError(f"{path}: a graph store keeps its own labels; leave labels out, or ingest with them")
-        return open_store(path)
-    raw = _READERS[kind](path, progress)
-    if labels is not None:
-        if raw.vertex_labels is not None:
-            raise InputError(f"{path}: the file has vertex labels of its own; leave out {labels}")
-        labels = Path(labels)
-        read = read_parquet_labels if detect_format(labels) == "parquet" else read_label_list
-        raw = replace(raw, vertex_labels=read(labels))
-    return build_graph(
-        raw.src,
-        raw.dst,
-        edge_labels=raw.edge_labels,
-        vertex_labels=raw.vertex_labels,
-        source=str(path),
-        id_range=raw.id_range,
-    )
+            if raw.vertex_labels is not None:
+                raise InputError(f"{path}: the file has vertex labels of its own; leave out {labels}")
+            labels = Path(labels)
+            open_labels = open_parquet_labels if detect_format(labels) == "parquet" else open_label_list
+            raw.vertex_labels = open_labels(labels, memory, workers)
+        if raw.vertex_labels is None:
+            raw.blocks = _then(raw.blocks, booking.release)
+        with raw:
+            yield raw
+
+
+def _then(blocks: Iterator[EdgeBlock], end: Callable[[], None]) -> Iterator[EdgeBlock]:
+    """Hand blocks on, and call `end` after the last one."""
+    yield from blocks
+    end()
+
+
+class _Reading:
+    """Turns a reader's "bytes so far, bytes in all" into a phase."""
+
+    def __init__(self, watcher: Watcher, name: str) -> None:
+        self._watcher, self._name = watcher, name
+        self._done: int | None = None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        if self._done is None:
+            self._watcher.phase(f"reading {self._name}", total, "bytes")
+            self._done = 0
+        self._watcher.advance(done - self._done)
+        self._done = done

@@ -6,10 +6,15 @@ holds edges (as the adjacency slot whose neighbour has the smaller id). This mod
 table may grow is the executor's business.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -21,10 +26,11 @@ class EmbeddingTable:
     Attributes
     ----------
     values
-        One array per level; `values[l][i]` is the vertex (uint32) or edge (int64) of node i of level l.
+        One array per level; `values[l][i]` is the vertex (uint32) or edge (int64) of node i of level l. None where
+        the level was not read (column pruning): then only `column` and `columns` of what was read may be called.
     offsets
-        One int64 array per level but the first: the children of node i of level l are the nodes
-        `offsets[l][i]` to `offsets[l][i + 1] - 1` of level l + 1.
+        One int64 array per level but the last: the children of node i of level l are the nodes
+        `offsets[l][i]` to `offsets[l][i + 1] - 1` of level l + 1. None above the first level that was read.
     xp
         The array module of all arrays: numpy or cupy.
     """
@@ -34,7 +40,7 @@ class EmbeddingTable:
     xp: Any = np
 
     def __len__(self) -> int:
-        return int(self.values[-1].size)
+        return int(self.offsets[-1][-1] if self.values[-1] is None else self.values[-1].size)
 
     @property
     def num_levels(self) -> int:
@@ -44,7 +50,7 @@ class EmbeddingTable:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(int(a.nbytes) for a in (*self.values, *self.offsets))
+        return sum(int(a.nbytes) for a in (*self.values, *self.offsets) if a is not None)
 
     def columns(self) -> Array:
         """The rows, flat.
@@ -54,23 +60,65 @@ class EmbeddingTable:
         array[num_levels, len(self)]
             Column l holds the values of level l; rows that share a prefix stand together.
         """
-        xp = self.xp
-        flat = xp.empty((self.num_levels, len(self)), dtype=self.values[-1].dtype)
-        flat[-1] = self.values[-1]
-        node = None
-        for level in range(self.num_levels - 2, -1, -1):
-            parents = self._parents(level)
-            node = parents if node is None else parents[node]
-            flat[level] = self.values[level][node]
+        flat = self.xp.empty((self.num_levels, len(self)), dtype=self.values[-1].dtype)
+        for level in range(self.num_levels):
+            flat[level] = self.column(level)
         return flat
 
-    def _parents(self, level: int) -> Array:
-        """Parent node, at `level`, of every node of the next level."""
-        # Every node has a child, so each offset between the ends begins one more parent.
-        xp, begins = self.xp, self.offsets[level][1:-1]
-        steps = xp.zeros(int(self.values[level + 1].size), dtype=xp.int64)
-        steps[begins] = 1
-        return xp.cumsum(steps)
+    def column(self, level: int) -> Array:
+        """One column of the rows, flat: array[len(self)]; a view of `values` for the last level.
+
+        It takes 8 bytes per row beside the result.
+        """
+        xp, values = self.xp, self.values[level]
+        if level == self.num_levels - 1:
+            return values
+        bounds = self.offsets[level]
+        for offsets in self.offsets[level + 1 :]:
+            bounds = offsets[bounds]
+        # Every node has a row, so each bound between the ends begins one more node.
+        node = xp.zeros(len(self), dtype=xp.int64)
+        node[bounds[1:-1]] = 1
+        return values[xp.cumsum(node, out=node)]
+
+    def to(self, xp: Any) -> "EmbeddingTable":
+        """The table in arrays of another module; itself where it is there already."""
+        if xp is self.xp:
+            return self
+
+        def moved(array: Array) -> Array:
+            if array is None:
+                return None
+            return array.get() if xp is np else xp.asarray(array)
+
+        return EmbeddingTable(tuple(map(moved, self.values)), tuple(map(moved, self.offsets)), xp)
+
+    def to_arrow(self, names: Sequence[str] | None = None) -> "pa.Table":
+        """The rows as an Arrow table.
+
+        Parameters
+        ----------
+        names
+            One per level; by default ``c0``, ``c1``, ...
+
+        Returns
+        -------
+        pyarrow.Table
+            Internal ids. The last column shares the table's memory, the others are flattened.
+        """
+        import pyarrow as pa
+
+        host = self.to(np)
+        columns = [pa.array(host.column(level)) for level in range(host.num_levels)]
+        return pa.table(columns, names=list(names) if names else [f"c{i}" for i in range(host.num_levels)])
+
+    def to_pandas(self, names: Sequence[str] | None = None) -> "pd.DataFrame":
+        """The rows as a pandas data frame; names and memory as in `to_arrow`."""
+        import pandas as pd
+
+        host = self.to(np)
+        labels = list(names) if names else [f"c{i}" for i in range(host.num_levels)]
+        return pd.DataFrame({name: host.column(level) for level, name in enumerate(labels)}, copy=False)
 
     def extended(self, counts: Array, values: Array) -> "EmbeddingTable":
         """The table with one more level.
@@ -117,16 +165,71 @@ class EmbeddingTable:
     def sliced(self, begin: int, end: int) -> "EmbeddingTable":
         """Rows begin to end - 1; the values are views."""
         xp = self.xp
-        values: list[Array] = [self.values[-1][begin:end]]
+        values: list[Array] = [_part(self.values[-1], begin, end)]
         offsets: list[Array] = []
         for level in range(self.num_levels - 2, -1, -1):
             whole = self.offsets[level]
+            if whole is None:  # neither this level nor one above it was read
+                values.insert(0, None)
+                offsets.insert(0, None)
+                continue
             first = int(xp.searchsorted(whole, begin, side="right")) - 1
             last = int(xp.searchsorted(whole, end, side="left")) if end > begin else first
             offsets.insert(0, xp.clip(whole[first : last + 1], begin, end) - begin)
             begin, end = first, last
-            values.insert(0, self.values[level][begin:end])
+            values.insert(0, _part(self.values[level], begin, end))
         return EmbeddingTable(tuple(values), tuple(offsets), xp)
+
+
+class Columns(Sequence[Array]):
+    """The columns of a table, each flattened when it is asked for first."""
+
+    def __init__(self, table: EmbeddingTable):
+        self._table = table
+        self._flat: dict[int, Array] = {}
+
+    @property
+    def touched(self) -> set[int]:
+        """The levels that were asked for."""
+        return set(self._flat)
+
+    def __len__(self) -> int:
+        return self._table.num_levels
+
+    def __getitem__(self, level: Any) -> Any:
+        """Column `level`, array[rows]; a slice gives a tuple of columns."""
+        if isinstance(level, slice):
+            return tuple(self[i] for i in range(*level.indices(len(self))))
+        number = range(len(self))[level]
+        if number not in self._flat:
+            if self._table.values[number] is None:
+                raise NotRead(number)
+            self._flat[number] = self._table.column(number)
+        return self._flat[number]
+
+
+class NotRead(Exception):
+    """A column was asked for that was not read from disk."""
+
+
+def _part(values: Array, begin: int, end: int) -> Array:
+    return None if values is None else values[begin:end]
+
+
+def concatenated(tables: Sequence[EmbeddingTable]) -> EmbeddingTable:
+    """The rows of several tables of as many levels, one after the other; no copy is made of a single table."""
+    if len(tables) == 1:
+        return tables[0]
+    xp, levels = tables[0].xp, tables[0].num_levels
+    values = [xp.concatenate([table.values[level] for table in tables]) for level in range(levels)]
+    offsets = []
+    for level in range(levels - 1):
+        parts, end = [xp.zeros(1, dtype=xp.int64)], 0
+        for table in tables:
+            parts.append(table.offsets[level][1:] + end)
+            end += int(table.values[level + 1].size)
+        offsets.append(xp.concatenate(parts))
+    return EmbeddingTable(tuple(values), tuple(offsets), xp)
 
 
 def _prefix_sums(mask: Array, xp: Any) -> Array:

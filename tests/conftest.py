@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -60,24 +63,39 @@ def make_context(
     *,
     engine: str = "cpu",
     threads: int = 1,
-    folder: Path = Path("unused"),
+    folder: Path | None = None,
     host: int = 1 << 30,
     **sections: dict[str, Any],
 ) -> RunContext:
-    """What a workload is given by a run, without the run: results go to `folder`."""
+    """What a workload is given by a run, without the run: `folder` is the run's folder."""
     from longwall.kernels import select_engine
     from longwall.pipeline.config import load_config
     from longwall.pipeline.context import Metrics, RunContext
     from longwall.pipeline.progress import NullObserver
+    from longwall.pipeline.checkpoint import Checkpoint
+    from longwall.storage.account import Accounts
     from longwall.storage.budget import Budget
+    from longwall.storage.spill import SpillFolder
 
     plain = {"graph": {"path": "unused"}, "workload": {"kind": "triangles"}, "run": {"name": "unused"}}
+    # Commits wait for the disk; in memory they cost nothing.
+    shared = Path("/dev/shm")
+    own = folder or Path(tempfile.mkdtemp(prefix="longwall-test-", dir=shared if shared.is_dir() else None))
+    if folder is None:
+        atexit.register(shutil.rmtree, own, ignore_errors=True)
+    budget = Budget(None, host, 1 << 30)
+    accounts = Accounts.of(budget)
+    accounts.host.take(graph.nbytes, "the graph")
+    (own / "results.partial").mkdir(exist_ok=True)
     return RunContext(
         spec=load_config(plain | sections),
         graph=graph,
         engine=select_engine(engine, threads),
-        budget=Budget(None, host, 1 << 30),
-        results=folder,
+        budget=budget,
+        accounts=accounts,
+        spill=SpillFolder(own / "spill"),
+        checkpoint=Checkpoint(own / "checkpoint"),
+        results=own / "results.partial",
         observer=NullObserver(),
         metrics=Metrics(),
         cancel=threading.Event(),

@@ -74,7 +74,10 @@ def refusal(path: Path, labels: Path | None = None) -> str:
         ("g.graph", "t 2 1\nv 0 1 1\nx 1 1 1\ne 0 1\n", 3, "neither a vertex"),
         ("g.graph", "t 2 1\nv 0 1 1\nv 1 1 1\ne 0\n", 4, "too few columns"),
         ("g.lg", "t 2 1\nv 0 1\n", 1, "not the header"),
-        ("g.lg", "t # 0\nv 0 1\nv 0 2\ne 0 0\n", 3, "declared a second time"),
+        ("g.lg", "t # 0\nv 0 1\nv 1 2\nv 0 2\ne 0 1\n", 4, "declared a second time"),
+        ("g.graph", "t 3 1\nv 0 1 1\ne 0 1\nv 1 2 1\nv 1 2 1\n", 5, "vertex 1 is declared a second time"),
+        ("g.lg", "t # 0\nv 0 1\nv 1 2\ne 5 5\ne 0 1\ne 1 7\ne 6 0\n", 6, "vertex 7 is not declared"),
+        ("g.lg", "e 0 1\n", 1, "vertex 0 is not declared"),
         ("g.lg", "t # 0\nv 0 1\nv 1 2\ne 0 1\nt # 1\nv 0 1\n", 5, "starts another graph"),
         ("g.lg", "t # 0\nv 0 1\nv 1 2\nv 2 2\ne 0 1 1\ne 1 2\n", 6, "no label"),
         ("g.lg", f"t # 0\nv 0 1\nv 1 2\ne 0 1 {2**31}\n", 4, "2^31"),
@@ -91,17 +94,20 @@ def test_bad_line(tmp_path: Path, name: str, content: str, line: int, says: str)
 
 
 def test_line_number_past_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(text, "LEAST_BLOCK", 64)
+    monkeypatch.setattr(text, "LARGEST_BLOCK", 64)
     path = tmp_path / "g.txt"
-    path.write_text("1 2\n# c\n" * 500 + "7\n")
+    path.write_text("1 2\n# c\n" * 500 + "7\n" + "1 2\n" * 500 + "x\n")
     assert refusal(path).startswith(f"{path}, line 1001: too few columns")
 
 
 def test_endless_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(text, "LEAST_BLOCK", 64)
+    monkeypatch.setattr(text, "LARGEST_BLOCK", 64)
     path = tmp_path / "g.txt"
-    path.write_text("1 2\n" + "3 " * 100)
-    assert refusal(path).startswith(f"{path}, line 2: longer than 64 bytes")
+    for lines in ("1 2\n", "# a\n", "1 2\n" * 50):
+        path.write_text(lines + "3 " * 100)
+        assert refusal(path).startswith(f"{path}, line {len(lines) // 4 + 1}: longer than 64 bytes")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +236,7 @@ def test_text_as_parquet(tmp_path: Path, content: bytes) -> None:
         (f"1 0\n2 {2**31}\n3 0\n", ", line 2: label 2147483648 is out of range"),
         ("1 0\n2 -1\n3 0\n", ", line 2: negative number -1"),
         ("1 0\n2\n3 0\n", ", line 2: too few columns"),
-        ("# none\n", ": vertex 1 has an edge but no label"),
+        ("# none\n", ": vertex 2 has an edge but no label"),
         ("", ": the file is empty"),
     ],
 )

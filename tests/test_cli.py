@@ -115,6 +115,38 @@ def test_explain_writes_nothing(config, tmp_path):
     assert set(tmp_path.iterdir()) == before
 
 
+def test_explain_foretells_the_levels_of_a_search(config):
+    result = call("explain", config, "--set", "workload.output=embeddings")
+    assert result.exit_code == 0
+    words = [line.split() for line in result.stdout.splitlines()]
+    rows = {tuple(line[:2]): line[2] for line in words if line and line[0] == "level" and len(line) == 5}
+    assert rows[("level", "2")] == "1", "the triangle"
+    assert "exact" in result.stdout
+    for name in ("in flight", "export"):
+        assert sum(line.startswith(name) for line in result.stdout.splitlines()) >= 1
+
+
+def test_explain_says_the_same_twice(config):
+    config.write_text(
+        '[graph]\ngenerator = { kind = "rmat", scale = 10, edge_factor = 16, seed = 1 }\n'
+        '[workload]\nkind = "match"\npattern = "house"\noutput = "embeddings"\n'
+        '[engine]\nkind = "cpu"\n[memory]\nhost = "1GiB"\ndisk = "1GiB"\n'
+    )
+    first, second = (call("explain", config).stdout.splitlines() for _ in range(2))
+    assert any("95 % interval" in line for line in first)
+    assert first[:-1] == second[:-1], "the last line tells the free space of the disk"
+
+
+def test_explain_foretells_no_formula(config):
+    assert "prediction" not in call("explain", config).stdout
+
+
+def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(config):
+    result = call("explain", config, "--set", "workload.output=embeddings", "--set", "memory.host=4KiB")
+    assert result.exit_code == 0
+    assert "prediction   none: predicting rows needs" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -174,7 +206,7 @@ def test_a_failed_run_is_exit_code_1(config, monkeypatch):
     result = call("run", config)
     assert result.exit_code == 1
     assert "error: out of memory" in result.stderr
-    assert "runs/mine holds no results" in result.stderr
+    assert "longwall resume runs/mine" in result.stderr
 
 
 def test_an_interrupted_run_says_how_to_go_on(config, monkeypatch):
@@ -184,8 +216,7 @@ def test_an_interrupted_run_says_how_to_go_on(config, monkeypatch):
     monkeypatch.setattr(run_module, "read_graph", interrupt)
     result = call("run", config, "--set", "workload.output=vertices")
     assert result.exit_code == 130
-    assert "interrupted: nothing is left but the log in runs/mine; run it again with: longwall run" in result.stderr
-    assert result.stderr.rstrip().endswith("--set workload.output=vertices --set run.name=mine-2")
+    assert result.stderr.rstrip().endswith("what is finished is kept; go on with: longwall resume runs/mine")
     assert not Path("runs/mine/results").exists()
 
 
@@ -209,10 +240,10 @@ def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
     _, errors = process.communicate(timeout=30)
     assert time.monotonic() - began < 4  # two seconds on a machine with nothing else to do
     assert process.returncode == 130
-    assert "interrupted: nothing is left but the log in runs/long" in errors
+    assert "go on with: longwall resume runs/long" in errors
     assert "Traceback" not in errors
     assert not (tmp_path / "runs" / "long" / "results").exists()
-    assert not (tmp_path / "runs" / "long" / "results.partial").exists()
+    assert not (tmp_path / "spill").exists()
 
 
 def test_generate_ingest_and_info(tmp_path, config):

@@ -120,14 +120,12 @@ def test_cliques(count, small, k):
     query=queries(),
     threads=st.sampled_from([1, 2, 3, 5]),
     tasks=st.sampled_from([1, 2, 7, 1000]),
-    chunk=st.sampled_from([1, 2, 5, 1 << 20]),
     host=st.sampled_from([1 << 16, 1 << 18, 1 << 30]),
 )
-def test_threads_tasks_chunks_and_memory_change_nothing(count, small, query, threads, tasks, chunk, host):
+def test_threads_tasks_and_memory_change_nothing(count, small, query, threads, tasks, host):
     want = naive.igraph_count_mappings(small.edges, query, small.labels)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(executor, "ranges", lambda total, _: ranges(total, tasks))
-        patch.setattr(executor, "LARGEST_CHUNK", chunk)
         for how in ("search", "shortcut"):
             assert count(small, query, threads=threads, host=host, how=how) == want
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.storage import graph_store
+from longwall.storage import graph_store, shards
 from longwall.storage.build import build_graph
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators import generate
@@ -116,8 +116,8 @@ def graph(request: pytest.FixtureRequest) -> Graph:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of many chunks in several shards."""
-    monkeypatch.setattr(graph_store, "_CHUNK_BYTES", 1024)
-    monkeypatch.setattr(graph_store, "_CHUNKS_PER_SHARD", 3)
+    monkeypatch.setattr(shards, "CHUNK_BYTES", 1024)
+    monkeypatch.setattr(shards, "CHUNKS_PER_SHARD", 3)
     path = tmp_path / "store"
     write_graph(generate("rmat", scale=9, edge_factor=8, seed=3), path)
     return path
@@ -125,7 +125,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("chunk_bytes", [256, 2**20])
 def test_round_trip(tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int) -> None:
-    monkeypatch.setattr(graph_store, "_CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(shards, "CHUNK_BYTES", chunk_bytes)
     path = tmp_path / "store"
     write_graph(graph, path)
     opened = load_graph(path)
@@ -176,7 +176,7 @@ def test_missing_parent_is_refused(tmp_path: Path, graph: Graph) -> None:
         (KeyboardInterrupt("stop"), KeyboardInterrupt, "stop"),
     ],
 )
-@pytest.mark.parametrize("step", ["_write", "_sync"])
+@pytest.mark.parametrize("step", ["append", "describe", "_sync"])
 def test_failed_write_leaves_nothing(
     tmp_path: Path,
     graph: Graph,
@@ -186,13 +186,14 @@ def test_failed_write_leaves_nothing(
     says: str,
     step: str,
 ) -> None:
-    real = getattr(graph_store, step)
+    owner = graph_store if step == "_sync" else graph_store.StoreSink
+    real = getattr(owner, step)
 
     def fail(*arguments: object) -> None:
         real(*arguments)
         raise error
 
-    monkeypatch.setattr(graph_store, step, fail)
+    monkeypatch.setattr(owner, step, fail)
     with pytest.raises(expected, match=says):
         write_graph(graph, tmp_path / "store")
     assert list(tmp_path.iterdir()) == []

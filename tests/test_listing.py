@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import PATTERNS, graphs, queries
 
 import longwall
-from longwall.pipeline import executor
+from longwall.pipeline import listing
 from longwall.pipeline.patterns import make_pattern
 from longwall.pipeline.planner import plan_match
 from longwall.pipeline.workers import ranges
@@ -25,7 +25,9 @@ DENSE = tuple(pair for pair in combinations(range(20), 2) if (pair[0] * 7 + pair
 
 
 def read(folder: Path) -> pa.Table:
-    return pa.concat_tables([pq.read_table(file) for file in sorted(folder.glob("embeddings-*.parquet"))])
+    return pa.concat_tables(
+        [pq.read_table(file) for file in sorted((folder / "results.partial").glob("embeddings-*.parquet"))]
+    )
 
 
 def images(table: pa.Table, size: int) -> list[tuple[int, ...]]:
@@ -65,7 +67,7 @@ def listed(lab, engine_kind, tmp_path_factory):
         pattern = make_pattern(query.edges, query.labels)
         plan = plan_match(pattern, graph.stats, induced=query.induced, counting=False)
         context["workload"] = workload_of(query)
-        rows = executor.list_matches(plan, lab.context(graph, engine=engine_kind, folder=folder, **context))
+        rows = listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=folder, **context))
         return rows, read(folder)
 
     return by_plan
@@ -96,8 +98,8 @@ def test_rows_of_six_vertices(listed, small, query):
 )
 def test_threads_tasks_and_chunks_change_nothing(listed, small, query, threads, tasks, chunk):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "ranges", lambda total, _: ranges(total, tasks))
-        patch.setattr(executor, "LARGEST_CHUNK", chunk)
+        patch.setattr(listing, "ranges", lambda total, _: ranges(total, tasks))
+        patch.setattr(listing, "LARGEST_CHUNK", chunk)
         _, table = listed(small.edges, query, small.labels, threads=threads)
     check_rows(images(table, query.size), small.edges, query, small.labels)
 
@@ -152,12 +154,12 @@ def test_long_results_are_cut_into_several_files(lab, engine_kind, tmp_path, mon
     from longwall.stages import export
 
     monkeypatch.setattr(export, "ROWS_PER_FILE", 50)
-    monkeypatch.setattr(executor, "LARGEST_CHUNK", 20)
+    monkeypatch.setattr(listing, "LARGEST_CHUNK", 20)
     query = naive.Query(3, ((0, 1), (0, 2)))
     graph = lab.graph(DENSE)
     plan = plan_match(make_pattern(query.edges), graph.stats, counting=False)
-    executor.list_matches(plan, lab.context(graph, engine=engine_kind, folder=tmp_path, threads=2))
-    assert len(list(tmp_path.glob("embeddings-*.parquet"))) > 5
+    listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=tmp_path, threads=2))
+    assert len(list((tmp_path / "results.partial").glob("embeddings-*.parquet"))) > 5
     check_rows(images(read(tmp_path), 3), DENSE, query, None)
 
 
@@ -176,7 +178,7 @@ def test_intermediate_results_of_a_hundred_times_the_budget(lab, engine_kind, tm
         workload=workload_of(query),
         export={"columns": ["v0"]},
     )
-    rows = executor.list_matches(plan, context)
+    rows = listing.list_matches(plan, context)
     near = naive.adjacency(edges)
     middles = sum((len(near[u]) - 1) * (len(near[v]) - 1) for u, v in edges)
     assert rows == middles - sum(naive.triangles_per_vertex(edges).values())

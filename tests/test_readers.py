@@ -12,8 +12,6 @@ import pytest
 
 from longwall.storage.graph import Graph
 from longwall.storage.ingest import detect_format, load_graph
-from longwall.storage.readers import text
-from longwall.storage.readers.edge_list import read_edge_list
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -123,16 +121,6 @@ def test_labels(tmp_path: Path, name: str) -> None:
     assert labels_of(graph) == {1: 7, 2: 0, 3: 1, 9: 7}
     assert graph.stats.num_labels == 3
     assert graph.stats.label_counts == {0: 1, 1: 1, 7: 2}
-
-
-@pytest.mark.parametrize("block_bytes", [8, 9, 13, 64])
-def test_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
-    monkeypatch.setattr(text, "BLOCK_BYTES", block_bytes)
-    path = tmp_path / "g.txt"
-    pairs = [(i, i * 7 % 50) for i in range(100)]
-    path.write_text("\n\n".join(f"{u} {v}" for u, v in pairs))
-    raw = read_edge_list(path)
-    assert list(zip(raw.src.tolist(), raw.dst.tolist(), strict=True)) == pairs
 
 
 def test_largest_id(tmp_path: Path) -> None:

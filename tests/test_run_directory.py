@@ -1,4 +1,4 @@
-"""A run's folder: whole when it is done, and visibly not whole when it failed or was interrupted."""
+"""A run's folder: whole when it is done, visibly not whole and ready to go on when it failed or was interrupted."""
 
 import hashlib
 import json
@@ -172,6 +172,9 @@ def test_bad_input_leaves_nothing_behind(config, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+UNFINISHED = {"config.toml", "manifest.json", "metrics.parquet", "checkpoint", "results.partial"}
+
+
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
@@ -189,7 +192,7 @@ def test_a_failed_run_says_so_and_has_no_results(config, executing, error, sente
     with pytest.raises(RunError, match=sentence):
         run(config)
     path = config["run"]["directory"] / "one"
-    assert names(path) == {"config.toml", "manifest.json", "metrics.parquet"}
+    assert names(path) == UNFINISHED
     facts = manifest(config)
     assert facts["status"] == "failed"
     assert sentence in facts["reason"]
@@ -238,7 +241,7 @@ def test_ctrl_c_stops_the_workers_and_leaves_no_results(config, executing):
     assert stopped.is_set()
     assert signal.getsignal(signal.SIGINT) is before
     assert manifest(config)["status"] == "interrupted"
-    assert names(config["run"]["directory"] / "one") == {"config.toml", "manifest.json", "metrics.parquet"}
+    assert names(config["run"]["directory"] / "one") == UNFINISHED
 
 
 def test_an_interrupt_after_the_rename_takes_the_results_back(config, tmp_path):

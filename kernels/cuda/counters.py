@@ -106,9 +106,10 @@ class CudaTriangleVertexCounter(_Triangles):
         self._run("add", first, last, 2, (self._counts,))
         self._device.synchronize()
 
-    def counts(self) -> NDArray[np.int64]:
-        """Triangles per vertex so far."""
+    def take(self) -> NDArray[np.int64]:
+        """Give the triangles per vertex since the last call."""
         host: NDArray[np.int64] = self._counts.get()
+        self._counts.fill(0)
         return host
 
 

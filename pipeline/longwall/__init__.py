@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         filter,  # noqa: A004 - GAMMA's name
         vertices,
     )
-    from longwall.pipeline.run import Result, open_graph, run
+    from longwall.pipeline.run import Result, open_graph, resume, run
     from longwall.storage.errors import InputError, RunError
     from longwall.storage.generators import generate as generate_graph
     from longwall.storage.graph import Graph
@@ -40,6 +40,7 @@ __all__ = [
     "filter",
     "generate_graph",
     "open_graph",
+    "resume",
     "run",
     "vertices",
 ]
@@ -60,6 +61,7 @@ _HOMES = {
     "filter": ("longwall.pipeline.library", "filter"),
     "generate_graph": ("longwall.storage.generators", "generate"),
     "open_graph": ("longwall.pipeline.run", "open_graph"),
+    "resume": ("longwall.pipeline.run", "resume"),
     "run": ("longwall.pipeline.run", "run"),
     "vertices": ("longwall.pipeline.library", "vertices"),
 }

@@ -3,7 +3,7 @@
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
 from longwall.pipeline.counting import CountPlan, plan_count
-from longwall.pipeline.executor import list_matches
+from longwall.pipeline.listing import list_matches
 from longwall.pipeline.patterns import Pattern, parse_pattern
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match

@@ -1,16 +1,18 @@
 """Triangles: their number, the triangles themselves, or how many each vertex is part of."""
 
+import os
 import time
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from longwall.kernels.engine import VertexCounter
+from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
 from longwall.pipeline.counting import CountPlan, plan_count
-from longwall.pipeline.executor import PROGRESS_UNIT, list_matches, load_graph, slot_ranges
+from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, slot_ranges
+from longwall.pipeline.listing import list_matches
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match
@@ -40,25 +42,31 @@ def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCou
 
 def _count_per_vertex(context: RunContext) -> int:
     """Write the number of triangles of every vertex to ``vertices.parquet``; gives the number of triangles."""
-    engine = context.engine
+    engine, checkpoint = context.engine, context.checkpoint
     graph, memory = load_graph(context)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
 
-    def work(counter: VertexCounter, first: int, last: int) -> int:
-        counter.add(first, last)
-        return 0
+    class Worker:
+        def __init__(self, number: int):  # noqa: ARG002 - workers are alike
+            self._counter = engine.triangle_vertex_counter(graph, memory // engine.workers)
+
+        def run(self, first: int, last: int) -> None:
+            self._counter.add(first, last)
+
+        def take(self) -> Partial:
+            name = f"checkpoint/triangles-{checkpoint.next_number('checkpoint/triangles-')}.npy"
+            with (checkpoint.folder.parent / name).open("wb") as file:
+                np.save(file, self._counter.take())
+                file.flush()
+                os.fsync(file.fileno())
+            return Partial(0, ({"name": name},))
 
     began = time.perf_counter()
-    _, workers = run_tasks(
-        context,
-        slot_ranges(context),
-        engine.workers,
-        lambda _: engine.triangle_vertex_counter(graph, memory // engine.workers),
-        work,
-    )
-    counts = workers[0].counts()
-    for worker in workers[1:]:
-        counts += worker.counts()
+    phase = checkpoint.phase("triangles per vertex", graph.num_slots)
+    run_tasks(context, phase, slot_ranges(context), engine.workers, Worker)
+    counts = np.zeros(graph.num_vertices, np.int64)
+    for file in phase.files():
+        counts += np.load(checkpoint.folder.parent / file["name"], mmap_mode="r")
     total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
     context.metrics.record("count", 2, graph.num_slots, total, time.perf_counter() - began)
     table = pa.table({"vertex": context.graph.original_ids, "triangles": counts})

@@ -1,50 +1,59 @@
 """Matrix Market coordinate files: one entry a line, indices from 1, which stay the vertices' ids."""
 
+from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
 
 from longwall.storage.errors import InputError
-from longwall.storage.readers.raw import RawGraph
+from longwall.storage.readers.raw import Declared, EdgeBlock, RawGraph
 from longwall.storage.readers.source import Progress
-from longwall.storage.readers.text import TextFile
+from longwall.storage.readers.text import Lines, TextFile
 
 _FIELDS = ("pattern", "real", "integer")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
-def read_matrix_market(path: Path, progress: Progress | None = None) -> RawGraph:
-    """Read the entries of a square sparse matrix as edges; their values are ignored.
+def open_matrix_market(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
+    """Read the entries of a square sparse matrix as edges, their values are ignored; see `raw` for the parameters.
 
     Raises
     ------
     InputError
-        With file and line: a header other than `matrix coordinate` with field pattern, real or integer; a
-        matrix that is not square; an index out of range; more or fewer entries than announced.
+        From the iteration, with file and line: a header other than `matrix coordinate` with field pattern, real or
+        integer; a matrix that is not square; an index out of range; more or fewer entries than announced.
     """
-    src, dst = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    with TextFile(path, progress) as text:
+    declared = Declared()
+    blocks = _blocks(path, memory, workers, progress, declared)
+    return RawGraph(str(path), blocks, declared=declared)
+
+
+def _blocks(
+    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared
+) -> Generator[EdgeBlock, None, None]:
+    with TextFile(path, memory, workers, progress) as text:
         _check_header(text)
         line, sizes = text.peek()
         size, entries = _sizes(text, line, sizes)
         text.take()
+        declared.id_range = 1, size
+        found = 0
         for lines in text.parse(width=2, needed=2):
-            bad = np.flatnonzero(((lines.columns < 1) | (lines.columns > size)).any(axis=0))
-            if bad.size:
-                i, j = lines.columns[:, bad[0]]
-                raise text.error(
-                    int(lines.numbers[bad[0]]),
-                    f"entry {i} {j} is outside 1..{size}; correct it or the header",
-                )
-            src.append(lines.columns[0].copy())
-            dst.append(lines.columns[1].copy())
-    raw = RawGraph(np.concatenate(src), np.concatenate(dst), id_range=(1, size))
-    if len(raw.src) != entries:
-        raise text.error(
-            line,
-            f"{entries} entries are announced but the file has {len(raw.src)}; restore the file or its header",
-        )
-    return raw
+            _check_range(text, lines, size)
+            found += lines.columns.shape[1]
+            yield EdgeBlock(lines.columns[0], lines.columns[1])
+        if found != entries:
+            raise text.error(
+                line, f"{entries} entries are announced but the file has {found}; restore the file or its header"
+            )
+
+
+def _check_range(text: TextFile, lines: Lines, size: int) -> None:
+    if lines.columns.min(initial=1) >= 1 and lines.columns.max(initial=1) <= size:
+        return
+    row = int(np.argmax(((lines.columns < 1) | (lines.columns > size)).any(axis=0)))
+    i, j = lines.columns[:, row]
+    raise text.error(lines.number(row), f"entry {i} {j} is outside 1..{size}; correct it or the header")
 
 
 def _check_header(text: TextFile) -> None:

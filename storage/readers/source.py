@@ -1,12 +1,9 @@
 """Open an input file, plain or compressed, and turn what can go wrong into sentences."""
 
-import gzip
-import io
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any
 
 from longwall.storage.errors import InputError
 
@@ -14,6 +11,7 @@ Progress = Callable[[int, int | None], None]
 """Called with (bytes of the file consumed, bytes of the file)."""
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "Zstandard"}
+_DECOMPRESSION_BYTES = {".gz": 2**18, ".zst": 9 * 2**20}
 
 
 def format_suffix(path: Path) -> str:
@@ -39,68 +37,73 @@ def input_errors(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the file") from error
 
 
-class Source:
-    """A stream of decompressed bytes which knows how far it is in the file."""
+def decompression_bytes(path: Path) -> int:
+    """Return what decompressing a file takes: its window and buffers.
 
-    def __init__(self, path: Path, progress: Progress | None = None) -> None:
+    Zstandard's window is 8 MiB at most, except for files compressed with --ultra or --long (up to 128 MiB).
+    """
+    return _DECOMPRESSION_BYTES.get(path.suffix.lower(), 0)
+
+
+class Source:
+    """A stream of decompressed bytes which knows how far it is in the file.
+
+    Attributes
+    ----------
+    path
+        The file.
+    size
+        Its size in bytes, compressed if it is.
+    """
+
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._progress = progress
         self._compression = path.suffix.lower()
         with input_errors(path):
-            self._file = path.open("rb")
-            self._total = path.stat().st_size
-        if self._total == 0:
+            self._file = path.open("rb", buffering=0)
+            self.size = path.stat().st_size
+        if self.size == 0:
             self._file.close()
             raise InputError(f"{path}: the file is empty; check that it was written completely")
         self._stream = self._decompress()
 
-    def _decompress(self) -> BinaryIO:
-        if self._compression == ".gz":
-            return cast(BinaryIO, gzip.GzipFile(fileobj=self._file))
-        if self._compression == ".zst":
-            import pyarrow as pa
+    def _decompress(self) -> Any:
+        if self._compression not in _COMPRESSIONS:
+            return self._file
+        import pyarrow as pa
 
-            return cast(BinaryIO, pa.CompressedInputStream(pa.PythonFile(self._file, mode="r"), "zstd"))
-        return cast(BinaryIO, self._file)
+        # Arrow's decompression holds no lock of the interpreter, and reads files of several members.
+        codec = "gzip" if self._compression == ".gz" else "zstd"
+        return pa.CompressedInputStream(pa.PythonFile(self._file, mode="r"), codec)
 
-    def read(self, size: int) -> bytes:
-        """Read `size` bytes, fewer only at the end of the file.
+    @property
+    def position(self) -> int:
+        """Bytes of the file that are consumed."""
+        return self._file.tell()
+
+    def fill(self, view: memoryview) -> int:
+        """Read until `view` is full or the file ends; return the bytes read.
 
         Raises
         ------
         InputError
             The file cannot be read, or its compressed data is damaged or ends early.
         """
-        parts = io.BytesIO()
+        filled = 0
         try:
-            while parts.tell() < size and (part := self._stream.read(size - parts.tell())):
-                parts.write(part)
-        except EOFError as error:
-            raise self._damaged() from error
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise self._damaged() from error
+            while filled < len(view) and (read := self._stream.readinto(view[filled:])):
+                filled += read
         except OSError as error:
-            if self._compression == ".zst" and error.errno is None:
-                raise self._damaged() from error
+            if self._compression in _COMPRESSIONS and error.errno is None:
+                raise InputError(
+                    f"{self.path}: the {_COMPRESSIONS[self._compression]} data is truncated or damaged; "
+                    "copy or download the file again"
+                ) from error
             with input_errors(self.path):
                 raise
-        if self._progress is not None:
-            self._progress(self._file.tell(), self._total)
-        return parts.getvalue()
-
-    def _damaged(self) -> InputError:
-        return InputError(
-            f"{self.path}: the {_COMPRESSIONS[self._compression]} data is truncated or damaged; "
-            "copy or download the file again"
-        )
+        return filled
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; more than once does no harm."""
         self._stream.close()
         self._file.close()
-
-    def __enter__(self) -> "Source":
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()

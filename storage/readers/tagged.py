@@ -1,109 +1,221 @@
-"""Files of `v ...` and `e ...` lines: GraMi's .lg, and .graph of the subgraph-matching field."""
+"""Files of `v ...` and `e ...` lines: GraMi's .lg, and .graph of the subgraph-matching field.
 
+Such a file is read for its edges first, and again for its vertices' labels, so that nothing is kept in between. Two
+lines for one vertex, and edges of vertices without a line, are found when the labels are matched with the graph.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.readers.raw import RawGraph
+from longwall.storage.errors import InputError
+from longwall.storage.readers.raw import Declared, EdgeBlock, RawGraph
 from longwall.storage.readers.source import Progress
-from longwall.storage.readers.text import TextFile
-from longwall.storage.vertex_labels import LabelList
+from longwall.storage.readers.text import Lines, TextFile
+from longwall.storage.vertex_labels import Int64s, LabelBlock, LabelSource
 
-_VERTEX = ord("v")
+_EDGE = ord("e")
 _ABSENT = -1
+_LIMIT = 2**31
+_WHOLE_MEMORY = 2**24
 
 
-def read_lg(path: Path, progress: Progress | None = None) -> RawGraph:
+def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
     """Read `t # 1`, then `v id label` and `e u v label` lines; edge labels stand on all edges or on none.
+
+    See `raw` for the parameters.
 
     Raises
     ------
     InputError
-        With file and line: a malformed line, a second graph, an edge of an unknown vertex, a vertex twice.
+        With file and line. From the iteration over the edges: a malformed line, a second graph. From `place_labels`:
+        a vertex twice, an edge of an unknown vertex; vertices without an edge to another one are not looked at.
     """
-    with TextFile(path, progress) as text:
+    return _open(_LgFile(path, memory, workers), progress)
+
+
+def open_graph(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
+    """Read `t n m`, then n lines `v id label degree` and m lines `e u v`; further columns are ignored.
+
+    See `raw` for the parameters.
+
+    Raises
+    ------
+    InputError
+        With file and line: as `open_lg`, or more or fewer vertices or edges than announced.
+    """
+    return _open(_GraphFile(path, memory, workers), progress)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeGraph:
+    """A small graph, held whole."""
+
+    src: Int64s
+    """int64[m]"""
+    dst: Int64s
+    """int64[m]"""
+    vertex_labels: LabelBlock
+    """All vertices, each once."""
+
+
+def read_graph(path: Path) -> WholeGraph:
+    """Read a .graph file of a pattern, or another graph small enough to be held whole.
+
+    Raises
+    ------
+    InputError
+        With file and line: as `open_graph`, or any vertex twice, or an edge of an undeclared vertex.
+    """
+    file = _GraphFile(path, _WHOLE_MEMORY, workers=1)
+    none = np.empty(0, np.int64)
+    edges = [EdgeBlock(none, none), *file.edges(None)]
+    src, dst = np.concatenate([block.src for block in edges]), np.concatenate([block.dst for block in edges])
+    blocks = [LabelBlock(none, none, str), *file.blocks()]
+    ids, values = np.concatenate([block.ids for block in blocks]), np.concatenate([block.values for block in blocks])
+    starts = np.cumsum([0, *(len(block.ids) for block in blocks)])
+
+    def place(row: int) -> str:
+        at = int(np.searchsorted(starts, row, side="right")) - 1
+        return blocks[at].place(row - int(starts[at]))
+
+    repeated = np.ones(len(ids), np.bool_)
+    repeated[np.unique(ids, return_index=True)[1]] = False
+    if repeated.any():
+        row = int(np.argmax(repeated))
+        raise InputError(f"{path}, {place(row)}: vertex {ids[row]} is declared a second time; remove one of the lines")
+    undeclared = ~np.isin(np.concatenate((src, dst)), ids)
+    if undeclared.any():
+        raise file.unlabelled(int(np.concatenate((src, dst))[undeclared][0]), lambda some: ~np.isin(some, ids))
+    return WholeGraph(src, dst, LabelBlock(ids, values, place))
+
+
+def _open(file: "_TaggedFile", progress: Progress | None) -> RawGraph:
+    return RawGraph(file.source, file.edges(progress), vertex_labels=file, declared=file.declared)
+
+
+class _TaggedFile(LabelSource):
+    """A file, opened anew by every method that reads it."""
+
+    def __init__(self, path: Path, memory: int, workers: int) -> None:
+        self.source = str(path)
+        self.declared = Declared()
+        self._opening = path, memory, workers
+        self._vertices: int | None = None
+
+    @property
+    def declares(self) -> bool:
+        """A vertex has one line."""
+        return True
+
+    @abstractmethod
+    def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
+        """Read the edges, and learn the number and the range of the vertices on the way."""
+
+    @abstractmethod
+    def _check_header(self, text: TextFile) -> None:
+        """Take the header, or raise its error."""
+
+    def _lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
+        with TextFile(*self._opening, progress) as text:
+            self._check_header(text)
+            yield from text.parse(width=3, needed=2, tagged=True, end=b"t # -1")
+
+    def _edge_lines(self, progress: Progress | None) -> Generator[Lines, None, None]:
+        vertices = 0
+        for lines in self._lines(progress):
+            is_edge = lines.tags == _EDGE
+            ids = lines.columns[0][~is_edge]
+            if ids.size:
+                vertices += ids.size
+                low, high = self.declared.id_range or (ids[0], ids[0])
+                self.declared.id_range = int(min(low, ids.min())), int(max(high, ids.max()))
+            if ids.size < is_edge.size:
+                yield lines.select(is_edge)
+        self._vertices = vertices
+
+    def blocks(self) -> Generator[LabelBlock, None, None]:
+        """Read the vertices; the file's end is not read if only edges follow."""
+        missing = self._vertices
+        for lines in self._lines():
+            vertices = lines.select(lines.tags != _EDGE)
+            yield LabelBlock(vertices.columns[0], vertices.columns[1], vertices.place)
+            if missing is not None:
+                missing -= vertices.tags.size
+                if missing == 0:
+                    return
+
+    def unlabelled(self, vertex: int, lacks: Callable[[Int64s], npt.NDArray[np.bool_]]) -> InputError:
+        """Find the first edge of an undeclared vertex."""
+        where = self.source
+        for lines in self._lines():
+            edges = lines.select(lines.tags == _EDGE)
+            src, dst = edges.columns[:2]
+            of_src = lacks(src)
+            bad = np.flatnonzero(of_src | lacks(dst))
+            if bad.size:
+                row = int(bad[0])
+                vertex = int(src[row] if of_src[row] else dst[row])
+                where = f"{self.source}, {edges.place(row)}"
+                break
+        return InputError(f"{where}: vertex {vertex} is not declared; add a line 'v {vertex} LABEL'")
+
+    def _error(self, line: int, what: str) -> InputError:
+        return InputError(f"{self.source}, line {line}: {what}")
+
+
+class _LgFile(_TaggedFile):
+    def _check_header(self, text: TextFile) -> None:
         line, header = text.peek()
         if header.startswith("t"):
             if header.split()[:2] != ["t", "#"]:
-                raise text.error(line, f"{header!r} is not the header of a .lg file; write 't # 1'")
+                raise self._error(line, f"{header!r} is not the header of a .lg file; write 't # 1'")
             text.take()
-        vertices, edges, edge_lines = _read_body(text)
-    given = edges[2]
-    if (given == _ABSENT).all():
-        return _raw(text, vertices, edges, edge_lines)
-    for bad, what in (
-        (given == _ABSENT, "no label, but others have one"),
-        (given >= 2**31, "a label >= 2^31"),
-    ):
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise text.error(int(edge_lines[row]), f"this edge has {what}; label all edges, below 2^31")
-    return _raw(text, vertices, edges, edge_lines, given.astype(np.int32))
+
+    def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
+        """Read the edges and their labels; the first one says whether all have labels."""
+        first, labelled = 0, False
+        for edges in self._edge_lines(progress):
+            src, dst, given = edges.columns
+            lacks = given == _ABSENT
+            if first == 0:
+                first, labelled = edges.number(0), not lacks[0]
+            if not labelled and not lacks.all():
+                raise self._label_error(first, "no label, but others have one")
+            bad = lacks | (given >= _LIMIT)
+            if labelled and bad.any():
+                row = int(np.argmax(bad))
+                what = "no label, but others have one" if lacks[row] else "a label >= 2^31"
+                raise self._label_error(edges.number(row), what)
+            yield EdgeBlock(src, dst, given.astype(np.int32) if labelled else None)
+
+    def _label_error(self, line: int, what: str) -> InputError:
+        return self._error(line, f"this edge has {what}; label all edges, below 2^31")
 
 
-def read_graph(path: Path, progress: Progress | None = None) -> RawGraph:
-    """Read `t n m`, then n lines `v id label degree` and m lines `e u v`; further columns are ignored.
-
-    Raises
-    ------
-    InputError
-        With file and line: as `read_lg`, or more or fewer vertices or edges than announced.
-    """
-    with TextFile(path, progress) as text:
+class _GraphFile(_TaggedFile):
+    def _check_header(self, text: TextFile) -> None:
         line, header = text.peek()
         words = header.split()
         if len(words) != 3 or words[0] != "t" or not all(w.isascii() and w.isdigit() for w in words[1:]):
-            raise text.error(line, "this is not the header of a .graph file; write 't VERTICES EDGES'")
+            raise self._error(line, "this is not the header of a .graph file; write 't VERTICES EDGES'")
         text.take()
-        vertices, edges, edge_lines = _read_body(text)
-    for announced, found, what in ((words[1], vertices, "vertices"), (words[2], edges, "edges")):
-        if int(announced) != found.shape[1]:
-            raise text.error(
-                line,
-                f"{announced} {what} are announced but the file has {found.shape[1]}; restore the file or its header",
-            )
-    return _raw(text, vertices, edges, edge_lines)
+        self._header = line, int(words[1]), int(words[2])
 
-
-def _read_body(
-    text: TextFile,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return vertices int64[4, n] (id, label, -, line), edges int64[3, m], and the edges' lines int64[m]."""
-    parts = [np.empty((4, 0), np.int64)]
-    tags = [np.empty(0, np.uint8)]
-    for lines in text.parse(width=3, needed=2, tagged=True, end=b"t # -1"):
-        parts.append(np.vstack((lines.columns, lines.numbers)))
-        tags.append(lines.tags.copy())
-    rows = np.concatenate(parts, axis=1)
-    is_vertex = np.concatenate(tags) == _VERTEX
-    edges = rows[:, ~is_vertex]
-    return rows[:, is_vertex], edges[:3], edges[3]
-
-
-def _raw(
-    text: TextFile,
-    vertices: npt.NDArray[np.int64],
-    edges: npt.NDArray[np.int64],
-    edge_lines: npt.NDArray[np.int64],
-    edge_labels: npt.NDArray[np.int32] | None = None,
-) -> RawGraph:
-    ids, values, _, lines = vertices
-    order = np.argsort(ids, kind="stable")
-    ordered = ids[order]
-    again = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if again.size:
-        row = int(order[again + 1].min())
-        raise text.error(int(lines[row]), f"vertex {ids[row]} is declared a second time; remove one of the lines")
-    known = np.isin(edges[:2], ids)
-    if not known.all():
-        row = int(np.argmin(known.all(axis=0)))
-        vertex = edges[int(np.argmin(known[:, row])), row]
-        raise text.error(int(edge_lines[row]), f"vertex {vertex} is not declared; add a line 'v {vertex} LABEL'")
-    return RawGraph(
-        src=edges[0],
-        dst=edges[1],
-        edge_labels=edge_labels,
-        vertex_labels=LabelList(ids, values, str(text.path), lambda row: f"line {lines[row]}"),
-        id_range=(int(ordered[0]), int(ordered[-1])) if len(ids) else None,
-    )
+    def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
+        """Read the edges; compare the counts with the header's."""
+        count = 0
+        for edges in self._edge_lines(progress):
+            count += edges.tags.size
+            yield EdgeBlock(edges.columns[0], edges.columns[1])
+        line, *announced = self._header
+        for expected, found, what in zip(announced, (self._vertices, count), ("vertices", "edges"), strict=True):
+            if expected != found:
+                raise self._error(
+                    line,
+                    f"{expected} {what} are announced but the file has {found}; restore the file or its header",
+                )

@@ -1,7 +1,8 @@
 """Read lines of integers from a text file, block by block, with the exact place of the first bad line."""
 
-import re
-from collections.abc import Iterator
+import mmap
+from collections import deque
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,47 +11,112 @@ import numpy.typing as npt
 
 from longwall.storage.errors import InputError
 from longwall.storage.readers import text_kernel
-from longwall.storage.readers.source import Progress, Source
-from longwall.storage.readers.text_kernel import parse_lines
+from longwall.storage.readers.in_order import blocks_in_flight, in_order
+from longwall.storage.readers.source import Progress, Source, decompression_bytes
+from longwall.storage.readers.text_errors import explain, line_of
+from longwall.storage.readers.text_kernel import count_newlines, parse_lines
 
-BLOCK_BYTES = 16 * 2**20
+LEAST_BLOCK = 2**16
+LARGEST_BLOCK = 2**21
+_SHORTEST_ROW = 4
+_BYTES_PER_BYTE = 6  # the text, and what the shortest lines ("1 2", 4 bytes) become: 20 bytes each
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_SHOWN = 40
-_TOKEN = re.compile(rb"[^\s,;|]+")
-_NOT_TEXT = re.compile(rb"[^\t-\r -~]")
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The integers of consecutive lines."""
+    """The integers of consecutive lines; the arrays are the receiver's own."""
 
     columns: npt.NDArray[np.int64]
-    """int64[width, rows]; -1 where a line has fewer integers. Valid until the next block is read."""
+    """int64[width, rows]; -1 where a line has fewer integers."""
     tags: npt.NDArray[np.uint8]
     """uint8[rows]: the letter that a line begins with, in tagged files."""
-    numbers: npt.NDArray[np.int64]
-    """int64[rows]: line numbers, from 1."""
+    lines: npt.NDArray[np.int32]
+    """int32[rows]: the line of each row, counted from `first`."""
+    first: int
+    """The number of the block's first line, from 1."""
+
+    def number(self, row: int) -> int:
+        """Return the line number of a row, from 1."""
+        return self.first + int(self.lines[row])
+
+    def place(self, row: int) -> str:
+        """Name the line of a row."""
+        return f"line {self.number(row)}"
+
+    def select(self, mask: npt.NDArray[np.bool_]) -> "Lines":
+        """Return the rows where `mask`, bool[rows], is true."""
+        if mask.all():
+            return self  # most blocks of a file have rows of one kind
+        return Lines(self.columns[:, mask], self.tags[mask], self.lines[mask], self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Whole lines: bytes `start` to `end` of a buffer."""
+
+    buffer: mmap.mmap
+    start: int
+    end: int
+    position: int
+    """Bytes of the file that were consumed when the block was complete."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Parsed:
+    columns: npt.NDArray[np.int64]
+    tags: npt.NDArray[np.uint8]
+    lines: npt.NDArray[np.int32]
+    line_count: int
+    code: int
+    line_at: int
+    token_at: int
+
+
+class _EndlessLine(Exception):
+    """A line that does not fit in a block."""
 
 
 class TextFile:
-    """A text file, opened: `peek` and `take` read a header line by line, `parse` the rest."""
+    """A text file, opened: `peek` and `take` read a header line by line, `parse` the rest.
 
-    def __init__(self, path: Path, progress: Progress | None = None) -> None:
+    Parameters
+    ----------
+    path
+        The file, compressed if it is named .gz or .zst.
+    memory
+        Bytes that may be held: decompression, blocks of text, and blocks of integers up to the last one yielded,
+        with as much again for what the caller makes of that one. 2 MiB and decompression are needed in any case.
+    workers
+        Threads that parse, fewer where memory is short.
+    progress
+        Called with the bytes of the file consumed and its size.
+    """
+
+    def __init__(self, path: Path, memory: int, workers: int, progress: Progress | None = None) -> None:
         self.path = path
-        self._source = Source(path, progress)
+        self._progress = progress
+        self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers)
+        self._buffers: deque[mmap.mmap] = deque()
+        self._source = Source(path)
         self._line = 1
         self._rest = b""
+        self._ended = False
+        self._parsing: Generator[tuple[_Block, _Parsed], None, None] | None = None
         try:
-            self._block = self._next_block()
+            self._header = self._header_block()
         except BaseException:
             self._source.close()
             raise
-        self._at = len(_BYTE_ORDER_MARK) if self._block.startswith(_BYTE_ORDER_MARK) else 0
+        if self._header and self._header.buffer[: len(_BYTE_ORDER_MARK)] == _BYTE_ORDER_MARK:
+            self._move(len(_BYTE_ORDER_MARK))
 
     def __enter__(self) -> "TextFile":
         return self
 
     def __exit__(self, *exc: object) -> None:
+        if self._parsing is not None:
+            self._parsing.close()
         self._source.close()
 
     def error(self, line: int, what: str) -> InputError:
@@ -63,25 +129,23 @@ class TextFile:
         The text is empty at the end of the file. Blank lines and comments before it are consumed.
         """
         while True:
-            number, text, following = self._look()
-            if not text or text.strip()[:1] not in ("", "#", "%"):
-                return number, text.strip()
-            self._at, self._line = following, number + 1
+            text = self._look()
+            if self._header is None or text[:1] not in ("", "#", "%"):
+                return self._line, text
+            self.take()
 
     def take(self) -> tuple[int, str]:
         """Return number and text of the next line, whatever it is, and consume it."""
-        number, text, following = self._look()
-        self._at, self._line = following, number + 1
-        return number, text.strip()
+        number, text = self._line, self._look()
+        if self._header is not None:
+            stop = self._header.buffer.find(b"\n", self._header.start, self._header.end)
+            self._move(self._header.end if stop < 0 else stop + 1)
+            self._line += 1
+        return number, text
 
-    def _look(self) -> tuple[int, str, int]:
-        if self._at >= len(self._block):
-            self._block, self._at = self._next_block(), 0
-        end = self._block.find(b"\n", self._at)
-        following = len(self._block) if end < 0 else end + 1
-        return self._line, self._block[self._at : following].decode("ascii", "replace"), following
-
-    def parse(self, width: int, needed: int, tagged: bool = False, end: bytes | None = None) -> Iterator[Lines]:
+    def parse(
+        self, width: int, needed: int, tagged: bool = False, end: bytes | None = None
+    ) -> Generator[Lines, None, None]:
         """Parse the rest of the file.
 
         Parameters
@@ -98,75 +162,94 @@ class TextFile:
         Yields
         ------
         Lines
-            A block of lines; its arrays are reused for the next block.
+            A block of lines.
 
         Raises
         ------
         InputError
             With file and line: binary data, missing columns, ids that are negative, not integers or >= 2^63.
         """
-        kernel = parse_lines()
-        columns = np.empty((width, 0), np.int64)
-        tags, lines = np.empty(0, np.uint8), np.empty(0, np.int32)
-        while self._block:
-            block = np.frombuffer(self._block, np.uint8)
-            capacity = len(block) // 4 + 1  # the shortest line with a row is 4 bytes
-            if capacity > len(lines):
-                columns = np.empty((width, capacity), np.int64)
-                tags, lines = np.empty(capacity, np.uint8), np.empty(capacity, np.int32)
-            rows, count, code, line_at, token_at = kernel(block, self._at, needed, tagged, columns, tags, lines)
-            ended = code == text_kernel.UNKNOWN_TAG and self._block[line_at:].strip() == end
-            if code != text_kernel.OK and not ended:
-                raise self.error(self._line + count, self._explain(code, line_at, token_at, needed))
-            numbers = lines[:rows].astype(np.int64) + self._line
-            yield Lines(columns[:, :rows], tags[:rows], numbers)
-            if ended:
-                return
-            self._line += count
-            self._block, self._at = self._next_block(), 0
+        self._parsing = in_order(self._read, lambda block: _parse(block, width, needed, tagged), self._workers)
+        try:
+            for block, parsed in self._parsing:
+                ended = parsed.code == text_kernel.UNKNOWN_TAG and (
+                    line_of(block.buffer, parsed.line_at, block.end) == end
+                )
+                if parsed.code != text_kernel.OK and not ended:
+                    what = explain(block.buffer, parsed.code, parsed.line_at, parsed.token_at, block.end, needed)
+                    raise self.error(self._line + parsed.line_count, what)
+                yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line)
+                if self._progress is not None:
+                    self._progress(self._source.size if ended else block.position, self._source.size)
+                if ended:
+                    return
+                self._line += parsed.line_count
+                self._buffers.append(block.buffer)
+                del parsed
+        except _EndlessLine:
+            raise self._endless() from None
 
-    def _explain(self, code: int, line_at: int, token_at: int, needed: int) -> str:
-        line = self._block[line_at:].split(b"\n", 1)[0].strip()
-        token = _TOKEN.match(self._block, token_at)
-        word = token[0] if token else b""
-        in_token = code != text_kernel.BINARY
-        strange = _NOT_TEXT.search(word) if in_token else _NOT_TEXT.search(self._block, token_at)
-        if strange:
-            return (
-                f"binary data (byte 0x{strange[0].hex()}), this is not a text file; "
-                "give a text file, or name it by its format (.gz, .zst, .parquet)"
-            )
-        shown = _shorten(word)
-        if code == text_kernel.FEW_COLUMNS:
-            return f"too few columns in {_shorten(line)!r}, {needed} integers are needed; complete the line"
-        if code == text_kernel.NEGATIVE:
-            return f"negative number {shown}; use vertex ids and labels >= 0"
-        if code == text_kernel.TOO_LARGE:
-            return f"{shown} is 2^63 or more; renumber the vertices with smaller ids"
-        if code == text_kernel.LONE_RETURN:
-            return "a carriage return without a newline; convert the file to Unix line ends"
-        if code == text_kernel.UNKNOWN_TAG and line.startswith(b"t"):
-            return f"{_shorten(line)!r} starts another graph, only one a file is read; split the file"
-        if code == text_kernel.UNKNOWN_TAG:
-            return f"{_shorten(line)!r} is neither a vertex (v ...) nor an edge (e ...); remove the line"
-        return f"{shown!r} is not an integer; vertex ids and labels are whole numbers >= 0"
+    def _look(self) -> str:
+        """Return the next line of the header, which may be in the next block."""
+        while self._header is not None and self._header.start == self._header.end:
+            self._buffers.append(self._header.buffer)
+            self._header = self._header_block()
+        if self._header is None:
+            return ""
+        return line_of(self._header.buffer, self._header.start, self._header.end).decode("ascii", "replace")
 
-    def _next_block(self) -> bytes:
+    def _move(self, start: int) -> None:
+        assert self._header is not None
+        self._header = _Block(self._header.buffer, start, self._header.end, self._header.position)
+
+    def _header_block(self) -> _Block | None:
+        try:
+            return self._fill()
+        except _EndlessLine:
+            raise self._endless() from None
+
+    def _endless(self) -> InputError:
+        return self.error(
+            self._line, f"longer than {self._block_bytes} bytes, this is not a list of edges; check the file"
+        )
+
+    def _read(self) -> _Block | None:
+        """Return what is left of the header's block, then the following ones."""
+        if self._header is not None:
+            block, self._header = self._header, None
+            return block
+        return self._fill()
+
+    def _fill(self) -> _Block | None:
         """Read whole lines; what follows the last newline waits for the next block."""
-        wanted = BLOCK_BYTES - len(self._rest)
-        data = self._source.read(wanted)
-        at_end = len(data) < wanted
-        data = self._rest + data
-        cut = len(data) if at_end else data.rfind(b"\n") + 1
-        if not at_end and cut == 0:
-            raise self.error(
-                self._line,
-                f"longer than {BLOCK_BYTES} bytes, this is not a list of edges; check the file",
-            )
-        self._rest = data[cut:]
-        return data[:cut]
+        if self._ended:
+            return None
+        buffer = self._buffers.popleft() if self._buffers else mmap.mmap(-1, self._block_bytes, mmap.MAP_PRIVATE)
+        kept = len(self._rest)
+        buffer[:kept] = self._rest
+        with memoryview(buffer) as view, view[kept:] as room:
+            end = kept + self._source.fill(room)
+        self._ended = end < self._block_bytes
+        cut = end if self._ended else buffer.rfind(b"\n", 0, end) + 1
+        if not self._ended and cut == 0:
+            raise _EndlessLine
+        self._rest = buffer[cut:end]
+        return _Block(buffer, 0, cut, self._source.position)
 
 
-def _shorten(text: bytes) -> str:
-    shown = text.decode("ascii", "replace")
-    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+def _divide(memory: int, workers: int) -> tuple[int, int]:
+    """Return the number of parser threads and the size of a block of text that memory has room for."""
+    more = blocks_in_flight(0) + 2  # besides those that are parsed; the caller's last one, and what it makes of it
+    workers = max(1, min(workers, memory // (_BYTES_PER_BYTE * LEAST_BLOCK) - more))
+    each = memory // (_BYTES_PER_BYTE * (workers + more))
+    return workers, max(LEAST_BLOCK, min(LARGEST_BLOCK, each))
+
+
+def _parse(block: _Block, width: int, needed: int, tagged: bool) -> _Parsed:
+    data = np.frombuffer(block.buffer, np.uint8)[: block.end]
+    # Short of blank lines and comments there are as many rows as newlines.
+    most = min(count_newlines(data, block.start), (block.end - block.start) // _SHORTEST_ROW) + 1
+    columns = np.empty((width, most), np.int64)
+    tags, lines = np.empty(most if tagged else 0, np.uint8), np.empty(most, np.int32)
+    rows, count, code, line_at, token_at = parse_lines(data, block.start, needed, tagged, columns, tags, lines)
+    return _Parsed(columns[:, :rows], tags[:rows], lines[:rows], count, code, line_at, token_at)

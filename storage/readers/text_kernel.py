@@ -1,29 +1,15 @@
-"""The text parser's compiled kernel: lines of integers out of a block of bytes."""
-
-from collections.abc import Callable
-from functools import cache
-from typing import Any, cast
+"""The text parser's compiled kernels: lines of integers out of a block of bytes."""
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.lazy_kernel import lazy_kernel
+
 OK, FEW_COLUMNS, NEGATIVE, NOT_INTEGER, TOO_LARGE, BINARY, UNKNOWN_TAG, LONE_RETURN = range(8)
 
-Kernel = Callable[
-    [
-        npt.NDArray[np.uint8],
-        int,
-        int,
-        bool,
-        npt.NDArray[np.int64],
-        npt.NDArray[np.uint8],
-        npt.NDArray[np.int32],
-    ],
-    tuple[int, int, int, int, int],
-]
 
-
-def _parse_lines(
+@lazy_kernel
+def parse_lines(
     block: npt.NDArray[np.uint8],
     start: int,
     needed: int,
@@ -127,10 +113,10 @@ def _parse_lines(
     return row, line, OK, 0, 0
 
 
-@cache
-def parse_lines() -> Kernel:
-    """Return the compiled `_parse_lines` (Numba is imported and the kernel compiled on first use)."""
-    import numba
-
-    compiled: Any = numba.njit(nogil=True, cache=True)(_parse_lines)
-    return cast(Kernel, compiled)
+@lazy_kernel
+def count_newlines(block: npt.NDArray[np.uint8], start: int) -> int:
+    """Count the newlines of a block from byte `start` on."""
+    count = 0
+    for at in range(start, block.size):
+        count += block[at] == 10
+    return count

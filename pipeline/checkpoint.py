@@ -1,0 +1,214 @@
+"""What is finished of a run: ranges of roots with their partial results, on disk before they count as done.
+
+The journal is a file of lines, one a commit, each with a checksum; a commit is one line that has reached the disk,
+so a range is finished with all of its results or not at all. A line that was cut off by a crash is no line. Files
+that no line names are of no range, and are removed when the run goes on.
+
+A run is a fixed sequence of phases (a pattern, a term of a sum, a level). The ranges of a phase may be cut
+differently when the run goes on: what is left is what no line covers.
+"""
+
+import errno
+import json
+import os
+import re
+import shutil
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from longwall.storage.errors import RunError
+from longwall.storage.spill import sync_folder
+
+FORMAT = 1  # of the journal, and of what its numbers mean
+COMMIT_SECONDS = 5.0  # of work that a crash may cost each worker
+
+Range = tuple[int, int]
+LevelFigures = dict[int, list[float]]
+"""Level -> rows in, rows out, seconds, bytes, chunks."""
+
+
+@dataclass(frozen=True)
+class Partial:
+    """What a worker found in the ranges of one commit."""
+
+    value: Any
+    """A number, or anything else that JSON can hold exactly."""
+    files: tuple[dict[str, Any], ...] = ()
+    """Files that hold the rest of it, as the phase describes them; their `name` is relative to the run."""
+    levels: LevelFigures = field(default_factory=dict)
+
+
+@dataclass
+class Phase:
+    """One step of a run: its finished ranges and their results.
+
+    Attributes
+    ----------
+    name
+        What is done, and its place in the run.
+    total
+        Number of roots: ranges lie in 0 to `total`.
+    done
+        Finished ranges, in the order of their commits.
+    partials
+        Their results, aligned with the commits.
+    """
+
+    name: str
+    total: int
+    journal: "Checkpoint"
+    done: list[Range] = field(default_factory=list)
+    partials: list[Partial] = field(default_factory=list)
+
+    def commit(self, ranges: list[Range], partial: Partial) -> None:
+        """Record finished ranges; returns when they are on disk."""
+        self.journal.append(self, ranges, partial)
+        self.done += ranges
+        self.partials.append(partial)
+
+    def missing(self) -> Iterator[Range]:
+        """The ranges that are not finished, ascending."""
+        first = 0
+        for begin, end in sorted(self.done):
+            if begin > first:
+                yield first, begin
+            first = end
+        if first < self.total:
+            yield first, self.total
+
+    @property
+    def complete(self) -> bool:
+        """Whether every range is finished."""
+        return next(self.missing(), None) is None
+
+    def files(self) -> list[dict[str, Any]]:
+        """The files of all commits."""
+        return [file for partial in self.partials for file in partial.files]
+
+
+class Checkpoint:
+    """The journal of a run and the folder that it lies in.
+
+    Parameters
+    ----------
+    folder
+        ``<run>/checkpoint``; it is made where it does not exist.
+
+    Raises
+    ------
+    RunError
+        If the journal is damaged.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._run = folder.parent
+        self._lock = threading.Lock()
+        self._started = 0
+        self._found: dict[str, Phase] = {}
+        folder.mkdir(exist_ok=True)
+        self._path = folder / "journal.jsonl"
+        self._read()
+        self._remove_unfinished()
+        self._next: dict[str, int] = {}
+        for name in self._named():
+            prefix, number = re.fullmatch(r"(.*?)(\d+)(?:\.\w+)?", name).groups()  # type: ignore[union-attr]
+            self._next[prefix] = max(self._next.get(prefix, 0), int(number) + 1)
+
+    def phase(self, name: str, total: int) -> Phase:
+        """Begin the next phase; what was finished of it before a crash is in it.
+
+        Raises
+        ------
+        RunError
+            If the journal has another phase in its place.
+        """
+        with self._lock:
+            key = f"{self._started} {name}"
+            self._started += 1
+            phase = self._found.setdefault(key, Phase(key, total, self))
+            mine = {other for other in self._found if other.split(" ", 1)[0] == key.split(" ", 1)[0]}
+            if phase.total != total or mine != {key}:
+                raise RunError(f"{self._path}: the journal is of another run ({sorted(mine)}): start a new run")
+            return phase
+
+    def next_number(self, prefix: str) -> int:
+        """The number of the next file whose name in the run's folder begins so.
+
+        None is given out twice, and none that the journal has.
+        """
+        with self._lock:
+            number = self._next.get(prefix, 0)
+            self._next[prefix] = number + 1
+            return number
+
+    def append(self, phase: Phase, ranges: list[Range], partial: Partial) -> None:
+        """Write one line; see `Phase.commit`."""
+        line = json.dumps(
+            {
+                "phase": phase.name,
+                "total": phase.total,
+                "ranges": ranges,
+                "value": partial.value,
+                "files": partial.files,
+                "levels": partial.levels,
+            }
+        )
+        text = f"{_checksum(line)} {line}\n".encode("ascii")
+        with self._lock, self._path.open("ab", buffering=0) as journal:
+            begin = journal.tell()
+            try:
+                if journal.write(text) != len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+                os.fsync(journal.fileno())
+            except OSError:
+                os.truncate(self._path, begin)  # a half line must not stand before the lines of those who go on
+                raise
+            if not begin:
+                sync_folder(self.folder)
+
+    def _read(self) -> None:
+        if not self._path.exists():
+            return
+        text = self._path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        lines = whole.decode("ascii", "replace").splitlines()
+        kept = 0
+        for number, line in enumerate(lines, start=1):
+            checksum, _, body = line.partition(" ")
+            if _checksum(body) != checksum:
+                if number == len(lines):
+                    break  # cut off in the middle of a block
+                raise RunError(f"{self._path}, line {number}: the journal is damaged: start a new run")
+            kept += len(line) + 1
+            entry = json.loads(body)
+            phase = self._found.setdefault(entry["phase"], Phase(entry["phase"], entry["total"], self))
+            phase.done += [(first, last) for first, last in entry["ranges"]]
+            levels = {int(level): figures for level, figures in entry["levels"].items()}
+            phase.partials.append(Partial(entry["value"], tuple(entry["files"]), levels))
+        if kept < len(text):
+            os.truncate(self._path, kept)
+
+    def _named(self) -> set[str]:
+        return {file["name"] for phase in self._found.values() for file in phase.files()}
+
+    def _remove_unfinished(self) -> None:
+        """Remove what was being written when the run ended."""
+        named = self._named()
+        folders = [self._run / "results.partial", self.folder]
+        folders += [path for path in self.folder.iterdir() if path.is_dir()]
+        for path in _entries(folders):
+            if path != self._path and path not in folders and str(path.relative_to(self._run)) not in named:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _entries(folders: Iterable[Path]) -> list[Path]:
+    return [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+
+
+def _checksum(line: str) -> str:
+    return f"{zlib.crc32(line.encode('ascii', 'replace')):08x}"

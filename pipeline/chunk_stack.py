@@ -1,0 +1,85 @@
+"""The stack of a depth-first worker: chunks that wait, the oldest of them on disk where memory is short.
+
+A worker always goes on with the youngest chunk, so the oldest is the one that it needs last (G-thinkerCG, section
+III). From a device, chunks are spilled to the host first.
+"""
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longwall.storage.account import Account
+from longwall.storage.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
+from longwall.storage.spill import SpillFolder
+from longwall.storage.table import EmbeddingTable
+
+
+class ChunkStack:
+    """Chunks of one worker.
+
+    Parameters
+    ----------
+    xp
+        The array module of the engine: chunks are given back in it.
+    room
+        Bytes of chunks that the engine's memory may hold.
+    host_room
+        Bytes of chunks that the host may hold besides, where the engine has a memory of its own.
+    spill, disk
+        Where the rest goes, and the account that it is booked in.
+    name
+        Tells the workers' files apart.
+    """
+
+    def __init__(self, xp: Any, room: int, host_room: int, spill: SpillFolder, disk: Account, name: str):
+        self._xp, self._rooms = xp, (room, host_room)
+        self._spill, self._disk, self._name = spill, disk, name
+        # Oldest first; each chunk of a tier is older than every chunk of the tier before it.
+        self._engine: deque[EmbeddingTable] = deque()
+        self._host: deque[EmbeddingTable] = deque()
+        self._files: list[tuple[Path, ChunkRecord]] = []
+        self._sizes = [0, 0]
+        self.spilled = 0
+
+    def push(self, table: EmbeddingTable) -> None:
+        """Put a chunk on top."""
+        self._engine.append(table)
+        self._sizes[0] += table.nbytes
+        while self._sizes[0] > self._rooms[0]:
+            oldest = self._engine.popleft()
+            self._sizes[0] -= oldest.nbytes
+            self._to_host(oldest)
+
+    def pop(self) -> EmbeddingTable | None:
+        """Take the youngest chunk, None where there is none."""
+        if self._engine:
+            table = self._engine.pop()
+            self._sizes[0] -= table.nbytes
+            return table
+        if self._host:
+            table = self._host.pop()
+            self._sizes[1] -= table.nbytes
+            return table.to(self._xp)
+        if self._files:
+            path, record = self._files.pop()
+            table = read_chunk(path)
+            remove_chunk(path, record, self._disk)
+            return table.to(self._xp)
+        return None
+
+    def clear(self) -> None:
+        """Drop all chunks."""
+        while self.pop() is not None:
+            pass
+
+    def _to_host(self, table: EmbeddingTable) -> None:
+        self._host.append(table.to(np))
+        self._sizes[1] += self._host[-1].nbytes
+        while self._sizes[1] > self._rooms[1]:
+            oldest = self._host.popleft()
+            self._sizes[1] -= oldest.nbytes
+            path = self._spill.path / f"{self._name}-{self.spilled:08}"
+            self._files.append((path, write_chunk(oldest, path, self._disk, sync=False)))
+            self.spilled += 1

@@ -1,0 +1,353 @@
+"""List the embeddings of a plan as Parquet, inside the budgets, in one of two orders.
+
+Depth-first over chunks (the BFS-DFS hybrid of G-thinkerCG, section III): a worker extends a chunk as far as there
+is room, leaves the rest on its stack, and goes on with what it got. It holds at most a chunk per level, and of
+those only the youngest must be in memory. Level by level: a level is finished, and on disk, before the next one
+begins, as plans with a barrier need it.
+"""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.engine import GraphArrays
+from longwall.pipeline.checkpoint import Partial, Phase
+from longwall.pipeline.chunk_stack import ChunkStack
+from longwall.pipeline.context import RunContext
+from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, predict
+from longwall.pipeline.meter import Meter, record_levels
+from longwall.pipeline.plan import MatchPlan
+from longwall.pipeline.read_ahead import ReadAhead
+from longwall.pipeline.workers import ranges, run_tasks
+from longwall.stages.export import ROWS_PER_GROUP, EmbeddingWriter, RowLimit, bytes_per_row
+from longwall.stages.extension import extend_planned
+from longwall.stages.source import edge_source
+from longwall.storage.budget import require
+from longwall.storage.chunk_file import read_chunk, write_chunk
+from longwall.storage.errors import InputError
+from longwall.storage.table import EmbeddingTable
+
+LARGEST_CHUNK = 1 << 20  # rows that are listed at once; longer chunks gain nothing
+_TASKS_PER_WORKER = 4  # of the first level, where levels are written
+_ACTIVE = 4  # tables that an extension holds: its input, its output, one that is sliced, and one that is read ahead
+
+
+def list_matches(plan: MatchPlan, context: RunContext) -> int:
+    """Write the embeddings of a plan as Parquet.
+
+    Returns
+    -------
+    int
+        The number of rows written.
+
+    Raises
+    ------
+    InputError
+        If a chunk of one row's extensions does not fit a budget, or a column does not exist.
+    """
+    graph, memory = load_graph(context)
+    rooms = _Rooms.within(plan, graph, context, memory)
+    listing = _Listing(plan, context, graph, rooms, predict(plan, context, graph, memory))
+    with context.accounts.host.book(listing.rooms.host * context.engine.workers, "the workers' tables and scratch"):
+        if context.spec.scheduler.order == "levels":
+            return _by_levels(listing)
+        return _depth_first(listing)
+
+
+@dataclass(frozen=True)
+class _Rooms:
+    """What one worker may use.
+
+    Attributes
+    ----------
+    scratch
+        Bytes of the engine's scratch.
+    rows
+        Most rows that one extension gives.
+    stack
+        Bytes of waiting chunks in the engine's memory.
+    host_stack
+        Bytes of waiting chunks on the host, where the engine has a memory of its own.
+    group_rows
+        Rows of a row group.
+    host
+        Bytes of the host's budget, for all of it.
+    """
+
+    scratch: int
+    rows: int
+    stack: int
+    host_stack: int
+    group_rows: int
+    host: int
+
+    @classmethod
+    def within(cls, plan: MatchPlan, graph: GraphArrays, context: RunContext, memory: int) -> "_Rooms":
+        """Share out the budgets: chunks shrink before the stack has to spill."""
+        k = plan.pattern.num_vertices
+        on_host = context.engine.free_memory() is None
+        host = context.accounts.host.free // context.engine.workers
+        share = memory // context.engine.workers
+        table_row = 12 * k  # a value and an offset for each level, where no prefix is shared
+        active_row = _ACTIVE * table_row + 4 * k + 48  # the flat rows, and what is compressed when it is spilled
+        export_row = bytes_per_row(k) + 4 * k
+        least = graph.max_degree + 1
+        what = f"a chunk of {least:,} rows (the largest degree) per worker"
+        require(what, 4 * least * export_row, host, "memory.host")
+        option = "memory.host" if on_host else "memory.device"
+        tables = share // 4 if on_host else share // 2
+        require(what, share - tables + least * active_row, share, option)
+        fitting = min(tables // (active_row + k * table_row), host // 4 // export_row)
+        rows = max(min(fitting, LARGEST_CHUNK), least)
+        return cls(
+            scratch=share // 2,
+            rows=rows,
+            stack=tables - rows * active_row,
+            host_stack=0 if on_host else host // 4,
+            group_rows=max(min(ROWS_PER_GROUP, host // 4 // export_row), 1),
+            host=host,
+        )
+
+
+class _Listing:
+    """What the workers of a listing share."""
+
+    def __init__(
+        self, plan: MatchPlan, context: RunContext, graph: GraphArrays, rooms: _Rooms, predicted: dict[int, float]
+    ):
+        self.plan, self.context, self.graph, self.rooms, self.predicted = plan, context, graph, rooms, predicted
+        self.program = plan.program
+        names = [f"v{vertex}" for vertex in range(plan.pattern.num_vertices)]
+        unknown = sorted(set(context.spec.export.columns or ()) - set(names))
+        if unknown:
+            raise InputError(f"export.columns: the pattern has no column {unknown[0]!r}, only {', '.join(names)}")
+
+    def searcher(self) -> Any:
+        """Scratch of a worker."""
+        return self.context.engine.searcher(self.graph, self.program, self.rooms.scratch)
+
+    def source(self, first: int, last: int, meter: Meter) -> EmbeddingTable:
+        """Levels 0 and 1 of a range of slots."""
+        levels = (self.program.levels[0], self.program.levels[1])
+        with meter.time(1) as reading:
+            table = edge_source(self.graph, levels, first, last, self.context.engine.xp)
+            reading.rows_in, reading.rows_out, reading.size = last - first, len(table), table.nbytes
+        return table
+
+    def extend(
+        self, chunk: EmbeddingTable, searcher: Any, meter: Meter
+    ) -> tuple[EmbeddingTable, EmbeddingTable | None]:
+        """Extend by a level as far as there is room; gives the extended rows and the rest."""
+        with meter.time(chunk.num_levels) as reading:
+            extended, rest = extend_planned(chunk, searcher, self.rooms.rows)
+            reading.rows_in = len(chunk) - (len(rest) if rest is not None else 0)
+            reading.rows_out, reading.size = len(extended), extended.nbytes
+        return extended, rest
+
+    def writer(self, limit: RowLimit) -> EmbeddingWriter:
+        """The writer of a worker."""
+        plan, context = self.plan, self.context
+        return EmbeddingWriter(
+            context.results,
+            lambda: context.checkpoint.next_number("results.partial/embeddings-"),
+            plan.order,
+            context.graph.original_ids,
+            columns=context.spec.export.columns,
+            limit=limit,
+            group_rows=self.rooms.group_rows,
+            metadata={"pattern": plan.pattern.edge_text, "labels": plan.pattern.labels, "induced": plan.induced},
+        )
+
+    def limit(self, phase: Phase) -> RowLimit:
+        """The rows that may still be written."""
+        limit = self.context.spec.export.limit
+        return RowLimit(None if limit is None else limit - sum(partial.value for partial in phase.partials))
+
+    def slot_tasks(self, pieces: int) -> list[Any]:
+        """Tasks over the slots, none of more slots than a chunk has rows."""
+        slots = self.graph.num_slots
+        return ranges(slots, max(pieces, -(-slots // self.rooms.rows)))
+
+    def finish(self, phase: Phase, rows: int) -> int:
+        """See that there is a file, and put the figures into the metrics."""
+        if not rows:
+            self.writer(RowLimit(None)).write_empty()
+        self.record(phase)
+        return rows
+
+    def record(self, phase: Phase) -> None:
+        """Put the figures of a phase into the metrics."""
+        record_levels(self.context, phase.partials, {1: "source", self.program.depth: "export"}, self.predicted)
+
+
+class _Exporter:
+    """Hands full rows to a writer, and its files to the commits."""
+
+    def __init__(self, listing: _Listing, limit: RowLimit):
+        self.meter = Meter()
+        self._listing, self._writer, self._taken = listing, listing.writer(limit), 0
+
+    def write(self, chunk: EmbeddingTable) -> None:
+        """Write rows of all levels."""
+        with self.meter.time(self._listing.program.depth) as reading:
+            self._writer.write(chunk)
+            reading.rows_in = reading.rows_out = len(chunk)
+            reading.size = chunk.nbytes
+
+    def take(self) -> Partial:
+        """Give the rows and the files that were written."""
+        files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._writer.take_files())
+        rows, self._taken = self._writer.rows - self._taken, self._writer.rows
+        return Partial(rows, files, self.meter.take())
+
+
+def _depth_first(listing: _Listing) -> int:
+    context, rooms = listing.context, listing.rooms
+    phase = context.checkpoint.phase("list", listing.graph.num_slots)
+    limit = listing.limit(phase)
+    context.observer.phase("listing", listing.graph.num_slots, PROGRESS_UNIT)
+
+    class Worker:
+        def __init__(self, number: int):
+            self._searcher = listing.searcher()
+            self._out = _Exporter(listing, limit)
+            disk, name = context.accounts.disk, f"stack-{number}"
+            self._stack = ChunkStack(context.engine.xp, rooms.stack, rooms.host_stack, context.spill, disk, name)
+            self.take = self._out.take
+
+        def run(self, first: int, last: int) -> None:
+            if limit.reached:
+                return
+            chunk: EmbeddingTable | None = listing.source(first, last, self._out.meter)
+            while chunk is not None and not context.cancel.is_set():
+                if chunk.num_levels == listing.program.depth or not len(chunk):
+                    self._out.write(chunk)
+                    chunk = self._stack.pop()
+                else:
+                    chunk, rest = listing.extend(chunk, self._searcher, self._out.meter)
+                    if rest is not None:
+                        self._stack.push(rest)
+                if limit.reached:
+                    self._stack.clear()
+                    return
+
+    tasks = listing.slot_tasks(context.engine.tasks(listing.graph.num_slots))
+    rows: int = sum(run_tasks(context, phase, tasks, context.engine.workers, Worker))
+    return listing.finish(phase, rows)
+
+
+def _by_levels(listing: _Listing) -> int:
+    context, depth = listing.context, listing.program.depth
+    before: Phase | None = None
+    for columns in range(2, depth):
+        phase = context.checkpoint.phase(f"level {columns}", _size(listing, before))
+        _write_level(listing, columns, before, phase)
+        listing.record(phase)
+        _drop(listing, before)
+        before = phase
+    phase = context.checkpoint.phase("list", _size(listing, before))
+    limit = listing.limit(phase)
+    context.observer.phase("listing", phase.total, _unit(before))
+
+    class Worker:
+        def __init__(self, number: int):  # noqa: ARG002 - workers are alike
+            self._searcher = listing.searcher()
+            self._out = _Exporter(listing, limit)
+            self.take = self._out.take
+
+        def run(self, first: int, last: int) -> None:
+            for chunk in _extended(listing, before, ahead, first, last, self._searcher, self._out.meter):
+                if limit.reached or context.cancel.is_set():
+                    return
+                self._out.write(chunk)
+
+    with _ahead(listing, before, phase) as ahead:
+        rows = sum(run_tasks(context, phase, _tasks(listing, before), context.engine.workers, Worker))
+    _drop(listing, before)
+    return listing.finish(phase, rows)
+
+
+def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: Phase) -> None:
+    """Write the table of so many columns, from the level before or, where there is none, from the source."""
+    context, name = listing.context, f"checkpoint/level-{columns}/"
+    folder = context.checkpoint.folder / f"level-{columns}"
+    if folder.exists():  # of an earlier attempt
+        context.accounts.disk.take(sum(file["stored"] for file in phase.files()), "the levels of the checkpoint")
+    if phase.complete:
+        return
+    folder.mkdir(exist_ok=True)
+    context.observer.phase(f"level {columns}", phase.total, _unit(before))
+
+    class Worker:
+        def __init__(self, number: int):  # noqa: ARG002 - workers are alike
+            self._searcher = listing.searcher()
+            self._meter = Meter()
+            self._files: list[dict[str, Any]] = []
+            self._rows = 0
+
+        def run(self, first: int, last: int) -> None:
+            for chunk in _extended(listing, before, ahead, first, last, self._searcher, self._meter):
+                if context.cancel.is_set():
+                    return
+                if len(chunk):
+                    number = context.checkpoint.next_number(name)
+                    record = write_chunk(chunk.to(np), folder / f"{number:08}", context.accounts.disk, sync=True)
+                    self._files.append({"name": f"{name}{number:08}", "rows": record.rows, "stored": record.stored})
+                    self._rows += record.rows
+
+        def take(self) -> Partial:
+            found = Partial(self._rows, tuple(self._files), self._meter.take())
+            self._rows, self._files = 0, []
+            return found
+
+    with _ahead(listing, before, phase) as ahead:
+        run_tasks(context, phase, _tasks(listing, before), context.engine.workers, Worker)
+
+
+def _extended(
+    listing: _Listing, before: Phase | None, ahead: ReadAhead, first: int, last: int, searcher: Any, meter: Meter
+) -> Iterator[EmbeddingTable]:
+    """The next level of a range of slots, or of a range of the chunks of the level before."""
+    if before is None:
+        yield listing.source(first, last, meter)
+        return
+    for number in range(first, last):
+        rest: EmbeddingTable | None = ahead.get(number).to(listing.context.engine.xp)
+        while rest is not None:
+            chunk, rest = listing.extend(rest, searcher, meter)
+            yield chunk
+
+
+def _ahead(listing: _Listing, before: Phase | None, phase: Phase) -> ReadAhead:
+    """Reads the chunks of a level that are still to be extended, ahead of the workers."""
+    if before is None:
+        return ReadAhead([], read_chunk, 1)
+    files, run = before.files(), listing.context.checkpoint.folder.parent
+    wanted = [(i, run / files[i]["name"]) for first, last in phase.missing() for i in range(first, last)]
+    return ReadAhead(wanted, read_chunk, listing.context.engine.workers)
+
+
+def _size(listing: _Listing, before: Phase | None) -> int:
+    return listing.graph.num_slots if before is None else len(before.files())
+
+
+def _unit(before: Phase | None) -> str:
+    return PROGRESS_UNIT if before is None else "chunks"
+
+
+def _tasks(listing: _Listing, before: Phase | None) -> list[Any]:
+    if before is None:
+        return listing.slot_tasks(listing.context.engine.workers * _TASKS_PER_WORKER)
+    return ranges(_size(listing, before), _size(listing, before))
+
+
+def _drop(listing: _Listing, phase: Phase | None) -> None:
+    """Remove a level that is read no more."""
+    if phase is not None:
+        folder = listing.context.checkpoint.folder / phase.name.split(" ", 1)[1].replace(" ", "-")
+        if folder.exists():
+            listing.context.accounts.disk.take(-sum(file["stored"] for file in phase.files()), "")
+            shutil.rmtree(folder)

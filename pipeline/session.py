@@ -1,0 +1,124 @@
+"""What the tables of one library session share: the graph, its engine, the budgets and the spill folder."""
+
+import os
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels import EngineUnavailable, select_engine
+from longwall.stages.source import host_arrays
+from longwall.storage.account import Account
+from longwall.storage.budget import Budget
+from longwall.storage.chunk_pool import ChunkPool
+from longwall.storage.chunked_table import ChunkedTable
+from longwall.storage.errors import InputError
+from longwall.storage.graph import Graph
+from longwall.storage.sizes import parse_size
+from longwall.storage.spill import SpillFolder
+from longwall.storage.table import EmbeddingTable
+
+_WORK_SHARE, _CHUNK_SHARE = 4, 16  # of the budget: temporaries of one call; a chunk, of which a few are read at once
+_LARGEST_WORK, _LARGEST_CHUNK = 256 * 2**20, 32 * 2**20  # more gains nothing
+_DEVICE_SHARE = 4  # of the device's free memory, for temporaries
+
+
+class Session:
+    """Memory, disk and engine of the tables that grow out of one `longwall.vertices` or `longwall.edges`.
+
+    Parameters
+    ----------
+    graph
+        The data graph; it is part of the memory budget.
+    engine
+        ``"cpu"``, ``"cuda"`` or ``"auto"``.
+    memory, disk
+        Budgets: sizes such as ``"4GiB"``, or bytes; None takes a share of what is free.
+    spill
+        Folder for what does not fit.
+
+    Attributes
+    ----------
+    arrays
+        The graph where the engine reads it.
+    xp
+        The engine's array module.
+    work
+        Bytes that the temporaries of a call may take.
+    host, disk
+        The accounts.
+
+    Raises
+    ------
+    InputError
+        If the engine does not work here or a size is none.
+    OverBudget
+        If the graph does not fit.
+    """
+
+    def __init__(self, graph: Graph, engine: str, memory: str | int | None, spill: str | Path, disk: str | int | None):
+        folder = SpillFolder(Path(spill))
+        budget = Budget.resolve(host=_size("memory", memory), disk=_size("disk", disk), spill=Path(spill))
+        self.graph = graph
+        self.host, self.disk = Account("memory", budget.host), Account("disk", budget.disk)
+        self.host.book(graph.nbytes, "the graph")
+        try:
+            chosen = select_engine(engine)
+        except EngineUnavailable as reason:
+            raise InputError(f'engine "{engine}": {reason}') from None
+        self.arrays, self.xp = chosen.load(host_arrays(graph)), chosen.xp
+        free = chosen.free_memory()
+        self.work = min(
+            self.host.free // _WORK_SHARE, _LARGEST_WORK, *([] if free is None else [free // _DEVICE_SHARE])
+        )
+        self._chunk_bytes = min(self.host.free // _CHUNK_SHARE, _LARGEST_CHUNK)
+        self.pool = ChunkPool(self.host, self.disk, folder)
+        # A forked child must not take its parent's files away.
+        self._finalizer = weakref.finalize(self, _close, folder, os.getpid())
+
+    def new_table(self, num_levels: int) -> ChunkedTable:
+        """An empty table of this session."""
+        return ChunkedTable(self.pool, num_levels, self._chunk_bytes)
+
+    def parts(self, chunk: EmbeddingTable, row_bytes: int) -> Iterator[EmbeddingTable]:
+        """Cut a chunk so that parts of rows with `row_bytes` of temporaries fit `work`; in the engine's arrays."""
+        rows = max(self.work // row_bytes, 1)
+        for begin in range(0, len(chunk), rows):
+            yield chunk.sliced(begin, min(begin + rows, len(chunk))).to(self.xp)
+
+    def collect(self, num_levels: int, tables: Iterator[EmbeddingTable]) -> ChunkedTable:
+        """Make one table of many, in order; `work` bytes are booked meanwhile."""
+        result = self.new_table(num_levels)
+        try:
+            with self.pool.book(self.work, "work space"):
+                for table in tables:
+                    result.append(table.to(np))
+        except BaseException:
+            result.drop()  # now, not when the traceback goes
+            raise
+        return result
+
+    def close(self) -> None:
+        """Remove all files; the session's tables are of no further use."""
+        self._finalizer()
+
+
+def _close(folder: SpillFolder, process: int) -> None:
+    if os.getpid() == process:
+        folder.close()
+
+
+def _size(option: str, value: str | int | None) -> int | None:
+    if value is None:
+        return None
+    try:
+        return parse_size(value)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None
+
+
+def on_host(array: Any) -> Any:
+    """A NumPy array of the same contents."""
+    return array if isinstance(array, np.ndarray) else array.get()

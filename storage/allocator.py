@@ -1,0 +1,18 @@
+"""What the C library does with freed memory."""
+
+import ctypes
+
+_M_MMAP_THRESHOLD = -3
+_LARGE = 2**18
+
+
+def return_freed_memory() -> None:
+    """Let freed buffers of 256 KiB and more go back to the system at once, in this process.
+
+    glibc otherwise raises its limit to 32 MiB once such a buffer is freed, and keeps later ones: ingesting with a
+    budget of 18 MB peaked at 228 MiB so, and at 197 MiB with a fixed limit. Does nothing where there is no glibc.
+    """
+    try:
+        ctypes.CDLL("libc.so.6").mallopt(_M_MMAP_THRESHOLD, _LARGE)
+    except (OSError, AttributeError):
+        return

@@ -1,0 +1,319 @@
+"""One embedding table on disk: a Zarr v3 group in one file, written whole or not at all and checked when read.
+
+Every array is one shard of compressed pieces, each with a CRC-32C, so that writing and reading need a MiB of
+scratch whatever the size of the table. The file is a Zarr "zip store"; it is written and read here, without
+zarr-python, whose ten milliseconds per group are more than the compression takes. A folder of one file per array
+takes longer to make than to fill.
+
+Values are stored in the smallest unsigned type that holds them and offsets as their differences. Where chunks go
+and when is not decided here.
+"""
+
+import errno
+import json
+import struct
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.storage.account import Account
+from longwall.storage.errors import RunError
+from longwall.storage.spill import sync_folder
+from longwall.storage.table import EmbeddingTable
+
+FORMAT = "longwall-chunk"
+SCRATCH = 2**20
+"""Bytes of memory that writing or reading one chunk takes beside its arrays."""
+
+_PIECE = 2**18  # bytes that are compressed at once: scratch stays small and in the cache
+_BLOSC: dict[str, Any] = {"cname": "lz4", "clevel": 1, "shuffle": 1}
+_OVERHEAD = 64  # bytes that a piece may cost beyond its own: Blosc's header, two checksums, its index entry
+_METADATA = 2048  # bytes of metadata per array, at most
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class ChunkRecord:
+    """What is known of a stored chunk without reading it.
+
+    Attributes
+    ----------
+    rows
+        Rows of the table.
+    nbytes
+        Bytes of its arrays in memory.
+    stored
+        Bytes of its file.
+    """
+
+    rows: int
+    nbytes: int
+    stored: int
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """One array as it is stored.
+
+    Attributes
+    ----------
+    name
+        ``values<level>`` or ``offsets<level>``.
+    size
+        Entries on disk (an array of offsets has one less than in memory).
+    dtype, stored_dtype
+        NumPy names of the types in memory and on disk.
+    piece
+        Entries of a piece.
+    checksum
+        CRC-32C of the file's index, which holds where each piece is.
+    """
+
+    name: str
+    size: int
+    dtype: str
+    stored_dtype: str
+    piece: int
+    checksum: int
+
+    @property
+    def pieces(self) -> int:
+        return -(-self.size // self.piece)
+
+
+def write_chunk(table: EmbeddingTable, path: Path, disk: Account, *, sync: bool = False) -> ChunkRecord:
+    """Write a table; it appears at `path` complete or not at all.
+
+    Parameters
+    ----------
+    table
+        Arrays of NumPy; values are not negative.
+    path
+        The file to make; its folder exists.
+    disk
+        Account of the stored bytes: first the uncompressed size is booked, then what was really written. The
+        bytes stay booked until `remove_chunk`.
+    sync
+        Whether the chunk must survive a crash of the machine.
+
+    Returns
+    -------
+    ChunkRecord
+        Rows and sizes.
+
+    Raises
+    ------
+    OverBudget
+        If `disk` has no room.
+    RunError
+        If the disk is full or the folder cannot be written; nothing is left behind.
+    """
+    arrays = [(f"values{level}", values) for level, values in enumerate(table.values)]
+    arrays += [(f"offsets{level}", offsets) for level, offsets in enumerate(table.offsets)]
+    bound = sum(array.nbytes + _METADATA + _OVERHEAD * (2 + array.nbytes // _PIECE) for _, array in arrays) + _METADATA
+    partial = path.with_name(f".{path.name}.partial")
+    booking = disk.book(bound, "a spilled chunk")
+    try:
+        with _write_errors(path):
+            with zipfile.ZipFile(partial, "w") as archive:
+                stored = [_write_array(archive, name, array) for name, array in arrays]
+                _write_metadata(archive, stored, len(table))
+            size = partial.stat().st_size
+            if sync:
+                sync_folder(partial)
+            partial.rename(path)
+            if sync:
+                sync_folder(path.parent)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        booking.release()
+        raise
+    booking.resize(size, "a spilled chunk")
+    return ChunkRecord(len(table), table.nbytes, size)
+
+
+def read_chunk(path: Path, levels: Sequence[int] | None = None) -> EmbeddingTable:
+    """Read a chunk and check all that is read.
+
+    Parameters
+    ----------
+    path
+        What `write_chunk` made.
+    levels
+        Read only the arrays that the columns of these levels need; the others are None in the table. By default
+        all are read.
+
+    Returns
+    -------
+    EmbeddingTable
+        Arrays of NumPy, of the types that were written.
+
+    Raises
+    ------
+    RunError
+        If anything is missing or was changed.
+    """
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            stored = _read_metadata(archive)
+            depth = (len(stored) + 1) // 2
+            wanted = range(depth) if levels is None else levels
+            first = min(wanted)
+
+            def read(name: str) -> NDArray[Any]:
+                return _read_array(file, archive.getinfo(f"{name}/c/0"), stored[name])
+
+            return EmbeddingTable(
+                tuple(read(f"values{level}") if level in wanted else None for level in range(depth)),
+                tuple(read(f"offsets{level}") if level >= first else None for level in range(depth - 1)),
+            )
+    except PermissionError as error:
+        raise RunError(f"{path}: no permission to read the spilled chunk: resume the run, or run again") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged archive makes its readers raise nearly anything
+        raise RunError(f"{path}: the spilled chunk is damaged or gone: resume the run, or run again") from error
+
+
+def remove_chunk(path: Path, record: ChunkRecord, disk: Account) -> None:
+    """Remove a chunk's file and give its bytes back to the account; a file that is gone does no harm."""
+    path.unlink(missing_ok=True)
+    disk.take(-record.stored, "a spilled chunk")
+
+
+def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> _Stored:
+    """Write the one shard of an array: pieces, each followed by its checksum, then the index of the pieces."""
+    import google_crc32c
+    from numcodecs import Blosc
+
+    differences = name.startswith("offsets")
+    size = array.size - differences
+    kind = np.min_scalar_type(int(array[-1] if differences else array.max(initial=0)))
+    piece = max(-(-size // max(-(-size * kind.itemsize // _PIECE), 1)), 1)
+    codec = Blosc(**_BLOSC)
+    buffer = np.zeros(piece, kind)
+    index = np.empty((-(-size // piece), 2), "<u8")
+    written = 0
+    with archive.open(f"{name}/c/0", "w", force_zip64=True) as file:
+        for i, begin in enumerate(range(0, size, piece)):
+            end = min(begin + piece, size)
+            part = buffer[: end - begin]
+            if differences:
+                np.subtract(array[begin + 1 : end + 1], array[begin:end], out=part, casting="unsafe")
+            else:
+                np.copyto(part, array[begin:end], casting="unsafe")
+            buffer[end - begin :] = 0
+            encoded = codec.encode(buffer)
+            file.write(encoded)
+            file.write(google_crc32c.value(encoded).to_bytes(4, "little"))
+            index[i] = written, len(encoded) + 4
+            written += len(encoded) + 4
+        checksum = google_crc32c.value(index.tobytes())
+        file.write(index.tobytes() + checksum.to_bytes(4, "little"))
+    return _Stored(name, size, array.dtype.name, kind.name, piece, checksum)
+
+
+def _read_array(file: IO[bytes], member: zipfile.ZipInfo, stored: _Stored) -> NDArray[Any]:
+    import google_crc32c
+    from numcodecs import Blosc
+
+    codec = Blosc(**_BLOSC)
+    differences = stored.name.startswith("offsets")
+    array = np.zeros(stored.size + differences, stored.dtype)
+    values = array[int(differences) :]
+    buffer = np.empty(stored.piece, stored.stored_dtype)
+    file.seek(member.header_offset + 26)
+    start = member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+    file.seek(start + member.file_size - 16 * stored.pieces - 4)
+    index = file.read(16 * stored.pieces)
+    if google_crc32c.value(index) != stored.checksum:
+        raise ValueError("the index was changed")
+    file.seek(start)
+    for i, length in enumerate(np.frombuffer(index, "<u8")[1::2].tolist()):
+        encoded = file.read(length - 4)
+        if google_crc32c.value(encoded) != int.from_bytes(file.read(4), "little"):
+            raise ValueError("a piece was changed")
+        codec.decode(encoded, out=buffer)
+        begin = i * stored.piece
+        part = values[begin : begin + stored.piece]
+        if differences:
+            np.cumsum(buffer[: part.size], dtype=array.dtype, out=part)
+            part += array[begin]  # where the piece before ends
+        else:
+            np.copyto(part, buffer[: part.size], casting="unsafe")
+    return array
+
+
+def _write_metadata(archive: zipfile.ZipFile, arrays: Sequence[_Stored], rows: int) -> None:
+    import google_crc32c
+
+    content = {"format": FORMAT, "rows": rows, "arrays": [asdict(array) for array in arrays]}
+    attributes = {**content, "checksum": google_crc32c.value(json.dumps(content).encode())}
+    for array in arrays:
+        archive.writestr(f"{array.name}/zarr.json", json.dumps(_zarr_array(array)))
+    group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+    archive.writestr("zarr.json", json.dumps(group))
+
+
+def _zarr_array(stored: _Stored) -> dict[str, Any]:
+    blosc = {
+        "cname": _BLOSC["cname"],
+        "clevel": _BLOSC["clevel"],
+        "shuffle": ("noshuffle", "shuffle", "bitshuffle")[_BLOSC["shuffle"]],
+        "typesize": np.dtype(stored.stored_dtype).itemsize,
+        "blocksize": 0,
+    }
+    bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}
+    sharding = {
+        "chunk_shape": [stored.piece],
+        "codecs": [bytes_codec, {"name": "blosc", "configuration": blosc}, {"name": "crc32c"}],
+        "index_codecs": [bytes_codec, {"name": "crc32c"}],
+        "index_location": "end",
+    }
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [stored.size],
+        "data_type": stored.stored_dtype,
+        "chunk_grid": {
+            "name": "regular",
+            "configuration": {"chunk_shape": [max(stored.pieces, 1) * stored.piece]},
+        },
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
+        "attributes": {},
+        "storage_transformers": [],
+    }
+
+
+def _read_metadata(archive: zipfile.ZipFile) -> dict[str, _Stored]:
+    import google_crc32c
+
+    attributes = json.loads(archive.read("zarr.json"))["attributes"]
+    checksum = attributes.pop("checksum")
+    if google_crc32c.value(json.dumps(attributes).encode()) != checksum:
+        raise ValueError("the metadata were changed")
+    return {array["name"]: _Stored(**array) for array in attributes["arrays"]}
+
+
+@contextmanager
+def _write_errors(path: Path) -> Iterator[None]:
+    """Turn what the system says into sentences about the options that help."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise RunError(
+                f"{path}: the disk is full: free some space, choose another memory.spill, or lower memory.disk"
+            ) from error
+        raise RunError(
+            f"{path}: nothing can be spilled there ({error.strerror or error}): "
+            "choose another memory.spill, or raise memory.host"
+        ) from error

@@ -1,0 +1,263 @@
+"""Chunks of embedding tables that share one host budget: in memory while there is room, spilled when there is not.
+
+Whoever needs memory books it here; the pool then spills chunks until the booking fits. A chunk that somebody reads
+stays where it is. What is in a chunk and in which order chunks are read is the business of
+:mod:`longwall.storage.chunked_table`.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from longwall.storage.account import Account, Booking, OverBudget
+from longwall.storage.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
+from longwall.storage.spill import SpillFolder
+from longwall.storage.table import EmbeddingTable
+
+
+@dataclass(eq=False)
+class Chunk:
+    """A table in memory or on disk; made and changed by its pool only.
+
+    Attributes
+    ----------
+    rows, nbytes
+        Rows of the table, and bytes of its arrays in memory.
+    value_bytes, offset_bytes
+        Bytes of the arrays of each level.
+    wanted
+        How many readers will come to the chunk soon.
+    """
+
+    rows: int
+    nbytes: int
+    value_bytes: tuple[int, ...]
+    offset_bytes: tuple[int, ...]
+    wanted: int = 0
+    _table: EmbeddingTable | None = None
+    _booking: Booking | None = None
+    _file: tuple[Path, ChunkRecord] | None = None
+    _pins: int = 0
+    _dropped: bool = False
+
+    @property
+    def stored(self) -> int:
+        """Bytes on disk."""
+        file = self._file
+        return file[1].stored if file else 0
+
+
+@dataclass
+class Loaded:
+    """A chunk's table, in memory until it is released."""
+
+    table: EmbeddingTable
+    _release: Callable[[], None] = field(repr=False)
+
+    def release(self) -> None:
+        """Say that the table's arrays are not used any more."""
+        self._release()
+
+
+class ChunkPool:
+    """Chunks in memory and on disk; safe to share between threads.
+
+    Parameters
+    ----------
+    host
+        Account of what is in memory.
+    disk
+        Account of what is spilled.
+    folder
+        Where chunks are spilled to.
+    """
+
+    def __init__(self, host: Account, disk: Account, folder: SpillFolder):
+        self._host, self._disk, self._folder = host, disk, folder
+        self._changed = threading.Condition(threading.Lock())
+        self._resident: dict[Chunk, None] = {}  # oldest first
+        self._spilling = 0
+        self._files = 0
+        self._discarded: deque[Chunk] = deque()
+
+    def book(self, size: int, what: str) -> Booking:
+        """Book bytes of host memory, spilling chunks until they are free.
+
+        Raises
+        ------
+        OverBudget
+            If they cannot be had even so, or if the disk budget has no room for what must be spilled.
+        RunError
+            If nothing can be spilled to the folder.
+        """
+        while True:
+            self._collect()
+            try:
+                return self._host.book(size, what)
+            except OverBudget:
+                if size > self._host.limit:
+                    raise
+            if not self._spill_one():
+                return self._host.book(size, what)  # somebody may have given bytes back meanwhile
+
+    def add(self, table: EmbeddingTable) -> Chunk:
+        """Take a table over; its arrays must belong to nobody else.
+
+        Raises
+        ------
+        OverBudget, RunError
+            As in `book`.
+        """
+        chunk = Chunk(
+            len(table),
+            table.nbytes,
+            tuple(values.nbytes for values in table.values),
+            tuple(offsets.nbytes for offsets in table.offsets),
+        )
+        try:
+            booking = self.book(table.nbytes, "an embedding table")
+        except OverBudget:
+            chunk._file = self._write(table)
+            return chunk
+        with self._changed:
+            chunk._table, chunk._booking = table, booking
+            self._resident[chunk] = None
+        return chunk
+
+    def load(self, chunk: Chunk, levels: Sequence[int] | None = None) -> Loaded:
+        """Bring a chunk to memory.
+
+        Parameters
+        ----------
+        chunk
+            A chunk of this pool that was not discarded.
+        levels
+            The levels whose columns will be read; the others' arrays may be None. By default all.
+
+        Raises
+        ------
+        OverBudget
+            If there is no room for it.
+        RunError
+            If the stored chunk is damaged or gone.
+        """
+        with self._changed:
+            chunk._pins += 1
+            table, file = chunk._table, chunk._file
+        if table is not None:
+            return Loaded(table, lambda: self._unpin(chunk, None))
+        booking = None
+        try:
+            assert file is not None
+            booking = self.book(_needed(chunk, levels), "a chunk of an embedding table")
+            table = read_chunk(file[0], levels)
+        except BaseException:
+            self._unpin(chunk, booking)
+            raise
+        return Loaded(table, lambda: self._unpin(chunk, booking))
+
+    def discard(self, chunks: Iterable[Chunk]) -> None:
+        """Drop chunks, with their files; may be called by finalizers, at any moment in any thread."""
+        self._discarded.extend(chunks)
+        # A finalizer may run while this very thread is in here: then whoever books next does the work.
+        if self._changed.acquire(blocking=False):
+            try:
+                self._drop_discarded()
+            finally:
+                self._changed.release()
+
+    def want(self, chunks: Iterable[Chunk], change: int) -> None:
+        """Note that a reader will come to these chunks (1) or that it has gone (-1)."""
+        with self._changed:
+            for chunk in chunks:
+                chunk.wanted += change
+
+    def _collect(self) -> None:
+        if self._discarded:
+            with self._changed:
+                self._drop_discarded()
+
+    def _drop_discarded(self) -> None:
+        while self._discarded:
+            chunk = self._discarded.popleft()
+            chunk._dropped = True
+            if not chunk._pins:
+                self._free(chunk)
+
+    def _free(self, chunk: Chunk) -> None:
+        self._resident.pop(chunk, None)
+        chunk._table = None
+        if chunk._booking is not None:
+            chunk._booking.release()
+            chunk._booking = None
+        if chunk._file is not None:
+            remove_chunk(*chunk._file, self._disk)
+            chunk._file = None
+
+    def _unpin(self, chunk: Chunk, booking: Booking | None) -> None:
+        if booking is not None:
+            booking.release()
+        with self._changed:
+            chunk._pins -= 1
+            if chunk._dropped and not chunk._pins:
+                self._free(chunk)
+
+    def _spill_one(self) -> bool:
+        """Spill the chunk that is needed last, or wait for another thread that does; False if there is none."""
+        with self._changed:
+            chunk = self._victim()
+            if chunk is None:
+                if self._spilling:
+                    self._changed.wait()
+                    return True
+                return False
+            del self._resident[chunk]
+            chunk._pins += 1
+            self._spilling += 1
+        try:
+            assert chunk._table is not None
+            # A chunk that was being read when it was written has its file already.
+            file = chunk._file or self._write(chunk._table)
+        except BaseException:
+            with self._changed:
+                self._resident[chunk] = None
+                self._done_spilling(chunk)
+            raise
+        with self._changed:
+            chunk._file = file
+            if chunk._pins > 1:
+                self._resident[chunk] = None
+            elif chunk._booking is not None:
+                chunk._table = None
+                chunk._booking.release()
+                chunk._booking = None
+            self._done_spilling(chunk)
+        return True
+
+    def _done_spilling(self, chunk: Chunk) -> None:
+        self._spilling -= 1
+        chunk._pins -= 1
+        if chunk._dropped and not chunk._pins:
+            self._free(chunk)
+        self._changed.notify_all()
+
+    def _victim(self) -> Chunk | None:
+        """The oldest chunk that nobody will come to soon; else the last one that a reader comes to."""
+        free = [chunk for chunk in self._resident if not chunk._pins]
+        return next((chunk for chunk in free if not chunk.wanted), free[-1] if free else None)
+
+    def _write(self, table: EmbeddingTable) -> tuple[Path, ChunkRecord]:
+        with self._changed:
+            self._files += 1
+            number = self._files
+        path = self._folder.path / f"table-{number:08}.zip"
+        return path, write_chunk(table, path, self._disk)
+
+
+def _needed(chunk: Chunk, levels: Sequence[int] | None) -> int:
+    """Bytes of the arrays that the columns of some levels need."""
+    if levels is None:
+        return chunk.nbytes
+    return sum(chunk.value_bytes[level] for level in set(levels)) + sum(chunk.offset_bytes[min(levels) :])

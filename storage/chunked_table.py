@@ -1,0 +1,182 @@
+"""An embedding table of any size: a list of chunks, each a whole prefix tree of a part of the rows.
+
+Chunks live in a :class:`~longwall.storage.chunk_pool.ChunkPool`, which spills them where memory is short. Tables are
+read in order, the next chunk on a thread while the reader works.
+"""
+
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+
+from longwall.storage.account import OverBudget
+from longwall.storage.chunk_pool import Chunk, ChunkPool, Loaded
+from longwall.storage.table import Array, EmbeddingTable, concatenated
+
+_MOST_SMALL = 32  # chunks that may wait to be put together
+
+
+class ChunkedTable:
+    """Rows in chunks; its chunks go away, files and all, when it is collected or dropped.
+
+    Parameters
+    ----------
+    pool
+        Where the chunks live.
+    num_levels
+        Number of columns.
+    chunk_bytes
+        Smaller tables are put together until they have about that size.
+    """
+
+    def __init__(self, pool: ChunkPool, num_levels: int, chunk_bytes: int):
+        self.num_levels = num_levels
+        self._pool, self._chunk_bytes = pool, chunk_bytes
+        self._chunks: list[Chunk] = []
+        self._small = 0  # chunks at the end that are to be put together
+        self._lock = threading.Lock()
+        self._finalizer = weakref.finalize(self, pool.discard, self._chunks)
+        self._finalizer.atexit = False  # the spill folder goes as a whole
+
+    def append(self, table: EmbeddingTable) -> None:
+        """Add rows at the end; safe to call from several threads.
+
+        Parameters
+        ----------
+        table
+            Arrays of NumPy. Views are copied, so that no larger array lives on.
+
+        Raises
+        ------
+        OverBudget, RunError
+            If the rows fit neither in memory nor on disk.
+        """
+        if not len(table):
+            return
+        with self._lock:
+            self._chunks.append(self._pool.add(_owned(table)))
+            self._small = self._small + 1 if 2 * table.nbytes < self._chunk_bytes else 0
+            if self._small and (self._small == _MOST_SMALL or self._small_bytes() >= self._chunk_bytes):
+                self._put_together()
+
+    def _small_bytes(self) -> int:
+        return sum(chunk.nbytes for chunk in self._chunks[-self._small :])
+
+    def _put_together(self) -> None:
+        """Make one chunk of the small ones, if none is spilled and there is room for both at once."""
+        parts = self._chunks[-self._small :]
+        if any(chunk.stored for chunk in parts):
+            self._small = 0
+            return
+        loaded: list[Loaded] = []
+        try:
+            with self._pool.book(self._small_bytes(), "an embedding table"):
+                loaded.extend(self._pool.load(chunk) for chunk in parts)
+                whole = concatenated([part.table for part in loaded])
+        except OverBudget:
+            self._small = 0
+            return
+        finally:
+            for part in loaded:
+                part.release()
+        self._pool.discard(parts)
+        self._chunks[-self._small :] = [self._pool.add(whole)]
+        self._small = int(2 * whole.nbytes < self._chunk_bytes)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return sum(chunk.rows for chunk in self._chunks)
+
+    @property
+    def num_chunks(self) -> int:
+        """Number of chunks."""
+        return len(self._chunks)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all arrays have, or would have, in memory."""
+        with self._lock:
+            return sum(chunk.nbytes for chunk in self._chunks)
+
+    @property
+    def stored(self) -> int:
+        """Bytes on disk."""
+        with self._lock:
+            return sum(chunk.stored for chunk in self._chunks)
+
+    @contextmanager
+    def chunk(self, number: int, levels: Sequence[int] | None = None) -> Iterator[EmbeddingTable]:
+        """One chunk, in memory while the context is open; `levels` as in `ChunkPool.load`."""
+        loaded = self._pool.load(self._chunks[number], levels)
+        try:
+            yield loaded.table
+        finally:
+            loaded.release()
+
+    def stream(self, levels: Sequence[int] | None = None, *, consume: bool = False) -> Iterator[EmbeddingTable]:
+        """The chunks in order; each is in memory until the next one is asked for.
+
+        Parameters
+        ----------
+        levels
+            Read only what the columns of these levels need.
+        consume
+            Drop each chunk once the next one is asked for.
+
+        Raises
+        ------
+        OverBudget
+            If a chunk finds no room in memory.
+        RunError
+            If a stored chunk is damaged or gone; the chunks before it are given first.
+        """
+        chunks = list(self._chunks)
+        self._pool.want(chunks, 1)
+        ahead: Future[Loaded | None] | None = None
+        with ThreadPoolExecutor(1, thread_name_prefix="read-ahead") as reader:
+            try:
+                for number, chunk in enumerate(chunks):
+                    coming, ahead = ahead, None
+                    loaded = (coming.result() if coming else None) or self._pool.load(chunk, levels)
+                    try:
+                        if number + 1 < len(chunks):
+                            ahead = reader.submit(self._load_if_room, chunks[number + 1], levels)
+                        yield loaded.table
+                    finally:
+                        loaded.release()
+                    if consume:
+                        with self._lock:
+                            self._chunks.remove(chunk)
+                            self._small = 0
+                        self._pool.discard([chunk])
+            finally:
+                self._pool.want(chunks, -1)
+                if ahead is not None and not ahead.exception():
+                    unread = ahead.result()
+                    if unread is not None:
+                        unread.release()
+
+    def _load_if_room(self, chunk: Chunk, levels: Sequence[int] | None) -> Loaded | None:
+        try:
+            return self._pool.load(chunk, levels)
+        except OverBudget:
+            return None
+
+    def drop(self) -> None:
+        """Remove all rows, with their files."""
+        with self._lock:
+            self._pool.discard(self._chunks)
+            self._chunks.clear()
+            self._small = 0
+
+
+def _owned(table: EmbeddingTable) -> EmbeddingTable:
+    """The table without views of larger arrays."""
+
+    def own(array: Array) -> Array:
+        return array if array.flags.owndata else array.copy()
+
+    return EmbeddingTable(tuple(map(own, table.values)), tuple(map(own, table.offsets)), np)

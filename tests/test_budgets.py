@@ -1,0 +1,168 @@
+"""Budgets are promises: any budget that is accepted gives the same rows, a smaller one is refused with a sentence."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import naive
+import pytest
+from breakable import EDGES, answer, embeddings_of
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from kill import left_in
+
+import longwall
+from longwall.pipeline import listing
+from longwall.storage.errors import InputError, RunError
+
+PATTERNS = {
+    "diamond": naive.Query(4, ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3))),
+    "3-star": naive.Query(4, ((0, 1), (0, 2), (0, 3))),
+}
+PLENTY = 64 << 20
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+
+
+class Lister:
+    """Lists the embeddings of a pattern in a small graph with hubs, under any settings."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._numbers = itertools.count()
+        self.spill = folder / "spill"
+        self.graph = folder / "graph.txt"
+        self.graph.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+        self.rows = cache(lambda pattern: self.list(pattern, PLENTY)[0])
+        self.smallest = cache(self._smallest)
+
+    def run(self, pattern: str, host: int, *, order: str = "depth", threads: int = 1, **memory: Any) -> longwall.Result:
+        query = PATTERNS[pattern]
+        return longwall.run(
+            {
+                "graph": {"path": self.graph},
+                "workload": {"kind": "match", "pattern": query.text, "output": "embeddings"},
+                "memory": {"host": host, "spill": self.spill, **memory},
+                "engine": {"kind": "cpu", "threads": threads},
+                "scheduler": {"order": order},
+                "run": {"directory": self._folder / "runs", "name": str(next(self._numbers))},
+            }
+        )
+
+    def list(self, pattern: str, host: int, **options: Any) -> tuple[list[tuple[int, ...]], dict[str, Any]]:
+        """Give the sorted rows and what the manifest says of memory."""
+        result = self.run(pattern, host, **options)
+        manifest = json.loads((result.path / "manifest.json").read_text())
+        assert left_in(self.spill) == []
+        rows: list[tuple[int, ...]] = answer(result.path)["embeddings"]
+        assert len(rows) == result.count
+        return rows, manifest["memory"]
+
+    def _smallest(self, pattern: str, order: str, threads: int) -> int:
+        """The smallest budget that is accepted, in bytes."""
+        low, high = 0, PLENTY
+        while high - low > 1:
+            middle = (low + high) // 2
+            try:
+                self.run(pattern, middle, order=order, threads=threads)
+            except (InputError, RunError):
+                low = middle
+            else:
+                high = middle
+        return high
+
+
+@pytest.fixture(scope="module")
+def lister(tmp_path_factory) -> Iterator[Lister]:
+    yield Lister(tmp_path_factory.mktemp("budgets"))
+
+
+def check_kept(memory: dict[str, Any], host: int) -> None:
+    """No account was ever overdrawn."""
+    assert memory["host"]["limit"] == host
+    assert 0 < memory["host"]["peak"] <= host
+    assert memory["disk"]["peak"] <= memory["disk"]["limit"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_with_plenty_the_rows_are_the_embeddings(lister, pattern):
+    rows = lister.rows(pattern)
+    assert len(rows) == len(set(rows))
+    assert embeddings_of(rows, PATTERNS[pattern]) == naive.embeddings(EDGES, PATTERNS[pattern])
+
+
+@settings(relaxed, max_examples=60)
+@given(
+    pattern=st.sampled_from(sorted(PATTERNS)),
+    order=st.sampled_from(["depth", "levels"]),
+    threads=st.integers(1, 3),
+    chunk=st.sampled_from([1, 7, 100, 1 << 20]),
+    room=st.floats(0, 1),
+)
+@example(pattern="3-star", order="depth", threads=1, chunk=1, room=0.0)
+@example(pattern="3-star", order="levels", threads=3, chunk=1 << 20, room=0.0)
+def test_any_budget_any_chunk_and_any_order_give_the_same_rows(lister, pattern, order, threads, chunk, room):
+    """From the smallest budget that is accepted (`room` 0) to the one where everything fits (1)."""
+    least = lister.smallest(pattern, order, threads)
+    host = int(least * (PLENTY / least) ** room)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listing, "LARGEST_CHUNK", chunk)
+        rows, memory = lister.list(pattern, host, order=order, threads=threads)
+    assert rows == lister.rows(pattern)
+    check_kept(memory, host)
+
+
+@pytest.mark.parametrize("order", ["depth", "levels"])
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, part):
+    host = max(int(part * lister.smallest("3-star", order, 2)) - 1, 1)
+    with pytest.raises((InputError, RunError)) as refusal:
+        lister.run("3-star", host, order=order, threads=2)
+    said = str(refusal.value)
+    assert "\n" not in said
+    assert "memory.host" in said
+    assert "raise" in said
+    assert left_in(lister.spill) == []
+
+
+def test_what_does_not_fit_is_spilled_and_comes_back(lister):
+    """Depth-first, with hardly any room: chunks that wait go to the disk."""
+    host = lister.smallest("3-star", "depth", 2)
+    rows, memory = lister.list("3-star", host, threads=2)
+    assert rows == lister.rows("3-star")
+    assert memory["disk"]["peak"] > 0
+
+
+def test_depth_first_spills_nothing_where_the_stack_fits(lister):
+    rows, memory = lister.list("3-star", PLENTY, threads=2)
+    assert rows == lister.rows("3-star")
+    assert memory["disk"]["peak"] == 0
+
+
+def test_levels_are_on_disk_and_booked_there(lister):
+    rows, memory = lister.list("diamond", PLENTY, order="levels", threads=2)
+    assert rows == lister.rows("diamond")
+    assert memory["disk"]["peak"] > 0
+
+
+@pytest.mark.parametrize("order", ["depth", "levels"])
+@pytest.mark.parametrize("disk", [1, 100, 3000])
+def test_a_disk_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, disk):
+    with pytest.raises((InputError, RunError)) as refusal:
+        lister.run("3-star", lister.smallest("3-star", order, 2), order=order, threads=2, disk=disk)
+    said = str(refusal.value)
+    assert "\n" not in said
+    assert "memory.disk" in said
+    assert left_in(lister.spill) == []
+
+
+def test_a_run_that_lacked_disk_is_resumed_with_more(lister):
+    with pytest.raises(RunError) as refusal:
+        lister.run("diamond", PLENTY, order="levels", disk=100)
+    run = Path(str(refusal.value).split("longwall resume ")[1])
+    result = longwall.resume(run, overrides=["memory.disk=1GiB"])
+    assert answer(result.path)["embeddings"] == lister.rows("diamond")
