@@ -38,7 +38,10 @@ class Partial:
     value: Any
     """A number, or anything else that JSON can hold exactly."""
     files: tuple[dict[str, Any], ...] = ()
-    """Files that hold the rest of it, as the phase describes them; their `name` is relative to the run."""
+    """Files that hold the rest of it, as the phase describes them.
+
+    `name` is relative to the run's folder; `bytes` is the size of a file that must be there as long as the run goes on.
+    """
     levels: LevelFigures = field(default_factory=dict)
 
 
@@ -101,7 +104,7 @@ class Checkpoint:
     Raises
     ------
     RunError
-        If the journal is damaged.
+        If the journal is damaged, or a file that it names.
     """
 
     def __init__(self, folder: Path):
@@ -113,6 +116,7 @@ class Checkpoint:
         folder.mkdir(exist_ok=True)
         self._path = folder / "journal.jsonl"
         self._read()
+        self._check_files()
         self._remove_unfinished()
         self._next: dict[str, int] = {}
         for name in self._named():
@@ -159,6 +163,8 @@ class Checkpoint:
             }
         )
         text = f"{_checksum(line)} {line}\n".encode("ascii")
+        for folder in {parent for file in partial.files for parent in Path(file["name"]).parents}:
+            sync_folder(self._run / folder)
         with self._lock, self._path.open("ab", buffering=0) as journal:
             begin = journal.tell()
             try:
@@ -170,6 +176,7 @@ class Checkpoint:
                 raise
             if not begin:
                 sync_folder(self.folder)
+                sync_folder(self._run)
 
     def _read(self) -> None:
         if not self._path.exists():
@@ -195,6 +202,12 @@ class Checkpoint:
 
     def _named(self) -> set[str]:
         return {file["name"] for phase in self._found.values() for file in phase.files()}
+
+    def _check_files(self) -> None:
+        for file in (file for phase in self._found.values() for file in phase.files() if "bytes" in file):
+            path = self._run / file["name"]
+            if not path.exists() or path.stat().st_size != file["bytes"]:
+                raise RunError(f"{path}: the run had finished this file, and it is gone or changed: start a new run")
 
     def _remove_unfinished(self) -> None:
         """Remove what was being written when the run ended."""

@@ -206,9 +206,10 @@ def info(
     """Show the size, degrees, labels and hash of a graph."""
     with _reporting():
         from longwall.pipeline.run import open_graph
+        from longwall.storage.graph_store import describe_store, is_store
         from longwall.storage.info import info as describe
 
-        facts = describe(open_graph(graph))
+        facts = describe_store(graph) if is_store(graph) else describe(open_graph(graph))
     if as_json:
         print(json.dumps(facts))
         return

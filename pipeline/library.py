@@ -377,10 +377,10 @@ def _count_by(embeddings: Embeddings, key: Callable[[Any, GraphArrays, Any], Any
                         found = count(chunk)
                 # Few large merges instead of many: the groups of new chunks wait until they are as many.
                 pending = aggregation.add_counts(pending, found)
-                if total is None or len(pending[0]) >= len(total[0]):
+                if total is None or pending is None or len(pending[0]) >= len(total[0]):
                     total, pending = aggregation.add_counts(total, pending), None
                 held.release()
-                groups = len(total[0]) + (len(pending[0]) if pending else 0)
+                groups = sum(len(part[0]) for part in (total, pending) if part is not None)
                 held = session.pool.book(_GROUP_BYTES * groups, "the groups")
             return aggregation.add_counts(total, pending) or (np.empty(0, np.int64), np.empty(0, np.int64))
         finally:

@@ -94,7 +94,9 @@ class RunDirectory:
             directory._hold()
             directory.results.mkdir()
             (path / "config.toml").write_text(config, encoding="utf-8")
+            sync_folder(path / "config.toml")
             directory.save()
+            sync_folder(path.parent)
         except OSError as error:
             directory.discard()
             raise InputError(f"{path} cannot be written ({error.strerror}): choose another run.directory") from None
@@ -165,6 +167,7 @@ class RunDirectory:
             file.flush()
             os.fsync(file.fileno())
         temporary.rename(self.path / "manifest.json")
+        sync_folder(self.path)
 
     def finish(self, metrics: Metrics) -> None:
         """Make the results appear and the manifest say ``done``.
@@ -176,8 +179,9 @@ class RunDirectory:
         """
         write_metrics(metrics, self.path / "metrics.parquet")
         results = {file.name: _describe(file) for file in sorted(self.results.iterdir())}
+        sync_folder(self.results)
         self.results.rename(self.path / "results")
-        sync_folder(self.path)
+        sync_folder(self.path)  # the results must be there before anything says so
         self.manifest |= {"status": "done", "finished": _now(), "results": results}
         self.save()
         shutil.rmtree(self.checkpoint, ignore_errors=True)

@@ -11,6 +11,7 @@ import numpy as np
 from longwall.kernels import EngineUnavailable, select_engine
 from longwall.stages.source import host_arrays
 from longwall.storage.account import Account
+from longwall.storage.allocator import return_freed_memory
 from longwall.storage.budget import Budget
 from longwall.storage.chunk_pool import ChunkPool
 from longwall.storage.chunked_table import ChunkedTable
@@ -59,6 +60,7 @@ class Session:
     """
 
     def __init__(self, graph: Graph, engine: str, memory: str | int | None, spill: str | Path, disk: str | int | None):
+        return_freed_memory()
         folder = SpillFolder(Path(spill))
         budget = Budget.resolve(host=_size("memory", memory), disk=_size("disk", disk), spill=Path(spill))
         self.graph = graph

@@ -129,11 +129,13 @@ class EmbeddingWriter:
         self._file.close()
         with self._path.open("rb") as file:
             os.fsync(file.fileno())
-        self._finished.append({"name": self._path.name, "rows": self._file_rows})
+        self._finished.append(
+            {"name": self._path.name, "rows": self._file_rows, "bytes": self._path.stat().st_size}
+        )
         self._file, self._file_rows = None, 0
 
     def take_files(self) -> list[dict[str, Any]]:
-        """Finish all files and give name and rows of those finished since the last call; they are on disk."""
+        """Finish all files; gives name, rows and bytes of those finished since the last call, which are on disk."""
         if self._held:
             self._write_group()
         self._close_file()

@@ -17,8 +17,9 @@ from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.scratch import Scratch
 
 _FENCE = 256  # keys of a run for one key in memory
+_FENCES_HELD = 3  # a merge sorts them, and keeps as many places in runs
 _LEAST_SHARE = 2**20  # bytes of work space that are worth a thread
-_KEY, _LABELLED = 8, 32  # bytes of a key that is being sorted; with a label, its place and the sorted copy
+_KEY, _LABELLED = 8, 36  # bytes of a key in a sort; with a label: both, their order and what finds it, a copy of both
 
 Keys = npt.NDArray[np.uint64]
 Labels = npt.NDArray[np.int32]
@@ -87,7 +88,8 @@ class SortedKeys:
             self._keys.append(block.keys)
             if block.labels is not None:
                 self._labels.append(block.labels)
-            self._bookings.append(self._scratch.book(fences[-1].nbytes, "sorting the edges"))
+            size = _FENCES_HELD * fences[-1].nbytes
+            self._bookings.append(self._scratch.book(size, "sorting the edges"))
         self._runs.append(_Run(start, len(self._keys), np.concatenate(fences) if fences else np.empty(0, np.uint64)))
 
     def read(self, start: int, stop: int) -> KeyBlock:

@@ -7,9 +7,12 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cached_property
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +44,8 @@ _CHUNKS_A_READ = 8
 _READ_FACTOR = 4  # memory of a read, over its size: encoded, decoded, put together, and one more to be safe
 _ROWS_A_CHECK = 2**18
 
+Answer = TypeVar("Answer")
+
 
 def is_store(path: str | Path) -> bool:
     """Say whether a path looks like a graph store, readable by this version or not."""
@@ -62,14 +67,21 @@ class StoreSink(Sink):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        import zarr
-
         self._folder = folder
-        self._group = zarr.create_group(folder, zarr_format=3)
+        # Zarr is first needed when the edges are read and sorted: it is imported meanwhile, which takes 0.4 s.
+        self._importing = Thread(target=import_module, args=("zarr",))
+        self._importing.start()
         self._arrays: dict[str, shards.ShardedArray] = {}
         self._bookings: dict[str, Booking] = {}
         self._left: dict[str, int] = {}
         self._open = ExitStack()
+
+    @cached_property
+    def _group(self) -> Any:
+        self._importing.join()
+        import zarr
+
+        return zarr.create_group(self._folder, zarr_format=3)
 
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
         if scratch is not None:
@@ -121,6 +133,7 @@ class StoreSink(Sink):
 
     def __exit__(self, *exc: object) -> None:
         self._open.close()
+        self._importing.join()
 
 
 def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> GraphStats:
@@ -211,13 +224,55 @@ def open_store(path: str | Path, host: Account | None = None) -> Graph:
     RunError
         The store is damaged.
     """
-    path = Path(path)
+    return _with_store(Path(path), lambda attributes, stored: _read(Path(path), attributes, stored, host))
+
+
+def describe_store(path: str | Path) -> dict[str, Any]:
+    """Say what a store holds without reading its rows: what `info.info` says of a graph.
+
+    Raises
+    ------
+    InputError, RunError
+        As `open_store`; the hash is not checked.
+    """
+
+    def describe(attributes: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+        ends = [(int(block.min()), int(block.max())) for block in _blocks(stored["original_ids"], core_count())]
+        return {
+            **GraphStats.from_dict(attributes["stats"]).to_dict(),
+            "smallest_id": min(low for low, _ in ends),
+            "largest_id": max(high for _, high in ends),
+            "vertex_labels": "labels" in stored,
+            "edge_labels": "edge_labels" in stored,
+            "bytes": sum(array.nbytes for array in stored.values()),
+            "content_hash": attributes["content_hash"],
+        }
+
+    return _with_store(Path(path), describe)
+
+
+def _with_store(path: Path, use: Callable[[dict[str, Any], dict[str, Any]], Answer]) -> Answer:
+    """Open a store, check what its metadata says, and call `use` with the attributes and the arrays by name."""
     with input_errors(path):
         path.stat()
         if not is_store(path):
             raise InputError(f"{path}: this is not a graph store; make one with 'longwall ingest'")
         try:
-            return _read(path, host)
+            import zarr
+
+            group = zarr.open_group(path, mode="r", zarr_format=3)
+            attributes: dict[str, Any] = group.attrs.asdict()
+            found = attributes["version"]
+            if isinstance(found, int) and found > VERSION:
+                raise InputError(
+                    f"{path}: made by a newer version of Longwall (store version {found}, this one reads {VERSION}); "
+                    "upgrade Longwall"
+                )
+            if found != VERSION:
+                raise _damaged(path)
+            stored = {name: array for name, array in group.arrays() if name in _DTYPES}
+            _check_shapes(path, attributes["counts"], stored)
+            return use(attributes, stored)
         except PermissionError:
             raise
         except OverBudget as error:
@@ -226,40 +281,27 @@ def open_store(path: str | Path, host: Account | None = None) -> Graph:
             raise _damaged(path) from error
 
 
-def _read(path: Path, host: Account | None) -> Graph:
-    import zarr
-
-    group = zarr.open_group(path, mode="r", zarr_format=3)
-    attributes: dict[str, Any] = group.attrs.asdict()
-    found = attributes["version"]
-    if isinstance(found, int) and found > VERSION:
-        raise InputError(
-            f"{path}: made by a newer version of Longwall (store version {found}, this one reads {VERSION}); "
-            "upgrade Longwall"
-        )
-    if found != VERSION:
-        raise _damaged(path)
-    stored = {name: array for name, array in group.arrays() if name in _DTYPES}
-    _check_shapes(path, attributes["counts"], stored)
-    size = sum(array.nbytes for array in stored.values())
+def _read(path: Path, attributes: dict[str, Any], stored: dict[str, Any], host: Account | None) -> Graph:
     workers = core_count()
-    reading = shards.CHUNK_BYTES * _CHUNKS_A_READ * _READ_FACTOR * (workers + 1)
     with ExitStack() as undo:
         if host is not None:
-            undo.enter_context(host.book(size, "the graph"))
+            undo.enter_context(host.book(sum(array.nbytes for array in stored.values()), "the graph"))
+            # With little room, fewer reads at a time.
+            reading = shards.CHUNK_BYTES * _CHUNKS_A_READ * _READ_FACTOR * (workers + 1)
+            workers = max(1, min(workers, workers * host.free // reading))
+            buffers = host.book(min(reading, host.free), "reading the graph")
+            undo.enter_context(buffers)
         arrays: dict[str, Any] = dict.fromkeys(_DTYPES)
         hashes = {}
-        if host is not None:
-            # With little room, fewer reads at a time.
-            workers = max(1, min(workers, workers * host.free // reading))
         for name, array in stored.items():
             arrays[name], hashes[name] = _load(array, workers)
         if content_hash(hashes) != attributes["content_hash"] or not _split_is_right(**arrays):
             raise _damaged(path)
-        graph = Graph(
-            **arrays, stats=GraphStats.from_dict(attributes["stats"]), content_hash=attributes["content_hash"]
-        )
+        stats = GraphStats.from_dict(attributes["stats"])
+        graph = Graph(**arrays, stats=stats, content_hash=attributes["content_hash"])
         undo.pop_all()
+        if host is not None:
+            buffers.release()
     return graph
 
 

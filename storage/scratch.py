@@ -63,8 +63,9 @@ class Scratch:
 
     @property
     def room(self) -> int:
-        """Bytes that can be booked once everything that can be spilled is."""
-        return self.host.free + sum(array.held for array in self._arrays if not array.pinned)
+        """Bytes that a table may take: what is free once everything is spilled, or else a part of the work space."""
+        free = self.host.free + sum(array.held for array in self._arrays if not array.pinned)
+        return max(free, self.work // 4)
 
     def array(self, dtype: npt.DTypeLike) -> "ScratchArray":
         """Make an empty array."""
@@ -281,7 +282,7 @@ class ScratchArray:
                 self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             raise _unwritable(path, error) from error
-        file, rest = self._file, memoryview(np.ascontiguousarray(values)).cast("B")
+        file, rest = self._file, np.ascontiguousarray(values).data.cast("B")
 
         def write() -> None:
             done = 0
@@ -297,7 +298,7 @@ class ScratchArray:
     def _load(self, offset: int, out: Array) -> None:
         assert self._file is not None
         self._scratch.settle()
-        rest = memoryview(out).cast("B")
+        rest = out.data.cast("B")
         while rest:
             try:
                 done = os.preadv(self._file, [rest], offset)

@@ -1,21 +1,23 @@
 """The spill folder of one run: made when something is spilled for the first time, gone when the run ends.
 
-Runs may share `memory.spill`: each has a folder of its own inside, with a lock that the operating system drops
-when the process dies. Whoever makes a folder removes those that nobody holds any more.
+Runs may share `memory.spill`: each has a folder of its own inside and holds a lock on it, which the operating system
+drops when the process dies. Whoever makes or closes a folder removes those that nobody holds any more. Folders
+come and go under a lock on their parent.
 """
 
 import fcntl
 import os
+import re
 import shutil
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
 from longwall.storage.errors import RunError
 
-_PREFIX = "longwall-"
-_LOCK = "lock"
+_NAME = re.compile(r"longwall-spill-[0-9a-f]{12}")
 
 
 class SpillFolder:
@@ -24,13 +26,13 @@ class SpillFolder:
     Parameters
     ----------
     parent
-        The folder of `memory.spill`; it is made where it does not exist.
+        The folder of `memory.spill`; it is made where it does not exist, and then removed again.
     """
 
     def __init__(self, parent: Path):
         self._parent = parent
         self._path: Path | None = None
-        self._held: TextIO | None = None
+        self._lock = -1
         self._made_parent = False
         self._mutex = threading.Lock()
 
@@ -55,31 +57,28 @@ class SpillFolder:
             return self._path
 
     def _make(self) -> Path:
-        self._made_parent = not self._parent.exists()
-        self._parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(self._parent)
-        # The lock is held before the folder has the name that others look for.
-        hidden = self._parent / f".{_PREFIX}{uuid.uuid4().hex[:12]}"
-        hidden.mkdir()
-        self._held = (hidden / _LOCK).open("w")
-        fcntl.flock(self._held, fcntl.LOCK_EX)
-        path = self._parent / hidden.name.removeprefix(".")
-        hidden.rename(path)
-        return path
+        while True:
+            self._made_parent |= not self._parent.exists()
+            self._parent.mkdir(parents=True, exist_ok=True)
+            with _locked(self._parent) as there:
+                if there:
+                    _remove_abandoned(self._parent)
+                    path = self._parent / f"longwall-spill-{uuid.uuid4().hex[:12]}"
+                    path.mkdir()
+                    self._lock = _hold(path)
+                    return path
 
     def close(self) -> None:
-        """Remove the folder and what is in it; more than once does no harm."""
-        with self._mutex:
-            if self._path is None or self._held is None:
-                return
-            shutil.rmtree(self._path, ignore_errors=True)
-            self._held.close()
-            self._path = self._held = None
-            if self._made_parent:
-                try:
-                    self._parent.rmdir()
-                except OSError:
-                    return  # another run spills there
+        """Remove the folder and what is in it, and what killed runs left beside it; twice does no harm."""
+        with self._mutex, _locked(self._parent) as there:
+            if self._path is not None:
+                shutil.rmtree(self._path, ignore_errors=True)
+                os.close(self._lock)
+                self._path = None
+            if there:
+                _remove_abandoned(self._parent)
+                if self._made_parent:
+                    _remove_empty(self._parent)
 
     def __enter__(self) -> "SpillFolder":
         return self
@@ -88,19 +87,52 @@ class SpillFolder:
         self.close()
 
 
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder; gives whether the folder is there."""
+    try:
+        lock = _hold(folder, wait=True)
+    except OSError:
+        yield False
+        return
+    try:
+        # Another run may have removed it while this one waited.
+        yield folder.exists() and os.path.samestat(os.fstat(lock), folder.stat())
+    finally:
+        os.close(lock)
+
+
+def _hold(folder: Path, *, wait: bool = False) -> int:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def _remove_abandoned(parent: Path) -> None:
     """Remove the folders of runs that were killed."""
-    for folder in parent.glob(f"{_PREFIX}*"):
-        try:
-            with (folder / _LOCK).open("r+") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue  # held by a living run, or going away by itself
+    for folder in parent.iterdir():
+        if _NAME.fullmatch(folder.name):
+            try:
+                lock = _hold(folder)
+            except OSError:
+                continue  # a run holds it
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def _remove_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        return  # other runs spill there, or the user keeps files there
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder reach the disk."""
+    """Make the names in a folder (or what a file holds) reach the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -24,8 +24,9 @@ EDGES = sorted(
 )
 LABELS = {vertex: vertex % 3 for vertex in range(80)}
 LIMIT = 200
-# Every task is committed; chunks, row groups and files are short.
+# Every task is committed, and there are not too many; chunks and files are short.
 CONSTANTS = {
+    "longwall.kernels.cpu.engine:_TASKS_PER_WORKER": 24,
     "longwall.pipeline.checkpoint:COMMIT_SECONDS": 0.0,
     "longwall.pipeline.workers:_COMMITS_COST": float("inf"),
     "longwall.pipeline.workers:_CRASH_COSTS": 0.0,

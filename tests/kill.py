@@ -249,9 +249,13 @@ class _Saboteur:
         return watched
 
     def _parquet_call(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(*arguments: Any, **options: Any) -> Any:
-            self._strike("parquet", "a Parquet file")
-            return call(*arguments, **options)
+        def watched(writer: Any, *arguments: Any, **options: Any) -> Any:
+            try:
+                self._strike("parquet", "a Parquet file")
+            except OSError:
+                writer.is_open = False  # a writer that has failed does not fail again when it is dropped
+                raise
+            return call(writer, *arguments, **options)
 
         return watched
 

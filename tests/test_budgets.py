@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,9 @@ PATTERNS = {
     "diamond": naive.Query(4, ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3))),
     "3-star": naive.Query(4, ((0, 1), (0, 2), (0, 3))),
 }
+FEW = EDGES[::2]
 PLENTY = 64 << 20
+_STEP = 1.02
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 
@@ -36,7 +37,7 @@ class Lister:
         self._numbers = itertools.count()
         self.spill = folder / "spill"
         self.graph = folder / "graph.txt"
-        self.graph.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+        self.graph.write_text("".join(f"{u} {v}\n" for u, v in FEW))
         self.rows = cache(lambda pattern: self.list(pattern, PLENTY)[0])
         self.smallest = cache(self._smallest)
 
@@ -63,10 +64,10 @@ class Lister:
         return rows, manifest["memory"]
 
     def _smallest(self, pattern: str, order: str, threads: int) -> int:
-        """The smallest budget that is accepted, in bytes."""
-        low, high = 0, PLENTY
-        while high - low > 1:
-            middle = (low + high) // 2
+        """The smallest budget that is accepted, in bytes; a little less is refused."""
+        low, high = 1, PLENTY
+        while high > low * _STEP:
+            middle = round((low * high) ** 0.5)
             try:
                 self.run(pattern, middle, order=order, threads=threads)
             except (InputError, RunError):
@@ -77,8 +78,8 @@ class Lister:
 
 
 @pytest.fixture(scope="module")
-def lister(tmp_path_factory) -> Iterator[Lister]:
-    yield Lister(tmp_path_factory.mktemp("budgets"))
+def lister(tmp_path_factory) -> Lister:
+    return Lister(tmp_path_factory.mktemp("budgets"))
 
 
 def check_kept(memory: dict[str, Any], host: int) -> None:
@@ -92,14 +93,14 @@ def check_kept(memory: dict[str, Any], host: int) -> None:
 def test_with_plenty_the_rows_are_the_embeddings(lister, pattern):
     rows = lister.rows(pattern)
     assert len(rows) == len(set(rows))
-    assert embeddings_of(rows, PATTERNS[pattern]) == naive.embeddings(EDGES, PATTERNS[pattern])
+    assert embeddings_of(rows, PATTERNS[pattern]) == naive.embeddings(FEW, PATTERNS[pattern])
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=40)
 @given(
     pattern=st.sampled_from(sorted(PATTERNS)),
     order=st.sampled_from(["depth", "levels"]),
-    threads=st.integers(1, 3),
+    threads=st.sampled_from([1, 3]),
     chunk=st.sampled_from([1, 7, 100, 1 << 20]),
     room=st.floats(0, 1),
 )
@@ -117,11 +118,11 @@ def test_any_budget_any_chunk_and_any_order_give_the_same_rows(lister, pattern, 
 
 
 @pytest.mark.parametrize("order", ["depth", "levels"])
-@pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.97])
 def test_a_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, part):
-    host = max(int(part * lister.smallest("3-star", order, 2)) - 1, 1)
+    host = max(int(part * lister.smallest("3-star", order, 3)), 1)
     with pytest.raises((InputError, RunError)) as refusal:
-        lister.run("3-star", host, order=order, threads=2)
+        lister.run("3-star", host, order=order, threads=3)
     said = str(refusal.value)
     assert "\n" not in said
     assert "memory.host" in said
@@ -131,8 +132,8 @@ def test_a_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, pa
 
 def test_what_does_not_fit_is_spilled_and_comes_back(lister):
     """Depth-first, with hardly any room: chunks that wait go to the disk."""
-    host = lister.smallest("3-star", "depth", 2)
-    rows, memory = lister.list("3-star", host, threads=2)
+    host = lister.smallest("3-star", "depth", 3)
+    rows, memory = lister.list("3-star", host, threads=3)
     assert rows == lister.rows("3-star")
     assert memory["disk"]["peak"] > 0
 
@@ -153,7 +154,7 @@ def test_levels_are_on_disk_and_booked_there(lister):
 @pytest.mark.parametrize("disk", [1, 100, 3000])
 def test_a_disk_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, disk):
     with pytest.raises((InputError, RunError)) as refusal:
-        lister.run("3-star", lister.smallest("3-star", order, 2), order=order, threads=2, disk=disk)
+        lister.run("3-star", lister.smallest("3-star", order, 3), order=order, threads=3, disk=disk)
     said = str(refusal.value)
     assert "\n" not in said
     assert "memory.disk" in said

@@ -50,10 +50,10 @@ def test_keys_come_out_sorted_and_once(
             part = slice(start, start + cut)
             yield KeyBlock(given_keys[part], given_labels[part] if labelled else None)
 
-    budgets = accounts(budget + 8 * len(keys) // 4)  # and something for the keys that stay in memory as fences
+    budgets = accounts(budget + 64 * len(keys))  # runs of a few keys keep each key in memory as a fence
     folder = tmp_path_factory.mktemp("sort")
     with SpillFolder(folder) as spill, Scratch(budgets, spill) as scratch:
-        memory = scratch.work
+        memory = min(scratch.work, budget)
         made = external_sort(blocks(), scratch, memory, labelled=labelled, clash=clash)
         expected = np.unique(given_keys).tolist()
         labels = [key % 7 for key in expected] if labelled else None
@@ -95,7 +95,7 @@ def test_a_key_with_two_labels_is_refused_wherever_they_stand(tmp_path: Path, cu
     blocks = (KeyBlock(keys[at : at + cut], labels[at : at + cut]) for at in range(0, 2000, cut))
     with (
         SpillFolder(tmp_path) as spill,
-        Scratch(accounts(40_000), spill) as scratch,
+        Scratch(accounts(200_000), spill) as scratch,
         pytest.raises(InputError, match=r"^0: 0 and 5$"),
     ):
         external_sort(blocks, scratch, 2000, labelled=True, clash=clash).to_one_run(2000)

@@ -18,6 +18,7 @@ import longwall
 from longwall.pipeline import chunk_stack, listing
 from longwall.storage.errors import InputError, RunError
 
+DRAW = random.Random(1)
 BROKEN_KINDS = ("count by search", "triangles per vertex", "listing", "listing by levels")
 
 
@@ -44,11 +45,13 @@ def mended(workshop: Workshop, kind: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("kind", BROKEN_KINDS)
 def test_a_disk_that_is_full_at_any_moment(workshop, kind):
-    draw, events = random.Random(kind), workshop.undisturbed(kind).events
-    moments = [*range(1, 14), *(draw.randint(14, events) for _ in range(8)), *range(events - 8, events + 1)]
-    for event in moments:
+    draw = random.Random(kind)
+    short, long = (workshop.undisturbed(kind, often=often).events for often in (False, True))
+    moments = [(event, False) for event in (*range(1, 14), *range(short - 6, short + 1))]
+    moments += [(draw.randint(14, long), True) for _ in range(6)]
+    for event, often in moments:
         folder = workshop.folder(kind)
-        outcome = workshop.go_on(kind, folder, fault=Fault("disk full", event=event))
+        outcome = workshop.go_on(kind, folder, fault=Fault("disk full", event=event), often=often)
         run = folder / "runs" / "run"
         if outcome.code == 0:  # what is left to do frees the disk, or does not matter
             workshop.compare(kind, run)
@@ -69,16 +72,13 @@ def test_a_disk_that_is_full_at_any_moment(workshop, kind):
 def test_a_disk_that_takes_only_so_many_bytes(workshop, kind, largest):
     """Here the system itself refuses, in the middle of a write."""
     folder = workshop.folder(kind)
-    outcome = workshop.go_on(kind, folder, fault=Fault("disk full", largest_file=largest))
-    if outcome.code:
-        sentence(outcome, 1, 2)
-        again = workshop.go_on(kind, folder, fault=Fault("disk full", largest_file=2 * largest))
-        if again.code:
-            sentence(again, 1, 2)
-        else:
+    for bytes_ in (largest, 2 * largest):
+        outcome = workshop.go_on(kind, folder, fault=Fault("disk full", largest_file=bytes_))
+        if outcome.code == 0:
             workshop.compare(kind, folder / "runs" / "run")
             return
-    mended(workshop, kind, folder) if outcome.code else workshop.compare(kind, folder / "runs" / "run")
+        sentence(outcome, 1, 2)
+    mended(workshop, kind, folder)
 
 
 @pytest.mark.parametrize("kind", BROKEN_KINDS)
@@ -165,8 +165,9 @@ def truncate(content: bytes) -> bytes:
 
 
 def flip(content: bytes) -> bytes:
-    middle = len(content) // 2
-    return content[:middle] + bytes([content[middle] ^ 16]) + content[middle + 1 :]
+    """Change one bit."""
+    at = DRAW.randrange(8 * len(content))
+    return content[: at // 8] + bytes([content[at // 8] ^ 1 << at % 8]) + content[at // 8 + 1 :]
 
 
 @pytest.mark.parametrize("damage", [truncate, flip, None])
@@ -287,8 +288,7 @@ def test_a_store_that_is_deleted_during_the_run(lab, tmp_path, monkeypatch):
     monkeypatch.setattr(listing, "edge_source", deleting)
     try:
         result = longwall.run(config, overrides=["run.name=deleted"])
-    except RunError as failure:
-        assert "graph.zarr" in str(failure)
+    except RunError:
         write_graph(graph, tmp_path / "graph.zarr")
         result = longwall.resume(tmp_path / "runs" / "deleted")
     assert answer(result.path) == answer(whole.path)

@@ -16,7 +16,7 @@ from longwall.storage.build import build_graph
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators import generate
 from longwall.storage.graph import Graph
-from longwall.storage.graph_store import is_store, open_store, write_graph
+from longwall.storage.graph_store import describe_store, is_store, open_store, write_graph
 from longwall.storage.info import info
 from longwall.storage.ingest import load_graph
 
@@ -143,12 +143,14 @@ def test_shards_hold_several_chunks(store: Path) -> None:
     assert len(list((store / "indices" / "c").iterdir())) > 3
 
 
-def test_info_is_json(graph: Graph) -> None:
+def test_info_is_json(graph: Graph, tmp_path: Path) -> None:
     described = json.loads(json.dumps(info(graph)))
     assert described["num_edges"] == graph.num_edges
     assert described["bytes"] == graph.nbytes
     assert described["content_hash"] == graph.content_hash
     assert described["vertex_labels"] == graph.has_labels
+    write_graph(graph, tmp_path / "store")
+    assert describe_store(tmp_path / "store") == info(graph)
 
 
 def test_existing_path_is_refused(tmp_path: Path, graph: Graph) -> None:

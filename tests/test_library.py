@@ -1,14 +1,20 @@
 """The five calls, against networkx and brute force."""
 
+import gc
+import subprocess
+import sys
 from collections import Counter
 from itertools import combinations
 
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from networkx.generators.atlas import graph_atlas_g
 
 import longwall
+from longwall.pipeline import session
 from longwall.storage.build import build_graph
 
 
@@ -165,3 +171,227 @@ def test_kinds_do_not_mix(graph):
         longwall.extend_edges(longwall.vertices(graph))
     with pytest.raises(longwall.InputError, match="columns 0 to 0"):
         longwall.extend_vertices(longwall.vertices(graph), [1])
+
+
+# Out of core
+
+
+def everything(graph, **options) -> list:
+    """The results of all calls, however the tables were cut."""
+    v = longwall.vertices(graph, **options)
+    wedges = longwall.extend_vertices(longwall.extend_vertices(v))
+    triangles = longwall.extend_vertices(longwall.extend_vertices(v, [0]), [0, 1])
+    e = longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, **options)))
+    kept = longwall.filter(wedges, lambda columns, graph, xp: columns[0] + columns[2] < 12)
+    results: list = [sorted(rows(table)) for table in (wedges, triangles, kept, e)]
+    results += [len(table) for table in (wedges, triangles, kept, e)]
+    results += [longwall.aggregate(table).to_pylist() for table in (wedges, kept, e)]
+    by_end = longwall.aggregate(wedges, lambda columns, graph, xp: columns[0] * 100 + columns[2])
+    return [*results, by_end.to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def small():
+    edges = np.array(nx.barbell_graph(5, 2).edges, dtype=np.int64)
+    ids = np.unique(edges)
+    return build_graph(edges[:, 0], edges[:, 1], vertex_labels=(ids, ids % 2))
+
+
+@pytest.fixture(scope="module")
+def expected(small):
+    results = everything(small)
+    return lambda: results  # hypothesis shows its arguments
+
+
+@settings(deadline=None, max_examples=10)
+@given(
+    memory=st.integers(8_000, 400_000),
+    work_share=st.sampled_from([4, 6]),
+    chunk_share=st.sampled_from([16, 64, 100_000]),
+)
+def test_every_budget_gives_the_same_rows(small, expected, tmp_path_factory, memory, work_share, chunk_share):
+    """Down to chunks of a single row."""
+    folder = tmp_path_factory.mktemp("any") / "spill"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "_WORK_SHARE", work_share)
+        patch.setattr(session, "_CHUNK_SHARE", chunk_share)
+        try:
+            found = everything(small, memory=memory, spill=folder)
+        except longwall.RunError as error:
+            assert "raise memory" in str(error)  # noqa: PT017 - either is right, a wrong result is not
+            assert memory < 30_000
+        else:
+            assert all(a == b for a, b in zip(found, expected(), strict=True))
+    gc.collect()
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_a_session_stays_inside_its_budget_and_spills(graph, network, tmp_path):
+    table = longwall.edges(graph, memory="60KiB", spill=tmp_path / "spill")
+    for _ in range(2):
+        table = longwall.extend_edges(table)
+    assert table.table.nbytes > 1.5 * 60 * 2**10
+    assert table.table.stored > 0
+    assert table.session.host.peak <= 60 * 2**10
+    whole = longwall.extend_edges(longwall.extend_edges(longwall.edges(graph)))
+    assert table.to_arrow().equals(whole.to_arrow())
+    assert sum(batch.num_rows for batch in table.batches()) == len(whole)
+
+
+def test_files_go_with_the_objects(graph, tmp_path):
+    folder = tmp_path / "spill"
+    table = longwall.edges(graph, memory="100KiB", spill=folder)
+    longer = longwall.extend_edges(longwall.extend_edges(table))
+    assert list(folder.rglob("table-*"))
+    longer.close()
+    assert sum(path.stat().st_size for path in folder.rglob("table-*")) == table.table.stored
+    del table, longer
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_files_go_when_the_session_is_closed(graph, tmp_path):
+    folder = tmp_path / "spill"
+    table = longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=folder)))
+    table.session.close()
+    assert not folder.exists()
+    with pytest.raises(longwall.RunError, match="damaged or gone"):
+        table.to_arrow()
+
+
+def test_two_sessions_share_a_spill_folder(graph, tmp_path):
+    folder = tmp_path / "spill"
+    tables = [
+        longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=folder)))
+        for _ in range(2)
+    ]
+    assert len(list(folder.iterdir())) == 2
+    tables[0].session.close()
+    assert sum(batch.num_rows for batch in tables[1].batches()) == len(tables[1])
+    tables[1].session.close()
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_a_failing_call_leaves_no_files(graph, tmp_path):
+    folder = tmp_path / "spill"
+    table = longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=folder))
+    seen = []
+
+    def broken(columns, graph, xp):
+        seen.append(len(columns[0]))
+        if len(seen) > 3:
+            raise ValueError("the user's own")
+        return xp.ones(seen[-1], dtype=bool)
+
+    before = table.session.host.used
+    with pytest.raises(ValueError, match="the user's own"):
+        longwall.filter(longwall.extend_edges(table), broken)
+    gc.collect()
+    assert table.session.host.used <= before
+    assert table.session.disk.used == table.table.stored
+
+
+def test_files_go_when_the_program_ends(tmp_path):
+    program = """
+import sys, longwall
+graph = longwall.generate_graph("erdos-renyi", seed=1, vertices=60, edges=300)
+table = longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=sys.argv[1]))
+table = longwall.extend_edges(table)
+assert table.table.stored
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "spill")], check=True, timeout=120)
+    assert not (tmp_path / "spill").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"memory": "1KiB"}, "the graph needs .*raise memory"),
+        ({"memory": "100KiB", "disk": "3KiB"}, "a spilled chunk needs .*raise disk"),
+        ({"memory": "4KiB"}, "raise memory"),
+    ],
+)
+def test_a_budget_that_is_too_small_is_named(graph, tmp_path, options, sentence):
+    with pytest.raises(longwall.RunError, match=sentence):
+        longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, spill=tmp_path / "spill", **options)))
+    gc.collect()
+    assert not (tmp_path / "spill").exists()
+
+
+def test_a_size_that_is_none_is_refused(graph):
+    with pytest.raises(longwall.InputError, match=r"memory: .*not a size"):
+        longwall.vertices(graph, memory="much")
+
+
+def test_an_unwritable_spill_folder_is_named(graph, tmp_path):
+    (tmp_path / "spill").write_text("a file")
+    with pytest.raises(longwall.RunError, match=r"spill: nothing can be spilled there"):
+        longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=tmp_path / "spill")))
+
+
+def test_a_damaged_file_is_named(graph, tmp_path):
+    table = longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=tmp_path / "spill"))
+    table = longwall.extend_edges(table)
+    for path in (tmp_path / "spill").rglob("table-*"):
+        path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(longwall.RunError, match="damaged or gone"):
+        longwall.aggregate(table)
+
+
+def test_export_streams_and_is_whole_or_not_at_all(graph, tmp_path):
+    import pyarrow.parquet as pq
+
+    table = longwall.extend_edges(
+        longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=tmp_path / "spill"))
+    )
+    target = longwall.export(table, tmp_path / "rows.parquet")
+    file = pq.ParquetFile(target)
+    assert file.num_row_groups > 1
+    assert file.read().equals(table.to_arrow())
+    for path in (tmp_path / "spill").rglob("table-*"):
+        path.unlink()
+    with pytest.raises(longwall.RunError, match="damaged or gone"):
+        longwall.export(table, tmp_path / "again.parquet")
+    assert not list(tmp_path.glob("*again*"))
+    with pytest.raises(longwall.InputError, match="does not exist"):
+        longwall.export(table, tmp_path / "nowhere" / "rows.parquet")
+
+
+def test_an_empty_table_is_exported_with_its_columns(graph, tmp_path):
+    import pyarrow.parquet as pq
+
+    none = longwall.filter(longwall.edges(graph), lambda columns, graph, xp: columns[0] < 0)
+    assert pq.read_table(longwall.export(none, tmp_path / "none.parquet")).column_names == ["e0_u", "e0_v"]
+    assert longwall.aggregate(none, lambda columns, graph, xp: columns[0]).num_rows == 0
+    assert longwall.aggregate(none).num_rows == 0
+
+
+def test_a_key_may_ask_for_a_column_late(graph, tmp_path):
+    """Only the columns that the first part asked for are read, until another one is asked for."""
+    table = longwall.extend_vertices(longwall.vertices(graph, memory="200KiB", spill=tmp_path / "spill"))
+    table = longwall.extend_vertices(table)
+    calls = []
+
+    def key(columns, graph, xp):
+        calls.append(1)
+        return columns[2] if len(calls) == 1 else columns[0]
+
+    found = longwall.aggregate(table, key).to_pydict()
+    assert len(calls) > 2
+    assert sum(found["count"]) == len(table)
+
+
+def test_a_key_of_another_shape_is_refused(graph):
+    with pytest.raises(longwall.InputError, match="shape"):
+        longwall.aggregate(longwall.vertices(graph), lambda columns, graph, xp: columns[0][:1])
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64, np.int8, np.float64, bool])
+def test_keys_keep_their_values(graph, tmp_path, dtype):
+    table = longwall.extend_vertices(longwall.vertices(graph, memory="100KiB", spill=tmp_path / "spill"))
+    found = longwall.aggregate(table, lambda columns, graph, xp: columns[0].astype(dtype)).to_pylist()
+    flat = longwall.aggregate(table, lambda columns, graph, xp: columns[0]).to_pylist()
+    expected = Counter()
+    for row in flat:
+        expected[dtype(row["key"])] += row["count"]
+    assert {row["key"]: row["count"] for row in found} == expected

@@ -1,13 +1,17 @@
 """Embedding tables against their plainest model: a list of tuples."""
 
+import tempfile
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.account import Account
+from longwall.storage.chunk_file import read_chunk, write_chunk
+from longwall.storage.table import Columns, EmbeddingTable, NotRead, concatenated
 
 Rows = list[tuple[int, ...]]
 relaxed = settings(deadline=None, max_examples=200)
@@ -142,3 +146,77 @@ def test_an_empty_table_has_its_columns(levels):
 def test_a_prefix_is_stored_once():
     rows = [(7, 8, i) for i in range(100_000)]
     assert table_of(rows, 3).nbytes < 100_000 * 4 + 100
+
+
+@relaxed
+@given(row_lists(), st.data())
+def test_compaction_back_to_the_root_survives_being_stored(given_rows, choice):
+    """Filter, store, filter again: the rows of a naive list, and no node without a row."""
+    rows, levels = given_rows
+    table = table_of(rows, levels)
+    disk = Account("memory.disk", 1 << 30)
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(3):
+            keep = choice.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+            table = table.filtered(np.array(keep, bool))
+            rows = [row for row, yes in zip(rows, keep, strict=True) if yes]
+            write_chunk(table, Path(folder) / str(number), disk)
+            table = read_chunk(Path(folder) / str(number))
+            check(table)
+            assert rows_of(table) == rows
+            assert all((np.diff(offsets) > 0).all() for offsets in table.offsets)
+
+
+@relaxed
+@given(st.integers(1, 4), st.data())
+def test_concatenated(levels, choice):
+    parts = [choice.draw(row_lists(levels))[0] for _ in range(choice.draw(st.integers(1, 4)))]
+    found = concatenated([table_of(rows, levels) for rows in parts])
+    check(found)
+    assert rows_of(found) == [row for rows in parts for row in rows]
+
+
+@relaxed
+@given(row_lists(), st.data())
+def test_columns_one_by_one(given_rows, choice):
+    rows, levels = given_rows
+    columns = Columns(table_of(rows, levels))
+    level = choice.draw(st.integers(-levels, levels - 1))
+    assert columns[level].tolist() == [row[level] for row in rows]
+    assert columns.touched == {level % levels}
+    assert [column.tolist() for column in columns] == [[row[i] for row in rows] for i in range(levels)]
+    assert len(columns[1:]) == levels - 1
+
+
+def test_columns_that_were_not_read_are_named():
+    table = table_of([(1, 2), (1, 3)], 2)
+    pruned = EmbeddingTable((None, table.values[1]), (None,))
+    assert Columns(pruned.sliced(1, 2))[1].tolist() == [3]
+    with pytest.raises(NotRead):
+        Columns(pruned)[0]
+    with pytest.raises(IndexError):
+        Columns(pruned)[2]
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+def test_views_share_the_memory_of_the_last_level(levels):
+    rows = [(1, 2, i)[-levels:] for i in range(10)]
+    table = table_of(rows, levels)
+    last = table.values[-1]
+    assert table.to(np) is table
+    assert np.shares_memory(table.column(levels - 1), last)
+    arrow = table.to_arrow([f"x{i}" for i in range(levels)])
+    assert arrow.column(levels - 1).chunk(0).buffers()[1].address == last.ctypes.data
+    assert [tuple(row.values()) for row in arrow.to_pylist()] == rows
+    frame = table.to_pandas()
+    assert np.shares_memory(frame[f"c{levels - 1}"].to_numpy(), last)
+    assert [tuple(row) for row in frame.to_numpy().tolist()] == rows
+
+
+@relaxed
+@given(row_lists())
+def test_arrow_and_pandas_have_the_rows(given_rows):
+    rows, levels = given_rows
+    table = table_of(rows, levels)
+    assert [tuple(row.values()) for row in table.to_arrow().to_pylist()] == rows
+    assert [tuple(row) for row in table.to_pandas().to_numpy().tolist()] == rows

@@ -59,7 +59,7 @@ def _count_per_vertex(context: RunContext) -> int:
                 np.save(file, self._counter.take())
                 file.flush()
                 os.fsync(file.fileno())
-            return Partial(0, ({"name": name},))
+                return Partial(0, ({"name": name, "bytes": file.tell()},))
 
     began = time.perf_counter()
     phase = checkpoint.phase("triangles per vertex", graph.num_slots)
