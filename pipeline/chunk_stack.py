@@ -71,8 +71,12 @@ class ChunkStack:
 
     def clear(self) -> None:
         """Drop all chunks."""
-        while self.pop() is not None:
-            pass
+        self._engine.clear()
+        self._host.clear()
+        self._sizes = [0, 0]
+        for path, record in self._files:
+            remove_chunk(path, record, self._disk)
+        self._files.clear()
 
     def _to_host(self, table: EmbeddingTable) -> None:
         self._host.append(table.to(np))

@@ -19,7 +19,7 @@ from longwall.pipeline.context import RunContext
 from longwall.pipeline.meter import Meter, record_levels
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.sampling import estimate_levels, predicted_rows
-from longwall.pipeline.workers import Summing, Task, ranges, run_tasks
+from longwall.pipeline.workers import Summing, Task, Worker, ranges, run_tasks
 from longwall.stages.counting import count_planned
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.budget import require
@@ -92,7 +92,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     last = plan.pattern.num_vertices - 1
 
-    class Worker(Summing):
+    class SearchWorker(Summing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             super().__init__(self._count)
             self._searcher = engine.searcher(graph, program, share // 2)
@@ -111,7 +111,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
             return replace(super().take(), levels=self._meter.take())
 
     phase = context.checkpoint.phase(f"search {plan.pattern.edge_text}", graph.num_slots)
-    total: int = sum(run_tasks(context, phase, ranges(graph.num_slots, pieces), engine.workers, Worker))
+    total: int = sum(run_tasks(context, phase, ranges(graph.num_slots, pieces), engine.workers, SearchWorker))
     record_levels(context, phase.partials, {1: "source", last: "count"}, predicted)
     embeddings, rest = divmod(total, plan.redundancy)
     if rest and not context.cancel.is_set():
@@ -162,7 +162,7 @@ def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) ->
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
 
-    class Worker:
+    class RowWorker(Worker):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._counter = engine.row_counter(graph, program, memory // engine.workers, exact=exact)
             self._taken = ([0] * len(program.products), [0.0] * len(program.products))
@@ -176,7 +176,7 @@ def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) ->
             return Partial((_new(counts, before[0]), _new(magnitudes, before[1])))
 
     phase = context.checkpoint.phase("rows" if exact else "magnitudes of rows", graph.num_vertices)
-    parts = run_tasks(context, phase, tasks, engine.workers, Worker)
+    parts = run_tasks(context, phase, tasks, engine.workers, RowWorker)
     context.metrics.record("rows", 0, graph.num_vertices, 0, time.perf_counter() - began, 0, len(tasks))
     products = range(len(program.products))
     counts = [sum(counts[i] for counts, _ in parts) % 2**64 for i in products]

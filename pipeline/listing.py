@@ -21,7 +21,7 @@ from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, predict
 from longwall.pipeline.meter import Meter, record_levels
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.read_ahead import ReadAhead
-from longwall.pipeline.workers import ranges, run_tasks
+from longwall.pipeline.workers import Worker, ranges, run_tasks
 from longwall.stages.export import ROWS_PER_GROUP, EmbeddingWriter, RowLimit, bytes_per_row
 from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source
@@ -183,10 +183,11 @@ class _Listing:
         record_levels(self.context, phase.partials, {1: "source", self.program.depth: "export"}, self.predicted)
 
 
-class _Exporter:
-    """Hands full rows to a writer, and its files to the commits."""
+class _Exporter(Worker):
+    """A worker that hands full rows to a writer, and its files to the commits."""
 
     def __init__(self, listing: _Listing, limit: RowLimit):
+        self.searcher = listing.searcher()
         self.meter = Meter()
         self._listing, self._writer, self._taken = listing, listing.writer(limit), 0
 
@@ -203,6 +204,10 @@ class _Exporter:
         rows, self._taken = self._writer.rows - self._taken, self._writer.rows
         return Partial(rows, files, self.meter.take())
 
+    def close(self) -> None:
+        """Let go of the file that is being written."""
+        self._writer.abandon()
+
 
 def _depth_first(listing: _Listing) -> int:
     context, rooms = listing.context, listing.rooms
@@ -210,32 +215,34 @@ def _depth_first(listing: _Listing) -> int:
     limit = listing.limit(phase)
     context.observer.phase("listing", listing.graph.num_slots, PROGRESS_UNIT)
 
-    class Worker:
+    class DepthWorker(_Exporter):
         def __init__(self, number: int):
-            self._searcher = listing.searcher()
-            self._out = _Exporter(listing, limit)
+            super().__init__(listing, limit)
             disk, name = context.accounts.disk, f"stack-{number}"
             self._stack = ChunkStack(context.engine.xp, rooms.stack, rooms.host_stack, context.spill, disk, name)
-            self.take = self._out.take
 
         def run(self, first: int, last: int) -> None:
             if limit.reached:
                 return
-            chunk: EmbeddingTable | None = listing.source(first, last, self._out.meter)
+            chunk: EmbeddingTable | None = listing.source(first, last, self.meter)
             while chunk is not None and not context.cancel.is_set():
                 if chunk.num_levels == listing.program.depth or not len(chunk):
-                    self._out.write(chunk)
+                    self.write(chunk)
                     chunk = self._stack.pop()
                 else:
-                    chunk, rest = listing.extend(chunk, self._searcher, self._out.meter)
+                    chunk, rest = listing.extend(chunk, self.searcher, self.meter)
                     if rest is not None:
                         self._stack.push(rest)
                 if limit.reached:
                     self._stack.clear()
                     return
 
+        def close(self) -> None:
+            super().close()
+            self._stack.clear()
+
     tasks = listing.slot_tasks(context.engine.tasks(listing.graph.num_slots))
-    rows: int = sum(run_tasks(context, phase, tasks, context.engine.workers, Worker))
+    rows: int = sum(run_tasks(context, phase, tasks, context.engine.workers, DepthWorker))
     return listing.finish(phase, rows)
 
 
@@ -252,20 +259,18 @@ def _by_levels(listing: _Listing) -> int:
     limit = listing.limit(phase)
     context.observer.phase("listing", phase.total, _unit(before))
 
-    class Worker:
+    class LastLevelWorker(_Exporter):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            self._searcher = listing.searcher()
-            self._out = _Exporter(listing, limit)
-            self.take = self._out.take
+            super().__init__(listing, limit)
 
         def run(self, first: int, last: int) -> None:
-            for chunk in _extended(listing, before, ahead, first, last, self._searcher, self._out.meter):
+            for chunk in _extended(listing, before, ahead, first, last, self.searcher, self.meter):
                 if limit.reached or context.cancel.is_set():
                     return
-                self._out.write(chunk)
+                self.write(chunk)
 
     with _ahead(listing, before, phase) as ahead:
-        rows = sum(run_tasks(context, phase, _tasks(listing, before), context.engine.workers, Worker))
+        rows = sum(run_tasks(context, phase, _tasks(listing, before), context.engine.workers, LastLevelWorker))
     _drop(listing, before)
     return listing.finish(phase, rows)
 
@@ -281,7 +286,7 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
     folder.mkdir(exist_ok=True)
     context.observer.phase(f"level {columns}", phase.total, _unit(before))
 
-    class Worker:
+    class LevelWorker(Worker):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._searcher = listing.searcher()
             self._meter = Meter()
@@ -304,7 +309,7 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
             return found
 
     with _ahead(listing, before, phase) as ahead:
-        run_tasks(context, phase, _tasks(listing, before), context.engine.workers, Worker)
+        run_tasks(context, phase, _tasks(listing, before), context.engine.workers, LevelWorker)
 
 
 def _extended(

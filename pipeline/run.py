@@ -204,8 +204,10 @@ def _run(
     from longwall.pipeline.checkpoint import Checkpoint
     from longwall.pipeline.workloads import get_workload
     from longwall.storage.account import Accounts
+    from longwall.storage.allocator import return_freed_memory
     from longwall.storage.spill import SpillFolder
 
+    return_freed_memory()
     timings: dict[str, float] = {}
     engine = choose_engine(spec)
     budget = resolve_budget(spec)

@@ -14,6 +14,7 @@ import os
 import platform
 import shutil
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -115,18 +116,19 @@ class RunDirectory:
             If it is not the folder of a run, the run is finished or going on, its config was edited, or another
             version wrote what it has finished.
         """
+        directory = cls(path, {})
         try:
+            directory._hold()
             manifest = json.loads((path / "manifest.json").read_bytes())
             status, written = manifest["status"], manifest["checkpoint_format"]
             config = (path / "config.toml").read_text(encoding="utf-8")
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"{path}: this is not the folder of a run, which holds manifest.json") from None
-        directory = cls(path, manifest)
-        try:
-            directory._hold()
         except BlockingIOError:
             raise InputError(f"{path}: another process is busy with this run; wait for it or stop it") from None
-        if status == "done":
+        except (OSError, ValueError, KeyError, TypeError):
+            directory.close()
+            raise InputError(f"{path}: this is not the folder of a run, which holds manifest.json") from None
+        directory.manifest = manifest
+        if status == "done" and (path / "results").exists():
             directory.close()
             raise InputError(f"{path}: this run is finished, its results are in {path / 'results'}")
         changed = (
@@ -149,8 +151,13 @@ class RunDirectory:
 
     def _hold(self) -> None:
         """Keep other processes away until this one closes the folder or dies."""
-        self._lock = os.open(self.path, os.O_RDONLY)
-        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise
+        self._lock = lock
 
     def close(self) -> None:
         """Let other processes have the folder; more than once does no harm."""
@@ -167,7 +174,8 @@ class RunDirectory:
             file.flush()
             os.fsync(file.fileno())
         temporary.rename(self.path / "manifest.json")
-        sync_folder(self.path)
+        with suppress(OSError):  # it is written; a crash of the machine may bring the one before it back
+            sync_folder(self.path)
 
     def finish(self, metrics: Metrics) -> None:
         """Make the results appear and the manifest say ``done``.
@@ -200,9 +208,9 @@ class RunDirectory:
         """
         self.manifest |= {"status": status, "reason": reason, "finished": _now()}
         try:
+            self.save()
             if (self.path / "results").exists():
                 (self.path / "results").rename(self.results)
-            self.save()
             write_metrics(metrics, self.path / "metrics.parquet")
         except OSError:
             # The disk may be the reason why the run failed. The first manifest says "running": nobody takes this

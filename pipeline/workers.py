@@ -6,8 +6,9 @@ again.
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from longwall.kernels.engine import ScratchTooLarge
 from longwall.pipeline import checkpoint
@@ -29,19 +30,22 @@ class Task(NamedTuple):
     size: int
 
 
-class Worker(Protocol):
+class Worker(ABC):
     """Scratch of one thread, and what it found since it was last asked."""
 
+    @abstractmethod
     def run(self, first: int, last: int) -> None:
         """Do the task of the roots `first` to `last` - 1."""
-        ...
 
+    @abstractmethod
     def take(self) -> Partial:
         """Give what was found since the last call, on disk where it is in files, and forget it."""
-        ...
+
+    def close(self) -> None:  # noqa: B027 - most workers hold nothing
+        """Let go of what was not taken."""
 
 
-class Summing:
+class Summing(Worker):
     """A worker whose tasks give integers.
 
     Parameters
@@ -111,6 +115,7 @@ def run_tasks(
     failures: list[BaseException] = []
 
     def loop(number: int) -> None:
+        worker: Worker | None = None
         try:
             worker = make_worker(number)
             finished: list[tuple[int, int]] = []
@@ -139,6 +144,9 @@ def run_tasks(
             failures.append(failure)
             context.cancel.set()
             context.engine.interrupt()
+        finally:
+            if worker is not None:
+                worker.close()
 
     threads = [threading.Thread(target=loop, args=(i,), daemon=True) for i in range(min(max(workers, 1), len(left)))]
     for thread in threads:

@@ -4,6 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,9 +130,7 @@ class EmbeddingWriter:
         self._file.close()
         with self._path.open("rb") as file:
             os.fsync(file.fileno())
-        self._finished.append(
-            {"name": self._path.name, "rows": self._file_rows, "bytes": self._path.stat().st_size}
-        )
+        self._finished.append({"name": self._path.name, "rows": self._file_rows, "bytes": self._path.stat().st_size})
         self._file, self._file_rows = None, 0
 
     def take_files(self) -> list[dict[str, Any]]:
@@ -141,6 +140,14 @@ class EmbeddingWriter:
         self._close_file()
         finished, self._finished = self._finished, []
         return finished
+
+    def abandon(self) -> None:
+        """Let go of the file that is being written; nobody may take it for whole."""
+        if self._file is not None:
+            self._file.is_open = False  # or it would write its end when it is collected, where the disk may be full
+            with suppress(OSError):
+                self._file.file_handle.close()
+            self._file = None
 
     def write_empty(self) -> None:
         """Write a file without rows, so that a result without rows still has its columns."""

@@ -28,7 +28,7 @@ from longwall.storage.sink import Array, Sink
 from longwall.storage.stats import GraphStats
 
 FORMAT = "longwall-graph"
-VERSION = 1
+VERSION = 2
 
 _DTYPES = {
     "indptr": np.int64,
@@ -267,6 +267,11 @@ def _with_store(path: Path, use: Callable[[dict[str, Any], dict[str, Any]], Answ
                 raise InputError(
                     f"{path}: made by a newer version of Longwall (store version {found}, this one reads {VERSION}); "
                     "upgrade Longwall"
+                )
+            if isinstance(found, int) and 0 < found < VERSION:
+                raise InputError(
+                    f"{path}: made by an older version of Longwall (store version {found}, this one reads {VERSION}); "
+                    "ingest the graph again"
                 )
             if found != VERSION:
                 raise _damaged(path)

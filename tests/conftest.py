@@ -69,10 +69,10 @@ def make_context(
 ) -> RunContext:
     """What a workload is given by a run, without the run: `folder` is the run's folder."""
     from longwall.kernels import select_engine
+    from longwall.pipeline.checkpoint import Checkpoint
     from longwall.pipeline.config import load_config
     from longwall.pipeline.context import Metrics, RunContext
     from longwall.pipeline.progress import NullObserver
-    from longwall.pipeline.checkpoint import Checkpoint
     from longwall.storage.account import Accounts
     from longwall.storage.budget import Budget
     from longwall.storage.spill import SpillFolder

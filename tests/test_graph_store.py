@@ -16,7 +16,7 @@ from longwall.storage.build import build_graph
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators import generate
 from longwall.storage.graph import Graph
-from longwall.storage.graph_store import describe_store, is_store, open_store, write_graph
+from longwall.storage.graph_store import VERSION, describe_store, is_store, open_store, write_graph
 from longwall.storage.info import info
 from longwall.storage.ingest import load_graph
 
@@ -217,13 +217,15 @@ def edit(store: Path, **attributes: object) -> None:
     (store / "zarr.json").write_text(json.dumps(metadata))
 
 
-def test_newer_version(store: Path) -> None:
-    edit(store, version=2, content_hash=None)
+def test_other_versions(store: Path) -> None:
+    edit(store, version=VERSION + 1, content_hash=None)
     with pytest.raises(InputError) as caught:
         load_graph(store)
-    assert str(caught.value) == (
-        f"{store}: made by a newer version of Longwall (store version 2, this one reads 1); upgrade Longwall"
-    )
+    versions = f"(store version {VERSION + 1}, this one reads {VERSION})"
+    assert str(caught.value) == f"{store}: made by a newer version of Longwall {versions}; upgrade Longwall"
+    edit(store, version=VERSION - 1)
+    with pytest.raises(InputError, match=r"older version of Longwall .*; ingest the graph again"):
+        load_graph(store)
 
 
 def test_labels_beside_a_store(store: Path) -> None:

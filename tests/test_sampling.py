@@ -40,7 +40,7 @@ def actual_rows(plan: MatchPlan, graph, context) -> list[int]:
             assert rest is None
             rows.append(len(table))
         else:
-            return rows + [0] * (plan.pattern.num_vertices - 1 - len(rows))
+            return rows + [0] * (program.depth - 1 + bool(plan.suffix) - len(rows))
     if plan.suffix:
         rows.append(searcher.count_rows(table.columns()) // plan.redundancy if len(table) else 0)
     return rows

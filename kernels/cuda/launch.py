@@ -105,6 +105,8 @@ def exact(result: Array) -> int:
     OverflowError
         If the count does not fit 64-bit integers.
     """
+    # Copying to pageable memory holds the driver's lock until the kernels have ended, and would keep `interrupt` out.
+    result.device.synchronize()
     host = result.get()
     estimate = float(host.view(np.float64)[1])
     if estimate >= 2.0**62:

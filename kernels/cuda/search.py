@@ -68,6 +68,7 @@ class CudaSearcher:
             width = min(self._window, n - done)
             window = counts[done : done + width]
             self._extend(rows, done, width, window, None, None)
+            self._device.synchronize()  # as in launch.exact
             ends = xp.cumsum(window)
             fitting = int(xp.count_nonzero(ends <= capacity - total))
             if fitting:
@@ -81,6 +82,7 @@ class CudaSearcher:
         values = xp.empty(total, xp.uint32)
         if total:
             self._extend(rows, 0, done, counts, xp.cumsum(counts), values)
+            self._device.synchronize()
         return Extension(done, values, counts)
 
     def _extend(

@@ -16,7 +16,7 @@ from longwall.pipeline.listing import list_matches
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match
-from longwall.pipeline.workers import run_tasks
+from longwall.pipeline.workers import Worker, run_tasks
 from longwall.storage.graph import Graph
 
 
@@ -46,7 +46,7 @@ def _count_per_vertex(context: RunContext) -> int:
     graph, memory = load_graph(context)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
 
-    class Worker:
+    class TriangleWorker(Worker):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._counter = engine.triangle_vertex_counter(graph, memory // engine.workers)
 
@@ -63,7 +63,7 @@ def _count_per_vertex(context: RunContext) -> int:
 
     began = time.perf_counter()
     phase = checkpoint.phase("triangles per vertex", graph.num_slots)
-    run_tasks(context, phase, slot_ranges(context), engine.workers, Worker)
+    run_tasks(context, phase, slot_ranges(context), engine.workers, TriangleWorker)
     counts = np.zeros(graph.num_vertices, np.int64)
     for file in phase.files():
         counts += np.load(checkpoint.folder.parent / file["name"], mmap_mode="r")
