@@ -25,7 +25,7 @@ from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.planner import plan_match
 from longwall.pipeline.symmetry import automorphism_count
 from longwall.stages.source import edge_source
-from longwall.storage.build import build_graph
+from longwall.storage.building.build import build_graph
 from longwall.storage.generators import generate
 from longwall.storage.graph import Graph
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.account import Account, Accounts
-from longwall.storage.build import Watcher, build_in_memory, build_store
+from longwall.storage.building.build import Watcher, build_in_memory, build_store
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
 from longwall.storage.random_edges import LABELS, barabasi_albert, erdos_renyi, rmat, word_source

@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from longwall.storage import shards
 from longwall.storage.account import Account, Booking, OverBudget
+from longwall.storage.building.scratch import Scratch
+from longwall.storage.building.sink import Array, Sink
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import ArrayHash, Graph, content_hash
 from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.readers.source import input_errors
-from longwall.storage.scratch import Scratch
-from longwall.storage.sink import Array, Sink
 from longwall.storage.stats import GraphStats
 
 FORMAT = "longwall-graph"

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from longwall.storage.account import Account, Accounts
-from longwall.storage.build import NobodyWatches, Watcher, build_in_memory, build_store
+from longwall.storage.building.build import NobodyWatches, Watcher, build_in_memory, build_store
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
 from longwall.storage.graph_store import is_store, open_store

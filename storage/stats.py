@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.degrees import DegreeHistogram
+from longwall.storage.building.degrees import DegreeHistogram
 from longwall.storage.lazy_kernel import lazy_kernel
 
 WEDGE_SAMPLES = 20_000

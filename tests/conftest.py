@@ -49,7 +49,7 @@ def data() -> Path:
 
 def make_graph(edges: Any, labels: dict[int, int] | None = None) -> Graph:
     """A data graph from pairs of ids, and a dict from id to label."""
-    from longwall.storage.build import build_graph
+    from longwall.storage.building.build import build_graph
 
     ends = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
     if labels is None:

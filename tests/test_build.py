@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from longwall.storage import shards
 from longwall.storage.account import Account, Accounts, OverBudget
-from longwall.storage.build import build_graph, build_in_memory, build_store
+from longwall.storage.building.build import build_graph, build_in_memory, build_store
 from longwall.storage.errors import InputError
 from longwall.storage.generators import generate, generate_store
 from longwall.storage.graph import Graph

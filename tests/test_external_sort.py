@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.storage.account import Account, Accounts, OverBudget
+from longwall.storage.building.external_sort import KeyBlock, SortedKeys, external_sort
+from longwall.storage.building.scratch import Scratch
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.external_sort import KeyBlock, SortedKeys, external_sort
-from longwall.storage.scratch import Scratch
 from longwall.storage.spill import SpillFolder
 
 DISK = 1 << 30

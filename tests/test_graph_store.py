@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.storage import graph_store, shards
-from longwall.storage.build import build_graph
+from longwall.storage.building.build import build_graph
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators import generate
 from longwall.storage.graph import Graph

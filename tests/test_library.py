@@ -15,7 +15,7 @@ from networkx.generators.atlas import graph_atlas_g
 
 import longwall
 from longwall.pipeline import session
-from longwall.storage.build import build_graph
+from longwall.storage.building.build import build_graph
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.external_sort import KeyBlock, SortedKeys
+from longwall.storage.building.external_sort import KeyBlock, SortedKeys
+from longwall.storage.building.scratch import Scratch, ScratchArray
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.scratch import Scratch, ScratchArray
 
 NO_RANK = 2**32 - 1
 """Stands in a table of ranks for a position without an edge."""

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.account import Booking
+from longwall.storage.building.scratch import Scratch
 from longwall.storage.graph import ArrayHash, Graph, content_hash
-from longwall.storage.scratch import Scratch
 from longwall.storage.stats import GraphStats
 
 Array = npt.NDArray[Any]

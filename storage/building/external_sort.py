@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.account import Booking
+from longwall.storage.building.scratch import Scratch
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.parallel import core_count, map_ordered
-from longwall.storage.scratch import Scratch
 
 _FENCE = 256  # keys of a run for one key in memory
 _FENCES_HELD = 3  # a merge sorts them, and keeps as many places in runs

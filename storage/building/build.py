@@ -15,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.account import Accounts
-from longwall.storage.degrees import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
-from longwall.storage.edge_collector import MAX_VERTICES, EdgeCollector, Positions
+from longwall.storage.building.degrees import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
+from longwall.storage.building.edge_collector import MAX_VERTICES, EdgeCollector, Positions
+from longwall.storage.building.external_sort import SortedKeys
+from longwall.storage.building.relabel import sort_by_rank, to_rows
+from longwall.storage.building.scratch import Scratch, ScratchArray
+from longwall.storage.building.sink import MemorySink, Sink
 from longwall.storage.errors import InputError
-from longwall.storage.external_sort import SortedKeys
 from longwall.storage.graph import Graph
 from longwall.storage.graph_store import StoreSink, create_store
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.readers.raw import EdgeBlock, RawGraph
-from longwall.storage.relabel import sort_by_rank, to_rows
 from longwall.storage.resources import open_resources
-from longwall.storage.scratch import Scratch, ScratchArray
-from longwall.storage.sink import MemorySink, Sink
 from longwall.storage.spill import SpillFolder
 from longwall.storage.stats import GraphStats, WedgeSample, summarize_graph
 from longwall.storage.vertex_labels import LabelArrays, LabelSource, place_labels

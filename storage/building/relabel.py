@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.degrees import read_edges, table_size
-from longwall.storage.external_sort import KeyBlock, SortedKeys, external_sort
+from longwall.storage.building.degrees import read_edges, table_size
+from longwall.storage.building.external_sort import KeyBlock, SortedKeys, external_sort
+from longwall.storage.building.scratch import Scratch, ScratchArray
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.parallel import core_count, map_ordered
-from longwall.storage.scratch import Scratch, ScratchArray
 
 _RANK = 4
 _SHIFT = np.uint64(32)

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.building.external_sort import Clash, KeyBlock, SortedKeys, external_sort
+from longwall.storage.building.scratch import Scratch, ScratchArray
 from longwall.storage.errors import InputError
-from longwall.storage.external_sort import Clash, KeyBlock, SortedKeys, external_sort
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.readers.raw import RawGraph
-from longwall.storage.scratch import Scratch, ScratchArray
 
 MAX_VERTICES = 2**32 - 1
 _SHIFT = np.uint64(32)
