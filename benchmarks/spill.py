@@ -51,7 +51,7 @@ def tables() -> dict[str, Any]:
     """Chunks of three kinds of tables on R-MAT 14, of 16 to 40 MiB."""
     import longwall
     from longwall.stages import free_extension
-    from longwall.storage.table import concatenated
+    from longwall.storage.tables.table import concatenated
 
     graph = longwall.generate_graph("rmat", seed=1, scale=14, edge_factor=16, a=0.57, b=0.19, c=0.19)
     wedges = longwall.extend_vertices(longwall.vertices(graph), [0])
@@ -83,7 +83,7 @@ def timed(work: Callable[[int], Any], threads: int) -> tuple[float, list[Any]]:
 
 def throughput(folder: Path, codecs: list[tuple[str, dict[str, Any]]]) -> None:
     """Print a table of ratios and rates; the rates of the median of three rounds."""
-    from longwall.storage import chunk_file
+    from longwall.storage.tables import chunk_file
     from longwall.storage.account import Account
 
     print("| table | codec | threads | ratio | write, MB/s of table | read | stored MB/s | plain write MB/s | share |")

@@ -84,7 +84,20 @@ class Extension:
     counts: Array
 
 
-class Searcher(Protocol):
+class Scratch(Protocol):
+    """What a worker's calls write to.
+
+    Attributes
+    ----------
+    host_bytes
+        Bytes of it in host memory.
+    """
+
+    @property
+    def host_bytes(self) -> int: ...  # noqa: D102
+
+
+class Searcher(Scratch, Protocol):
     """Scratch of one worker for one search program."""
 
     def count_rows(self, rows: Array) -> int:
@@ -96,7 +109,7 @@ class Searcher(Protocol):
         ...
 
 
-class RangeCounter(Protocol):
+class RangeCounter(Scratch, Protocol):
     """Scratch of one worker that counts something over ranges of roots."""
 
     def count(self, first: int, last: int) -> int:
@@ -104,7 +117,7 @@ class RangeCounter(Protocol):
         ...
 
 
-class VertexCounter(Protocol):
+class VertexCounter(Scratch, Protocol):
     """Scratch of one worker that counts something per vertex."""
 
     def add(self, first: int, last: int) -> None:
@@ -116,7 +129,7 @@ class VertexCounter(Protocol):
         ...
 
 
-class RowCounter(Protocol):
+class RowCounter(Scratch, Protocol):
     """Scratch of one worker for one row program."""
 
     def add(self, first: int, last: int) -> None:

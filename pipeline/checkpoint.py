@@ -117,11 +117,11 @@ class Checkpoint:
         self._path = folder / "journal.jsonl"
         self._read()
         self._check_files()
-        self._remove_unfinished()
         self._next: dict[str, int] = {}
-        for name in self._named():
-            prefix, number = re.fullmatch(r"(.*?)(\d+)(?:\.\w+)?", name).groups()  # type: ignore[union-attr]
-            self._next[prefix] = max(self._next.get(prefix, 0), int(number) + 1)
+        for name in self._named() | self._remove_unfinished():
+            prefix, number = re.fullmatch(r"(.*?)(\d*)(?:\.\w+)*", name).groups()  # type: ignore[union-attr]
+            if number:
+                self._next[prefix] = max(self._next.get(prefix, 0), int(number) + 1)
 
     def phase(self, name: str, total: int) -> Phase:
         """Begin the next phase; what was finished of it before a crash is in it.
@@ -143,7 +143,8 @@ class Checkpoint:
     def next_number(self, prefix: str) -> int:
         """The number of the next file whose name in the run's folder begins so.
 
-        None is given out twice, and none that the journal has.
+        None is given out twice, also not by an earlier attempt: a file with a name that the journal has is the one
+        that the journal means.
         """
         with self._lock:
             number = self._next.get(prefix, 0)
@@ -209,14 +210,18 @@ class Checkpoint:
             if not path.exists() or path.stat().st_size != file["bytes"]:
                 raise RunError(f"{path}: the run had finished this file, and it is gone or changed: start a new run")
 
-    def _remove_unfinished(self) -> None:
-        """Remove what was being written when the run ended."""
+    def _remove_unfinished(self) -> set[str]:
+        """Remove what was being written when the run ended; gives its names."""
         named = self._named()
         folders = [self._run / "results.partial", self.folder]
         folders += [path for path in self.folder.iterdir() if path.is_dir()]
+        removed = set()
         for path in _entries(folders):
-            if path != self._path and path not in folders and str(path.relative_to(self._run)) not in named:
+            name = str(path.relative_to(self._run))
+            if path != self._path and path not in folders and name not in named:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+                removed.add(name)
+        return removed
 
 
 def _entries(folders: Iterable[Path]) -> list[Path]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from longwall.storage.account import Account
-from longwall.storage.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
 from longwall.storage.spill import SpillFolder
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
+from longwall.storage.tables.table import EmbeddingTable
 
 
 class ChunkStack:

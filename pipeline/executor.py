@@ -94,11 +94,11 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
 
     class SearchWorker(Summing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            super().__init__(self._count)
             self._searcher = engine.searcher(graph, program, share // 2)
+            super().__init__(context, self._searcher, self._count_below)
             self._meter = Meter()
 
-        def _count(self, first: int, end: int) -> int:
+        def _count_below(self, first: int, end: int) -> int:
             with self._meter.time(1) as reading:
                 table = edge_source(graph, levels, first, end, engine.xp)
                 reading.rows_in, reading.rows_out, reading.size = end - first, len(table), table.nbytes
@@ -139,9 +139,12 @@ def count_ranges(context: RunContext, name: str, roots: str, make: Callable[[Gra
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
     phase = context.checkpoint.phase(name, tasks[-1].last)
-    total: int = sum(
-        run_tasks(context, phase, tasks, engine.workers, lambda _: Summing(make(graph, memory // engine.workers).count))
-    )
+
+    def worker(number: int) -> Worker:  # noqa: ARG001 - workers are alike
+        counter = make(graph, memory // engine.workers)
+        return Summing(context, counter, counter.count)
+
+    total: int = sum(run_tasks(context, phase, tasks, engine.workers, worker))
     context.metrics.record(name, 0, tasks[-1].last, total, time.perf_counter() - began, 0, len(tasks))
     return total
 
@@ -165,6 +168,7 @@ def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) ->
     class RowWorker(Worker):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._counter = engine.row_counter(graph, program, memory // engine.workers, exact=exact)
+            super().__init__(context, self._counter)
             self._taken = ([0] * len(program.products), [0.0] * len(program.products))
 
         def run(self, first: int, last: int) -> None:

@@ -14,10 +14,10 @@ import numpy as np
 from longwall.kernels.engine import GraphArrays
 from longwall.pipeline.session import Session, on_host
 from longwall.stages import aggregation, filtering, free_extension
-from longwall.storage.chunked_table import ChunkedTable
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph
-from longwall.storage.table import Columns, EmbeddingTable, NotRead
+from longwall.storage.tables.chunked_table import ChunkedTable
+from longwall.storage.tables.table import Columns, EmbeddingTable, NotRead
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,9 +26,9 @@ from longwall.stages.export import ROWS_PER_GROUP, EmbeddingWriter, RowLimit, by
 from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.budget import require
-from longwall.storage.chunk_file import read_chunk, write_chunk
 from longwall.storage.errors import InputError
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.chunk_file import read_chunk, write_chunk
+from longwall.storage.tables.table import EmbeddingTable
 
 LARGEST_CHUNK = 1 << 20  # rows that are listed at once; longer chunks gain nothing
 _TASKS_PER_WORKER = 4  # of the first level, where levels are written
@@ -51,7 +51,7 @@ def list_matches(plan: MatchPlan, context: RunContext) -> int:
     graph, memory = load_graph(context)
     rooms = _Rooms.within(plan, graph, context, memory)
     listing = _Listing(plan, context, graph, rooms, predict(plan, context, graph, memory))
-    with context.accounts.host.book(listing.rooms.host * context.engine.workers, "the workers' tables and scratch"):
+    with context.accounts.host.book(listing.rooms.host * context.engine.workers, "the workers' tables"):
         if context.spec.scheduler.order == "levels":
             return _by_levels(listing)
         return _depth_first(listing)
@@ -74,7 +74,7 @@ class _Rooms:
     group_rows
         Rows of a row group.
     host
-        Bytes of the host's budget, for all of it.
+        Bytes of the host's budget, for all but the scratch.
     """
 
     scratch: int
@@ -96,19 +96,22 @@ class _Rooms:
         export_row = bytes_per_row(k) + 4 * k
         least = graph.max_degree + 1
         what = f"a chunk of {least:,} rows (the largest degree) per worker"
-        require(what, 4 * least * export_row, host, "memory.host")
+        require(what, 8 * least * export_row, host, "memory.host")
         option = "memory.host" if on_host else "memory.device"
         tables = share // 4 if on_host else share // 2
         require(what, share - tables + least * active_row, share, option)
-        fitting = min(tables // (active_row + k * table_row), host // 4 // export_row)
+        fitting = min(tables // (active_row + k * table_row), host // 8 // export_row)
         rows = max(min(fitting, LARGEST_CHUNK), least)
+        stack = min(tables - rows * active_row, k * rows * table_row)
+        host_stack = 0 if on_host else host // 4
+        group_rows = max(min(ROWS_PER_GROUP, host // 8 // export_row), 1)
         return cls(
             scratch=share // 2,
             rows=rows,
-            stack=tables - rows * active_row,
-            host_stack=0 if on_host else host // 4,
-            group_rows=max(min(ROWS_PER_GROUP, host // 4 // export_row), 1),
-            host=host,
+            stack=stack,
+            host_stack=host_stack,
+            group_rows=group_rows,
+            host=(rows + group_rows) * export_row + (rows * active_row + stack if on_host else host_stack),
         )
 
 
@@ -188,6 +191,7 @@ class _Exporter(Worker):
 
     def __init__(self, listing: _Listing, limit: RowLimit):
         self.searcher = listing.searcher()
+        super().__init__(listing.context, self.searcher)
         self.meter = Meter()
         self._listing, self._writer, self._taken = listing, listing.writer(limit), 0
 
@@ -207,6 +211,7 @@ class _Exporter(Worker):
     def close(self) -> None:
         """Let go of the file that is being written."""
         self._writer.abandon()
+        super().close()
 
 
 def _depth_first(listing: _Listing) -> int:
@@ -289,6 +294,7 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
     class LevelWorker(Worker):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._searcher = listing.searcher()
+            super().__init__(context, self._searcher)
             self._meter = Meter()
             self._files: list[dict[str, Any]] = []
             self._rows = 0

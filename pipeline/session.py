@@ -13,13 +13,13 @@ from longwall.stages.source import host_arrays
 from longwall.storage.account import Account
 from longwall.storage.allocator import return_freed_memory
 from longwall.storage.budget import Budget
-from longwall.storage.chunk_pool import ChunkPool
-from longwall.storage.chunked_table import ChunkedTable
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
 from longwall.storage.sizes import parse_size
 from longwall.storage.spill import SpillFolder
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.chunk_pool import ChunkPool
+from longwall.storage.tables.chunked_table import ChunkedTable
+from longwall.storage.tables.table import EmbeddingTable
 
 _WORK_SHARE, _CHUNK_SHARE = 4, 16  # of the budget: temporaries of one call; a chunk, of which a few are read at once
 _LARGEST_WORK, _LARGEST_CHUNK = 256 * 2**20, 32 * 2**20  # more gains nothing

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from longwall.kernels.engine import ScratchTooLarge
+from longwall.kernels.engine import Scratch, ScratchTooLarge
 from longwall.pipeline import checkpoint
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.context import RunContext
@@ -31,7 +31,18 @@ class Task(NamedTuple):
 
 
 class Worker(ABC):
-    """Scratch of one thread, and what it found since it was last asked."""
+    """What a thread works with, and what it found since it was last asked.
+
+    Parameters
+    ----------
+    context
+        The run.
+    scratch
+        The engine's scratch; its bytes on the host are booked until the worker is closed.
+    """
+
+    def __init__(self, context: RunContext, scratch: Scratch):
+        self._booking = context.accounts.host.book(scratch.host_bytes, "a worker's scratch")
 
     @abstractmethod
     def run(self, first: int, last: int) -> None:
@@ -41,8 +52,9 @@ class Worker(ABC):
     def take(self) -> Partial:
         """Give what was found since the last call, on disk where it is in files, and forget it."""
 
-    def close(self) -> None:  # noqa: B027 - most workers hold nothing
+    def close(self) -> None:
         """Let go of what was not taken."""
+        self._booking.release()
 
 
 class Summing(Worker):
@@ -50,17 +62,20 @@ class Summing(Worker):
 
     Parameters
     ----------
-    work
+    context, scratch
+        As for every worker.
+    count
         Does one range; gives its number.
     """
 
-    def __init__(self, work: Callable[[int, int], int]):
-        self._work = work
+    def __init__(self, context: RunContext, scratch: Scratch, count: Callable[[int, int], int]):
+        super().__init__(context, scratch)
+        self._count = count
         self._sum = 0
 
     def run(self, first: int, last: int) -> None:
         """Add a range's number."""
-        self._sum += self._work(first, last)
+        self._sum += self._count(first, last)
 
     def take(self) -> Partial:
         """Give the sum."""

@@ -14,7 +14,7 @@ import numpy as np
 from longwall.kernels.engine import GraphArrays
 from longwall.stages.free_extension import edge_ends, is_edge
 from longwall.storage.errors import InputError
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.table import EmbeddingTable
 
 MAX_VERTICES = 7  # canonical forms try up to 5,040 permutations per distinct code
 ROW_BYTES, ROW_COLUMN_BYTES = 256, 96

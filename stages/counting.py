@@ -1,7 +1,7 @@
 """The counting stage: what a table's rows lead to, without writing any further level."""
 
 from longwall.kernels.engine import Searcher
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.table import EmbeddingTable
 
 
 def count_planned(table: EmbeddingTable, searcher: Searcher) -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.table import EmbeddingTable
 
 ROWS_PER_FILE = 1 << 24
 ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save

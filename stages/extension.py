@@ -1,7 +1,7 @@
 """The extension stage: a table in, the same table with one more level out."""
 
 from longwall.kernels.engine import Searcher
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.table import EmbeddingTable
 
 
 def extend_planned(

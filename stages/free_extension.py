@@ -13,7 +13,7 @@ from typing import Any
 from longwall.kernels.engine import GraphArrays
 from longwall.storage.account import OverBudget
 from longwall.storage.sizes import round_size
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.table import EmbeddingTable
 
 Array = Any  # a NumPy or a CuPy array
 

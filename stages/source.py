@@ -7,7 +7,7 @@ import numpy as np
 from longwall.kernels.engine import GraphArrays
 from longwall.kernels.program import Level
 from longwall.storage.graph import Graph
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.table import EmbeddingTable
 
 
 def host_arrays(graph: Graph) -> GraphArrays:

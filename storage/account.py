@@ -70,7 +70,7 @@ class Account:
         self.option = option
         self.limit = limit
         self._used = self._peak = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may give bytes back while its thread is in here
 
     def book(self, size: int, what: str) -> Booking:
         """Take `size` bytes for `what` (a noun, for the message).

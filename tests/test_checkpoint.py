@@ -74,14 +74,15 @@ def test_files_that_no_commit_names_are_removed(folder):
     named = ("results.partial/embeddings-00000.parquet", "checkpoint/level-2/00000000", "checkpoint/a-0.npy")
     phase.commit([(0, 1)], Partial(0, tuple({"name": name} for name in named)))
     (results / "embeddings-00001.parquet").write_text("half")
-    (folder / "level-2" / ".00000001.partial").mkdir()
+    (folder / "level-2" / ".00000001.partial").write_text("half")
     (folder / "a-1.npy").write_text("half")
     checkpoint = Checkpoint(folder)
     left = {str(path.relative_to(folder.parent)) for path in folder.parent.rglob("*") if path.is_file()}
     assert left == {*named, "checkpoint/journal.jsonl"}
     assert [path.name for path in (folder / "level-2").iterdir()] == ["00000000"]
-    assert checkpoint.next_number("results.partial/embeddings-") == 1
-    assert checkpoint.next_number("checkpoint/a-") == 1
+    # Names are not used again: a name in the journal means one file.
+    assert checkpoint.next_number("results.partial/embeddings-") == 2
+    assert checkpoint.next_number("checkpoint/a-") == 2
     assert checkpoint.next_number("checkpoint/b-") == 0
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longwall.storage import chunk_file
+from longwall.storage.tables import chunk_file
 from longwall.storage.account import Account, OverBudget
-from longwall.storage.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
 from longwall.storage.errors import RunError
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
+from longwall.storage.tables.table import EmbeddingTable
 
 
 def account(limit: int = 1 << 40) -> Account:

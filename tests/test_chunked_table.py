@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longwall.storage.account import Account, OverBudget
-from longwall.storage.chunk_pool import ChunkPool
-from longwall.storage.chunked_table import ChunkedTable
 from longwall.storage.errors import RunError
 from longwall.storage.spill import SpillFolder
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.chunk_pool import ChunkPool
+from longwall.storage.tables.chunked_table import ChunkedTable
+from longwall.storage.tables.table import EmbeddingTable
 
 Rows = list[tuple[int, ...]]
 

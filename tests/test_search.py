@@ -24,7 +24,7 @@ from longwall.pipeline.symmetry import automorphism_count, restrictions
 from longwall.stages.counting import count_planned
 from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.table import EmbeddingTable
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

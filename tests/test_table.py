@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.storage.account import Account
-from longwall.storage.chunk_file import read_chunk, write_chunk
-from longwall.storage.table import Columns, EmbeddingTable, NotRead, concatenated
+from longwall.storage.tables.chunk_file import read_chunk, write_chunk
+from longwall.storage.tables.table import Columns, EmbeddingTable, NotRead, concatenated
 
 Rows = list[tuple[int, ...]]
 relaxed = settings(deadline=None, max_examples=200)

@@ -69,9 +69,11 @@ class CpuEngine:
         return CpuTriangleVertexCounter(graph, memory, self.stop_flag)
 
 
-def _check(needed: int, memory: int) -> None:
+def _fitting(needed: int, memory: int) -> int:
+    """The bytes that are needed, if they fit."""
     if needed > memory:
         raise ScratchTooLarge(needed)
+    return needed
 
 
 class CpuSearcher:
@@ -83,7 +85,7 @@ class CpuSearcher:
         self._room = graph.max_degree + 1
         stored = max(len(program.sets), 1) * self._room
         marked = max(self._program.num_marks, 1) * graph.num_vertices
-        _check(stored * 4 + marked, memory)
+        self.host_bytes = _fitting(stored * 4 + marked, memory)
         self._store = np.empty(stored, np.uint32)
         self._marks = np.zeros(marked, np.uint8)
         width = 1 + max(program.depth, len(program.sets), len(program.blocks))
@@ -144,7 +146,7 @@ class CpuTriangleCounter:
     """Vertex marks of one worker."""
 
     def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
-        _check(graph.num_vertices, memory)
+        self.host_bytes = _fitting(graph.num_vertices, memory)
         self._graph = graph
         self._marks = np.zeros(graph.num_vertices, np.uint8)
         self._stop_flag = stop_flag
@@ -159,7 +161,7 @@ class CpuTriangleVertexCounter:
     """Vertex marks and counts of one worker."""
 
     def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
-        _check(graph.num_vertices * 17, memory)
+        self.host_bytes = _fitting(graph.num_vertices * 17, memory)
         self._graph = graph
         self._marks = np.zeros(graph.num_vertices, np.uint8)
         self._counts = np.zeros(graph.num_vertices, np.int64)
@@ -183,7 +185,7 @@ class CpuCliqueCounter:
 
     def __init__(self, graph: GraphArrays, k: int, memory: int, stop_flag: NDArray[np.uint8]):
         words = (graph.max_out_degree + 63) // 64
-        _check(graph.num_vertices * 4 + (graph.max_out_degree + 2 * k) * words * 8, memory)
+        self.host_bytes = _fitting(graph.num_vertices * 4 + (graph.max_out_degree + 2 * k) * words * 8, memory)
         self._graph = graph
         self._k = k
         self._local = np.zeros(graph.num_vertices, np.int32)
@@ -217,7 +219,7 @@ class CpuFourCycleCounter:
     """Wedge counters of one worker."""
 
     def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
-        _check(graph.num_vertices * 4, memory)
+        self.host_bytes = _fitting(graph.num_vertices * 4, memory)
         self._graph = graph
         self._wedges = np.zeros(graph.num_vertices, np.uint32)
         self._stop_flag = stop_flag
@@ -242,7 +244,7 @@ class CpuRowCounter:
     ):
         n = graph.num_vertices
         local = max(program.num_local, 1) * graph.max_degree
-        _check(8 * (local + n * max(program.num_dense + len(program.weights), 1)) + 5 * n, memory)
+        self.host_bytes = _fitting(8 * (local + n * max(program.num_dense + len(program.weights), 1)) + 5 * n, memory)
         dtype = np.int64 if exact else np.float64
         self._graph = graph
         self._ops, self._products = program.packed()

@@ -39,6 +39,8 @@ class _HeavyVertices:
 class _Triangles:
     """What counting triangles in all and per vertex share; see ``triangles.cu``."""
 
+    host_bytes = 0
+
     _WARP_SLOTS, _BLOCK_SLOTS = 1024, 8192  # kWarpSlots, kBlockSlots
     _BLOCKS = 6  # per multiprocessor
 
@@ -121,6 +123,8 @@ def clique_header(k: int) -> str:
 class CudaCliqueCounter:
     """Bitmap tables for counting k-cliques, k >= 4; see ``cliques.cu``."""
 
+    host_bytes = 0
+
     _THREADS = 512
     _BLOCKS = 2  # per multiprocessor
     _QUEUE = 64  # kQueue
@@ -196,6 +200,8 @@ class CudaCliqueCounter:
 
 class CudaFourCycleCounter:
     """Wedge counters; see ``wedges.cu``."""
+
+    host_bytes = 0
 
     _LIGHT = 512  # kLight
     _THREADS = 1024

@@ -40,6 +40,8 @@ def row_header(program: RowProgram, *, exact: bool) -> str:
 class CudaRowCounter:
     """Vectors for one row program."""
 
+    host_bytes = 0
+
     def __init__(self, device: Device, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool):
         xp, n = device.xp, graph.num_vertices
         self._device, self._graph, self._exact = device, graph, exact

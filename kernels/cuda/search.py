@@ -22,6 +22,8 @@ _FIRST_WINDOW = 1 << 12
 class CudaSearcher:
     """Scratch for one search program."""
 
+    host_bytes = 0
+
     def __init__(self, device: Device, graph: GraphArrays, program: SearchProgram, memory: int):
         self._device, self._graph, self._program = device, graph, program
         self._room, self._oriented_room = graph.max_degree, graph.max_out_degree

@@ -49,6 +49,7 @@ def _count_per_vertex(context: RunContext) -> int:
     class TriangleWorker(Worker):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._counter = engine.triangle_vertex_counter(graph, memory // engine.workers)
+            super().__init__(context, self._counter)
 
         def run(self, first: int, last: int) -> None:
             self._counter.add(first, last)

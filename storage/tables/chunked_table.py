@@ -1,7 +1,7 @@
 """An embedding table of any size: a list of chunks, each a whole prefix tree of a part of the rows.
 
-Chunks live in a :class:`~longwall.storage.chunk_pool.ChunkPool`, which spills them where memory is short. Tables are
-read in order, the next chunk on a thread while the reader works.
+Chunks live in a :class:`~longwall.storage.tables.chunk_pool.ChunkPool`, which spills them where memory is short.
+Tables are read in order, the next chunk on a thread while the reader works.
 """
 
 import threading
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from longwall.storage.account import OverBudget
-from longwall.storage.chunk_pool import Chunk, ChunkPool, Loaded
-from longwall.storage.table import Array, EmbeddingTable, concatenated
+from longwall.storage.tables.chunk_pool import Chunk, ChunkPool, Loaded
+from longwall.storage.tables.table import Array, EmbeddingTable, concatenated
 
 _MOST_SMALL = 32  # chunks that may wait to be put together
 

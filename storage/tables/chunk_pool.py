@@ -2,7 +2,7 @@
 
 Whoever needs memory books it here; the pool then spills chunks until the booking fits. A chunk that somebody reads
 stays where it is. What is in a chunk and in which order chunks are read is the business of
-:mod:`longwall.storage.chunked_table`.
+:mod:`longwall.storage.tables.chunked_table`.
 """
 
 import threading
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from longwall.storage.account import Account, Booking, OverBudget
-from longwall.storage.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
 from longwall.storage.spill import SpillFolder
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
+from longwall.storage.tables.table import EmbeddingTable
 
 
 @dataclass(eq=False)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from longwall.storage.account import Account
 from longwall.storage.errors import RunError
 from longwall.storage.spill import sync_folder
-from longwall.storage.table import EmbeddingTable
+from longwall.storage.tables.table import EmbeddingTable
 
 FORMAT = "longwall-chunk"
 SCRATCH = 2**20

@@ -1,0 +1,1 @@
+"""Embedding tables: in memory, in chunks, and on disk."""
