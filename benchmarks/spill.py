@@ -83,8 +83,8 @@ def timed(work: Callable[[int], Any], threads: int) -> tuple[float, list[Any]]:
 
 def throughput(folder: Path, codecs: list[tuple[str, dict[str, Any]]]) -> None:
     """Print a table of ratios and rates; the rates of the median of three rounds."""
-    from longwall.storage.tables import chunk_file
     from longwall.storage.account import Account
+    from longwall.storage.tables import chunk_file
 
     print("| table | codec | threads | ratio | write, MB/s of table | read | stored MB/s | plain write MB/s | share |")
     print("|---|---|---|---|---|---|---|---|---|")

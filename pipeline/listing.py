@@ -96,22 +96,21 @@ class _Rooms:
         export_row = bytes_per_row(k) + 4 * k
         least = graph.max_degree + 1
         what = f"a chunk of {least:,} rows (the largest degree) per worker"
-        require(what, 8 * least * export_row, host, "memory.host")
         option = "memory.host" if on_host else "memory.device"
         tables = share // 4 if on_host else share // 2
         require(what, share - tables + least * active_row, share, option)
-        fitting = min(tables // (active_row + k * table_row), host // 8 // export_row)
-        rows = max(min(fitting, LARGEST_CHUNK), least)
+        rows = max(min(tables // (active_row + k * table_row), LARGEST_CHUNK), least)
         stack = min(tables - rows * active_row, k * rows * table_row)
         host_stack = 0 if on_host else host // 4
-        group_rows = max(min(ROWS_PER_GROUP, host // 8 // export_row), 1)
+        # As many rows are held until they fill a group as are written to it at once.
+        group_rows = max(min(ROWS_PER_GROUP, host // 4 // (2 * export_row)), 1)
         return cls(
             scratch=share // 2,
             rows=rows,
             stack=stack,
             host_stack=host_stack,
             group_rows=group_rows,
-            host=(rows + group_rows) * export_row + (rows * active_row + stack if on_host else host_stack),
+            host=2 * group_rows * export_row + (rows * active_row + stack if on_host else host_stack),
         )
 
 
@@ -198,7 +197,9 @@ class _Exporter(Worker):
     def write(self, chunk: EmbeddingTable) -> None:
         """Write rows of all levels."""
         with self.meter.time(self._listing.program.depth) as reading:
-            self._writer.write(chunk)
+            step = self._listing.rooms.group_rows
+            for begin in range(0, len(chunk), step):
+                self._writer.write(chunk.sliced(begin, min(begin + step, len(chunk))))
             reading.rows_in = reading.rows_out = len(chunk)
             reading.size = chunk.nbytes
 

@@ -334,13 +334,13 @@ def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: Sp
         kind = parameters.pop("kind")
         observer.phase(f"generating the {kind} graph", None, "edges")
         return generate(kind, **parameters, accounts=accounts, spill=spill)
-    from longwall.storage.ingest import load_graph
+    from longwall.storage.ingest import Reading, load_graph
 
     assert spec.graph.path is not None
     return load_graph(
         spec.graph.path,
         spec.graph.labels,
-        _ByteProgress(observer, f"reading {spec.graph.path.name}"),
+        Reading(observer, spec.graph.path.name),
         accounts=accounts,
         spill=spill,
     )
@@ -369,9 +369,9 @@ def open_graph(path: str | Path, labels: str | Path | None = None, observer: Obs
     InputError
         If it cannot be read, naming the file and the line.
     """
-    from longwall.storage.ingest import load_graph
+    from longwall.storage.ingest import Reading, load_graph
 
-    progress = None if observer is None else _ByteProgress(observer, f"reading {Path(path).name}")
+    progress = None if observer is None else Reading(observer, Path(path).name)
     return load_graph(path, labels, progress)
 
 
@@ -384,21 +384,6 @@ def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
         "labels": graph.stats.num_labels,
         "hash": graph.content_hash,
     }
-
-
-class _ByteProgress:
-    """Turns the reader's "bytes so far, bytes in all" into an observer's events."""
-
-    def __init__(self, observer: Observer, name: str) -> None:
-        self._observer, self._name = observer, name
-        self._done: int | None = None
-
-    def __call__(self, done: int, total: int | None) -> None:
-        if self._done is None:
-            self._observer.phase(self._name, total, "bytes")
-            self._done = 0
-        self._observer.advance(done - self._done)
-        self._done = done
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def ingest(
         raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
     with (
         open_resources(accounts, spill) as (accounts, spill),
-        _open(path, labels, _Reading(watcher, path.name), accounts.host) as raw,
+        _open(path, labels, Reading(watcher, path.name), accounts.host) as raw,
     ):
         return build_store(raw, store, accounts, spill, watcher)
 
@@ -151,7 +151,7 @@ def _then(blocks: Iterator[EdgeBlock], end: Callable[[], None]) -> Iterator[Edge
     end()
 
 
-class _Reading:
+class Reading:
     """Turns a reader's "bytes so far, bytes in all" into a phase."""
 
     def __init__(self, watcher: Watcher, name: str) -> None:
@@ -159,6 +159,7 @@ class _Reading:
         self._done: int | None = None
 
     def __call__(self, done: int, total: int | None) -> None:
+        """Hear how far the reader is."""
         if self._done is None:
             self._watcher.phase(f"reading {self._name}", total, "bytes")
             self._done = 0

@@ -63,15 +63,13 @@ def rmat(
     _need(a + b + c <= 1 + 1e-9, "a + b + c", a + b + c, "at most 1")
     edges = edge_factor << scale
     thresholds = np.array([min(round(p * 2**32), 2**32) for p in (a, a + b, a + b + c)], np.uint64)
-    workers = core_count()
-    with (
-        host.book(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as booking,
-        host.book(_DRAWN * min(_PIECE, edges) * (workers + 1), "drawing edges"),
-    ):
+    with host.book(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as booking:
         order = np.argsort(draw_words(seed, _PERMUTATION, 0, 1 << scale), kind="stable")
         permutation = order.astype(np.uint32)
         del order
         booking.resize(permutation.nbytes, "")
+        drawn = _DRAWN * min(_PIECE, edges)
+        workers = max(1, min(core_count(), host.free // 2 // drawn - 1))
 
         def draw(piece: tuple[int, int, int, int]) -> EdgeBlock:
             block, length, start, size = piece
@@ -81,7 +79,8 @@ def rmat(
                 _descend(words, thresholds, 2 * pair + 1 < scale, src, dst)
             return EdgeBlock(permutation[src].astype(np.int64), permutation[dst].astype(np.int64))
 
-        yield from map_ordered(draw, _pieces(edges), workers)
+        with host.book(drawn * (workers + 1), "drawing edges"):
+            yield from map_ordered(draw, _pieces(edges), workers)
 
 
 def _pieces(edges: int) -> Iterator[tuple[int, int, int, int]]:

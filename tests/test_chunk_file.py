@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longwall.storage.tables import chunk_file
 from longwall.storage.account import Account, OverBudget
 from longwall.storage.errors import RunError
+from longwall.storage.tables import chunk_file
 from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
 from longwall.storage.tables.table import EmbeddingTable
 
