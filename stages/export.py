@@ -105,9 +105,10 @@ class EmbeddingWriter:
             table = table.sliced(0, granted)
         if not granted:
             return
-        flat = table.columns()
-        host = flat if isinstance(flat, np.ndarray) else flat.get()
-        arrays = [pa.array(self._ids[host[level]]) for level in self._levels.values()]
+        arrays = []
+        for level in self._levels.values():
+            column = table.column(level)
+            arrays.append(pa.array(self._ids[column if isinstance(column, np.ndarray) else column.get()]))
         self._held.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         self._held_rows += granted
         self.rows += granted
