@@ -124,8 +124,8 @@ class VertexCounter(Scratch, Protocol):
         """Add what belongs to the roots first to last - 1."""
         ...
 
-    def take(self) -> NDArray[np.int64]:
-        """Give the counts since the last call, int64[num_vertices], on the host, and begin anew."""
+    def counts(self) -> NDArray[np.int64]:
+        """Counts per vertex so far, int64[num_vertices], on the host."""
         ...
 
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longwall.storage.errors import RunError
+from longwall.storage.errors import FinalError
 from longwall.storage.spill import sync_folder
 
 FORMAT = 1  # of the journal, and of what its numbers mean
-COMMIT_SECONDS = 5.0  # of work that a crash may cost each worker
+COMMIT_SECONDS = 5.0  # of work that a crash may cost each worker, where its tasks are no longer
 
 Range = tuple[int, int]
 LevelFigures = dict[int, list[float]]
@@ -43,6 +43,8 @@ class Partial:
     `name` is relative to the run's folder; `bytes` is the size of a file that must be there as long as the run goes on.
     """
     levels: LevelFigures = field(default_factory=dict)
+    replaces: tuple[str, ...] = ()
+    """Names of files of earlier commits whose contents are in these files."""
 
 
 @dataclass
@@ -70,8 +72,6 @@ class Phase:
     def commit(self, ranges: list[Range], partial: Partial) -> None:
         """Record finished ranges; returns when they are on disk."""
         self.journal.append(self, ranges, partial)
-        self.done += ranges
-        self.partials.append(partial)
 
     def missing(self) -> Iterator[Range]:
         """The ranges that are not finished, ascending."""
@@ -89,8 +89,9 @@ class Phase:
         return next(self.missing(), None) is None
 
     def files(self) -> list[dict[str, Any]]:
-        """The files of all commits."""
-        return [file for partial in self.partials for file in partial.files]
+        """The files of all commits, in their order, without those that were replaced."""
+        replaced = {name for partial in self.partials for name in partial.replaces}
+        return [file for partial in self.partials for file in partial.files if file["name"] not in replaced]
 
 
 class Checkpoint:
@@ -103,7 +104,7 @@ class Checkpoint:
 
     Raises
     ------
-    RunError
+    FinalError
         If the journal is damaged, or a file that it names.
     """
 
@@ -137,7 +138,7 @@ class Checkpoint:
             phase = self._found.setdefault(key, Phase(key, total, self))
             mine = {other for other in self._found if other.split(" ", 1)[0] == key.split(" ", 1)[0]}
             if phase.total != total or mine != {key}:
-                raise RunError(f"{self._path}: the journal is of another run ({sorted(mine)}): start a new run")
+                raise FinalError(f"{self._path}: the journal is of another run ({sorted(mine)}): start a new run")
             return phase
 
     def next_number(self, prefix: str) -> int:
@@ -161,6 +162,7 @@ class Checkpoint:
                 "value": partial.value,
                 "files": partial.files,
                 "levels": partial.levels,
+                "replaces": partial.replaces,
             }
         )
         text = f"{_checksum(line)} {line}\n".encode("ascii")
@@ -178,6 +180,11 @@ class Checkpoint:
             if not begin:
                 sync_folder(self.folder)
                 sync_folder(self._run)
+            # Here, so that the order is that of the journal: a level's chunks are counted in it.
+            phase.done += ranges
+            phase.partials.append(partial)
+        for name in partial.replaces:
+            (self._run / name).unlink(missing_ok=True)
 
     def _read(self) -> None:
         if not self._path.exists():
@@ -191,13 +198,14 @@ class Checkpoint:
             if _checksum(body) != checksum:
                 if number == len(lines):
                     break  # cut off in the middle of a block
-                raise RunError(f"{self._path}, line {number}: the journal is damaged: start a new run")
+                raise FinalError(f"{self._path}, line {number}: the journal is damaged: start a new run")
             kept += len(line) + 1
             entry = json.loads(body)
             phase = self._found.setdefault(entry["phase"], Phase(entry["phase"], entry["total"], self))
             phase.done += [(first, last) for first, last in entry["ranges"]]
             levels = {int(level): figures for level, figures in entry["levels"].items()}
-            phase.partials.append(Partial(entry["value"], tuple(entry["files"]), levels))
+            partial = Partial(entry["value"], tuple(entry["files"]), levels, tuple(entry["replaces"]))
+            phase.partials.append(partial)
         if kept < len(text):
             os.truncate(self._path, kept)
 
@@ -208,7 +216,7 @@ class Checkpoint:
         for file in (file for phase in self._found.values() for file in phase.files() if "bytes" in file):
             path = self._run / file["name"]
             if not path.exists() or path.stat().st_size != file["bytes"]:
-                raise RunError(f"{path}: the run had finished this file, and it is gone or changed: start a new run")
+                raise FinalError(f"{path}: the run had finished this file, and it is gone or changed: start a new run")
 
     def _remove_unfinished(self) -> set[str]:
         """Remove what was being written when the run ended; gives its names."""

@@ -64,7 +64,7 @@ class ChunkStack:
             return table.to(self._xp)
         if self._files:
             path, record = self._files.pop()
-            table = read_chunk(path)
+            table = read_chunk(path, checksum=record.checksum)
             remove_chunk(path, record, self._disk)
             return table.to(self._xp)
         return None

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,6 +55,12 @@ Memory = Annotated[
     ),
 ]
 Spill = Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put what does not fit in memory.")]
+Disk = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Use at most so much disk space there.", show_default="80% of what is free"
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -137,6 +144,7 @@ def ingest(
     ] = None,
     memory: Memory = None,
     spill: Spill = Path("spill"),
+    disk: Disk = None,
     quiet: Quiet = False,
 ) -> None:
     """Turn a graph file of any size into a graph store, which opens much faster.
@@ -147,7 +155,8 @@ def ingest(
     with _reporting():
         from longwall.storage.ingest import ingest as ingest_file
 
-        _make_store(store, memory, spill, quiet, lambda **means: ingest_file(source, store, labels, **means))
+        make = partial(ingest_file, source, store, labels)
+        _make_store(store, memory, spill, disk, quiet, make)
 
 
 @app.command(epilog="Example:  longwall generate rmat big.zarr --scale 20 --edge-factor 16 --seed 1 --labels 10")
@@ -173,6 +182,7 @@ def generate(
     ] = None,
     memory: Memory = None,
     spill: Spill = Path("spill"),
+    disk: Disk = None,
     quiet: Quiet = False,
 ) -> None:
     """Make a random graph of any size, as a graph store."""
@@ -191,9 +201,8 @@ def generate(
     with _reporting():
         from longwall.storage.generators import generate_store
 
-        _make_store(
-            store, memory, spill, quiet, lambda **means: generate_store(kind, store, seed=seed, **parameters, **means)
-        )
+        make = partial(generate_store, kind, store, seed=seed, **parameters)
+        _make_store(store, memory, spill, disk, quiet, make)
 
 
 @app.command(epilog="Example:  longwall info ca-AstroPh.zarr")
@@ -266,32 +275,46 @@ def _print_result(result: "Result", *, as_json: bool, quiet: bool) -> None:
     print(json.dumps(result.to_json()))
 
 
-def _make_store(store: Path, memory: str | None, spill: Path, quiet: bool, make: Callable[..., "GraphStats"]) -> None:
+def _make_store(
+    store: Path,
+    memory: str | None,
+    spill: Path,
+    disk: str | None,
+    quiet: bool,
+    make: Callable[..., "GraphStats"],
+) -> None:
     """Make a store with `make`, which is given budgets, spill folder and watcher, and say what it is."""
     from longwall.pipeline.progress import choose_observer
     from longwall.storage.account import Accounts
     from longwall.storage.allocator import return_freed_memory
     from longwall.storage.budget import Budget
-    from longwall.storage.sizes import parse_size
     from longwall.storage.spill import SpillFolder
 
     if store.exists():
         raise InputError(f"{store} exists already: remove it, or choose another path for the store")
-    try:
-        host = None if memory is None else parse_size(memory)
-    except ValueError as error:
-        raise InputError(f"--memory: {error}") from None
+    budget = Budget.resolve(host=_size("--memory", memory), disk=_size("--disk", disk), spill=spill)
+    accounts = Accounts.of(budget, host="--memory", disk="--disk")
     return_freed_memory()
     began = time.perf_counter()
     observer = choose_observer(quiet)
     try:
-        with SpillFolder(spill) as folder:
-            stats = make(accounts=Accounts.of(Budget.resolve(host=host, spill=spill)), spill=folder, watcher=observer)
+        with SpillFolder(spill, advice="choose another --spill, or raise --memory") as folder:
+            stats = make(accounts=accounts, spill=folder, watcher=observer)
     finally:
         observer.close()
     seconds = time.perf_counter() - began
     labels = f", {stats.num_labels} labels" if stats.num_labels else ""
     print(f"{store}: {stats.num_vertices:,} vertices, {stats.num_edges:,} edges{labels}, in {seconds:.2f} s")
+
+
+def _size(option: str, text: str | None) -> int | None:
+    """Return the bytes that an option gives, None where it is not given."""
+    from longwall.storage.sizes import parse_size
+
+    try:
+        return None if text is None else parse_size(text)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None
 
 
 def _summary(result: "Result") -> str:

@@ -21,7 +21,7 @@ from longwall.pipeline.patterns import Pattern
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match
 from longwall.pipeline.symmetry import automorphism_count, isomorphic
-from longwall.storage.errors import RunError
+from longwall.storage.errors import FinalError, RunError
 from longwall.storage.graph import Graph
 from longwall.storage.stats import GraphStats
 
@@ -113,9 +113,9 @@ class KernelCount(CountPlan):
         engine, k = context.engine, self.pattern.num_vertices
         if self.method == "clique bitmaps":
             return count_ranges(
-                context, self.method, "slots", lambda graph, memory: engine.clique_counter(graph, k, memory)
+                context, self.method, "slots", self.cost, lambda graph, memory: engine.clique_counter(graph, k, memory)
             )
-        return count_ranges(context, self.method, "vertices", engine.four_cycle_counter)
+        return count_ranges(context, self.method, "vertices", self.cost, engine.four_cycle_counter)
 
 
 @dataclass(frozen=True)
@@ -149,21 +149,21 @@ class HomomorphismSum(CountPlan):
 
     def count(self, context: RunContext) -> int:
         """Count the embeddings."""
-        counts, magnitudes = run_row_program(self.program, context, exact=True)
+        counts, magnitudes = run_row_program(self.program, context, self.cost, exact=True)
         if _largest_scalar(self.pattern.num_vertices, context.graph) >= _EXACT_BELOW:
             # Scalars may have wrapped around, and their floating-point twins with them.
-            _, magnitudes = run_row_program(self.program, context, exact=False)
+            _, magnitudes = run_row_program(self.program, context, self.cost, exact=False)
         coefficients = [c for c, _ in self.parts.quotients]
         size = sum(c * m for c, m in zip(coefficients, magnitudes, strict=True))
         error = sum(abs(c) * m for c, m in zip(coefficients, magnitudes, strict=True)) * 1e-9
         if size - error >= _EXACT_BELOW:
-            raise RunError(f"about {size:.3g} mappings of {self.pattern.edge_text} do not fit 64-bit integers")
+            raise FinalError(f"about {size:.3g} mappings of {self.pattern.edge_text} do not fit 64-bit integers")
         if size + error >= _EXACT_BELOW:
             # Large parts cancel to something that floating point cannot tell; a search can.
             return _search(self.pattern, context.graph.stats, induced=False).count(context)
         mappings = sum(c * n for c, n in zip(coefficients, counts, strict=True)) % 2**64
         embeddings, rest = divmod(mappings, self.automorphisms)
-        if rest and not context.cancel.is_set():
+        if rest:
             raise RunError(f"internal fault: {mappings} mappings, {self.automorphisms} automorphisms")
         return embeddings
 

@@ -28,6 +28,8 @@ from longwall.storage.errors import InputError, RunError
 PROGRESS_UNIT = "edge ends"  # every edge is the root of a task at both of its ends
 _DEVICE_SHARE = 0.9
 _PREDICTION_SHARE, _LEAST_EFFORT, _MOST_EFFORT = 0.01, 1e5, 1e7  # in steps, as the planner estimates them
+_SAMPLE_BYTES = 1 << 28
+_STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _LONG_COUNT = 1e11  # steps: the kernels that sample would have to be compiled besides those that count
 _SOURCE_ROW_BYTES = 64  # of the source's edges, with the copies that filtering makes
 
@@ -68,8 +70,10 @@ def predict(plan: MatchPlan, context: RunContext, graph: GraphArrays, memory: in
     """
     context.observer.phase("sampling", None, "steps")
     effort = min(_MOST_EFFORT, max(plan.cost * _PREDICTION_SHARE, _LEAST_EFFORT))
+    memory = min(memory, _SAMPLE_BYTES)
     try:
-        return predicted_rows(plan, estimate_levels(plan, graph, context.engine, memory, effort=effort))
+        with context.accounts.host.book(memory if context.engine.free_memory() is None else 0, "a sample"):
+            return predicted_rows(plan, estimate_levels(plan, graph, context.engine, memory, effort=effort))
     except (InputError, RunError):
         return {}
 
@@ -87,7 +91,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
     levels = (program.levels[0], program.levels[1])
     share = memory // engine.workers
     rows_per_task = max(share // 2 // _SOURCE_ROW_BYTES, 1)
-    pieces = max(engine.tasks(graph.num_slots), -(-graph.num_slots // rows_per_task))
+    pieces = max(pieces_of(context, plan.cost), -(-graph.num_slots // rows_per_task))
     predicted = predict(plan, context, graph, memory) if plan.cost > _LONG_COUNT else {}
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     last = plan.pattern.num_vertices - 1
@@ -95,10 +99,10 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
     class SearchWorker(Summing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._searcher = engine.searcher(graph, program, share // 2)
-            super().__init__(context, self._searcher, self._count_below)
+            super().__init__(context, self._searcher)
             self._meter = Meter()
 
-        def _count_below(self, first: int, end: int) -> int:
+        def count(self, first: int, end: int) -> int:
             with self._meter.time(1) as reading:
                 table = edge_source(graph, levels, first, end, engine.xp)
                 reading.rows_in, reading.rows_out, reading.size = end - first, len(table), table.nbytes
@@ -111,15 +115,20 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
             return replace(super().take(), levels=self._meter.take())
 
     phase = context.checkpoint.phase(f"search {plan.pattern.edge_text}", graph.num_slots)
-    total: int = sum(run_tasks(context, phase, ranges(graph.num_slots, pieces), engine.workers, SearchWorker))
+    tasks = ranges(graph.num_slots, pieces)
+    sources = tasks[0].size * _SOURCE_ROW_BYTES * engine.workers if engine.free_memory() is None else 0
+    with context.accounts.host.book(sources, "the edges of the workers' tasks"):
+        total: int = sum(run_tasks(context, phase, tasks, engine.workers, SearchWorker))
     record_levels(context, phase.partials, {1: "source", last: "count"}, predicted)
     embeddings, rest = divmod(total, plan.redundancy)
-    if rest and not context.cancel.is_set():
+    if rest:
         raise RunError(f"internal fault: {total} matches cannot be divided by the redundancy {plan.redundancy}")
     return embeddings
 
 
-def count_ranges(context: RunContext, name: str, roots: str, make: Callable[[GraphArrays, int], RangeCounter]) -> int:
+def count_ranges(
+    context: RunContext, name: str, roots: str, cost: float, make: Callable[[GraphArrays, int], RangeCounter]
+) -> int:
     """Count with a kernel of its own, over ranges of roots.
 
     Parameters
@@ -130,26 +139,34 @@ def count_ranges(context: RunContext, name: str, roots: str, make: Callable[[Gra
         Name of the stage in the metrics.
     roots
         ``"slots"`` or ``"vertices"``: what the kernel's ranges are over; both are cut by slots.
+    cost
+        Estimated number of elementary steps.
     make
         Makes a worker's scratch from the graph and the bytes that it may take.
     """
     engine = context.engine
     graph, memory = load_graph(context)
-    tasks = (_vertex_ranges if roots == "vertices" else slot_ranges)(context)
+    tasks = (_vertex_ranges if roots == "vertices" else slot_ranges)(context, cost)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
     phase = context.checkpoint.phase(name, tasks[-1].last)
 
-    def worker(number: int) -> Worker:  # noqa: ARG001 - workers are alike
-        counter = make(graph, memory // engine.workers)
-        return Summing(context, counter, counter.count)
+    class RangeWorker(Summing):
+        def __init__(self, number: int):  # noqa: ARG002 - workers are alike
+            self._counter = make(graph, memory // engine.workers)
+            super().__init__(context, self._counter)
 
-    total: int = sum(run_tasks(context, phase, tasks, engine.workers, worker))
+        def count(self, first: int, last: int) -> int:
+            return self._counter.count(first, last)
+
+    total: int = sum(run_tasks(context, phase, tasks, engine.workers, RangeWorker))
     context.metrics.record(name, 0, tasks[-1].last, total, time.perf_counter() - began, 0, len(tasks))
     return total
 
 
-def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) -> tuple[list[int], list[float]]:
+def run_row_program(
+    program: RowProgram, context: RunContext, cost: float, *, exact: bool
+) -> tuple[list[int], list[float]]:
     """Run a row program for every vertex.
 
     Returns
@@ -161,7 +178,7 @@ def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) ->
     """
     engine = context.engine
     graph, memory = load_graph(context)
-    tasks = _vertex_ranges(context)
+    tasks = _vertex_ranges(context, cost)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
 
@@ -187,15 +204,19 @@ def run_row_program(program: RowProgram, context: RunContext, *, exact: bool) ->
     return counts, [sum(magnitudes[i] for _, magnitudes in parts) for i in products]
 
 
-def slot_ranges(context: RunContext) -> list[Task]:
+def pieces_of(context: RunContext, cost: float) -> int:
+    """Give into how many tasks work over all slots should be cut: what the engine wants, more where it is long."""
+    return max(context.engine.tasks(2 * context.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
+
+
+def slot_ranges(context: RunContext, cost: float) -> list[Task]:
     """Tasks over the slots of the adjacency."""
-    slots = 2 * context.graph.num_edges
-    return ranges(slots, context.engine.tasks(slots))
+    return ranges(2 * context.graph.num_edges, pieces_of(context, cost))
 
 
-def _vertex_ranges(context: RunContext) -> list[Task]:
+def _vertex_ranges(context: RunContext, cost: float) -> list[Task]:
     """Tasks over the vertices, cut so that each has about as many slots as the others."""
-    ends = np.searchsorted(context.graph.indptr, [task.last for task in slot_ranges(context)], side="left")
+    ends = np.searchsorted(context.graph.indptr, [task.last for task in slot_ranges(context, cost)], side="left")
     cuts = np.unique(np.concatenate([[0], ends, [context.graph.num_vertices]])).tolist()
     slots = context.graph.indptr[cuts].tolist()
     return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(slots), strict=True)]

@@ -9,6 +9,7 @@ begins, as plans with a barrier need it.
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from longwall.kernels.engine import GraphArrays
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.chunk_stack import ChunkStack
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, predict
+from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, pieces_of, predict
 from longwall.pipeline.meter import Meter, record_levels
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.read_ahead import ReadAhead
@@ -26,12 +27,14 @@ from longwall.stages.export import ROWS_PER_GROUP, EmbeddingWriter, RowLimit, by
 from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.budget import require
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.tables.chunk_file import read_chunk, write_chunk
 from longwall.storage.tables.table import EmbeddingTable
 
 LARGEST_CHUNK = 1 << 20  # rows that are listed at once; longer chunks gain nothing
 _TASKS_PER_WORKER = 4  # of the first level, where levels are written
+_ON_HOST = 2  # tables of a device that the host holds besides its stack: one that is moved, one that is read ahead
+_LEAST_GROUP = 8  # rows
 _ACTIVE = 4  # tables that an extension holds: its input, its output, one that is sliced, and one that is read ahead
 
 
@@ -99,18 +102,24 @@ class _Rooms:
         option = "memory.host" if on_host else "memory.device"
         tables = share // 4 if on_host else share // 2
         require(what, share - tables + least * active_row, share, option)
-        rows = max(min(tables // (active_row + k * table_row), LARGEST_CHUNK), least)
+        fitting = tables // (active_row + k * table_row)
+        if not on_host:  # chunks pass through the host: what is spilled, what is read ahead
+            require(what, 4 * least * (_ON_HOST * table_row), host, "memory.host")
+            fitting = min(fitting, host // 4 // (_ON_HOST * table_row))
+        rows = max(min(fitting, LARGEST_CHUNK), least)
         stack = min(tables - rows * active_row, k * rows * table_row)
         host_stack = 0 if on_host else host // 4
         # As many rows are held until they fill a group as are written to it at once.
-        group_rows = max(min(ROWS_PER_GROUP, host // 4 // (2 * export_row)), 1)
+        require("a row group of the export", 8 * _LEAST_GROUP * export_row, host, "memory.host")
+        group_rows = min(ROWS_PER_GROUP, host // 4 // (2 * export_row))
         return cls(
             scratch=share // 2,
             rows=rows,
             stack=stack,
             host_stack=host_stack,
             group_rows=group_rows,
-            host=2 * group_rows * export_row + (rows * active_row + stack if on_host else host_stack),
+            host=2 * group_rows * export_row
+            + (rows * active_row + stack if on_host else rows * _ON_HOST * table_row + host_stack),
         )
 
 
@@ -196,11 +205,12 @@ class _Exporter(Worker):
 
     def write(self, chunk: EmbeddingTable) -> None:
         """Write rows of all levels."""
+        before = self._writer.rows
         with self.meter.time(self._listing.program.depth) as reading:
             step = self._listing.rooms.group_rows
             for begin in range(0, len(chunk), step):
                 self._writer.write(chunk.sliced(begin, min(begin + step, len(chunk))))
-            reading.rows_in = reading.rows_out = len(chunk)
+            reading.rows_in, reading.rows_out = len(chunk), self._writer.rows - before
             reading.size = chunk.nbytes
 
     def take(self) -> Partial:
@@ -247,7 +257,7 @@ def _depth_first(listing: _Listing) -> int:
             super().close()
             self._stack.clear()
 
-    tasks = listing.slot_tasks(context.engine.tasks(listing.graph.num_slots))
+    tasks = listing.slot_tasks(pieces_of(context, listing.plan.cost))
     rows: int = sum(run_tasks(context, phase, tasks, context.engine.workers, DepthWorker))
     return listing.finish(phase, rows)
 
@@ -270,6 +280,8 @@ def _by_levels(listing: _Listing) -> int:
             super().__init__(listing, limit)
 
         def run(self, first: int, last: int) -> None:
+            if limit.reached:
+                return
             for chunk in _extended(listing, before, ahead, first, last, self.searcher, self.meter):
                 if limit.reached or context.cancel.is_set():
                     return
@@ -307,7 +319,8 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
                 if len(chunk):
                     number = context.checkpoint.next_number(name)
                     record = write_chunk(chunk.to(np), folder / f"{number:08}", context.accounts.disk, sync=True)
-                    self._files.append({"name": f"{name}{number:08}", "rows": record.rows, "stored": record.stored})
+                    file = {"name": f"{name}{number:08}", "rows": record.rows}
+                    self._files.append(file | {"stored": record.stored, "checksum": record.checksum})
                     self._rows += record.rows
 
         def take(self) -> Partial:
@@ -336,10 +349,25 @@ def _extended(
 def _ahead(listing: _Listing, before: Phase | None, phase: Phase) -> ReadAhead:
     """Reads the chunks of a level that are still to be extended, ahead of the workers."""
     if before is None:
-        return ReadAhead([], read_chunk, 1)
+        return ReadAhead([], _read_level, 1)
     files, run = before.files(), listing.context.checkpoint.folder.parent
-    wanted = [(i, run / files[i]["name"]) for first, last in phase.missing() for i in range(first, last)]
-    return ReadAhead(wanted, read_chunk, listing.context.engine.workers)
+    missing = (i for first, last in phase.missing() for i in range(first, last))
+    wanted = [(i, (run / files[i]["name"], files[i]["checksum"])) for i in missing]
+    largest = max((file["rows"] for file in files), default=0)
+    if largest > listing.rooms.rows:
+        raise InputError(
+            f"memory.host leaves room for chunks of {listing.rooms.rows:,} rows, but an earlier attempt with more "
+            f"memory wrote chunks of {largest:,}: raise memory.host"
+        )
+    return ReadAhead(wanted, _read_level, listing.context.engine.workers)
+
+
+def _read_level(file: tuple[Path, int]) -> EmbeddingTable:
+    path, checksum = file
+    try:
+        return read_chunk(path, checksum=checksum)
+    except RunError as error:
+        raise RunError(f"{path}: a finished level is damaged or gone: restore the file, or start a new run") from error
 
 
 def _size(listing: _Listing, before: Phase | None) -> int:

@@ -21,7 +21,7 @@ from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.context import Metrics, PatternCount, RunContext
 from longwall.pipeline.progress import NullObserver, Observer
 from longwall.pipeline.run_directory import RunDirectory, write_counts
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import FinalError, InputError, RunError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -171,9 +171,11 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     how = f"go on with: longwall resume {directory.path}"
     try:
         return _run(spec, directory, metrics, cancel, observer, began)
-    except InputError:
-        if fresh:
+    except InputError as error:
+        if fresh and not directory.has_finished_work:
             directory.discard()
+        else:
+            directory.abandon("failed", str(error), metrics)
         raise
     except KeyboardInterrupt:
         cancel.set()
@@ -183,6 +185,8 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
         cancel.set()
         reason = _reason(error)
         directory.abandon("failed", reason, metrics)
+        if isinstance(error, FinalError):
+            raise
         raise RunError(f"{reason}; once that is mended, {how}") from error
     except BaseException as error:
         cancel.set()

@@ -53,6 +53,7 @@ class RunDirectory:
         self.results = path / "results.partial"
         self.checkpoint = path / "checkpoint"
         self.manifest = manifest
+        self._finished = False
         self._lock: int | None = None
 
     @classmethod
@@ -165,6 +166,11 @@ class RunDirectory:
             os.close(self._lock)
             self._lock = None
 
+    @property
+    def has_finished_work(self) -> bool:
+        """Whether `reopen` would find something that need not be done again."""
+        return (self.checkpoint / "journal.jsonl").exists()
+
     def save(self) -> None:
         """Write the manifest, whole or not at all."""
         temporary = self.path / "manifest.json.tmp"
@@ -192,10 +198,11 @@ class RunDirectory:
         sync_folder(self.path)  # the results must be there before anything says so
         self.manifest |= {"status": "done", "finished": _now(), "results": results}
         self.save()
+        self._finished = True
         shutil.rmtree(self.checkpoint, ignore_errors=True)
 
     def abandon(self, status: str, reason: str, metrics: Metrics) -> None:
-        """Record why the run ended; what it finished stays for `reopen`.
+        """Record why the run ended; what it finished stays for `reopen`. A run that is done stays so.
 
         Parameters
         ----------
@@ -206,6 +213,8 @@ class RunDirectory:
         metrics
             The events up to here.
         """
+        if self._finished:
+            return
         self.manifest |= {"status": status, "reason": reason, "finished": _now()}
         try:
             self.save()

@@ -8,13 +8,14 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from longwall.kernels.engine import Scratch, ScratchTooLarge
 from longwall.pipeline import checkpoint
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.context import RunContext
-from longwall.storage.errors import RunError
+from longwall.storage.errors import FinalError, InputError
 from longwall.storage.sizes import round_size
 
 _POLL_SECONDS = 0.1
@@ -58,24 +59,17 @@ class Worker(ABC):
 
 
 class Summing(Worker):
-    """A worker whose tasks give integers.
+    """A worker whose tasks give integers."""
 
-    Parameters
-    ----------
-    context, scratch
-        As for every worker.
-    count
-        Does one range; gives its number.
-    """
+    _sum = 0
 
-    def __init__(self, context: RunContext, scratch: Scratch, count: Callable[[int, int], int]):
-        super().__init__(context, scratch)
-        self._count = count
-        self._sum = 0
+    @abstractmethod
+    def count(self, first: int, last: int) -> int:
+        """Give the number of a range."""
 
     def run(self, first: int, last: int) -> None:
         """Add a range's number."""
-        self._sum += self._count(first, last)
+        self._sum += self.count(first, last)
 
     def take(self) -> Partial:
         """Give the sum."""
@@ -118,8 +112,12 @@ def run_tasks(
 
     Raises
     ------
-    RunError
-        If the scratch of a worker does not fit the budget, or a count does not fit 64-bit integers.
+    InputError
+        If the scratch of a worker does not fit the budget.
+    FinalError
+        If a count does not fit 64-bit integers.
+    KeyboardInterrupt
+        If the work was interrupted.
     Exception
         Whatever else a worker raised first; the other workers are stopped.
     """
@@ -129,10 +127,18 @@ def run_tasks(
     lock = threading.Lock()
     failures: list[BaseException] = []
 
+    def fail(failure: BaseException) -> None:
+        failures.append(failure)
+        context.cancel.set()
+        context.engine.interrupt()
+
     def loop(number: int) -> None:
-        worker: Worker | None = None
         try:
             worker = make_worker(number)
+        except BaseException as failure:  # handed to the main thread below
+            fail(failure)
+            return
+        try:
             finished: list[tuple[int, int]] = []
             start = time.monotonic()
             due = start + checkpoint.COMMIT_SECONDS
@@ -155,13 +161,12 @@ def run_tasks(
                     )
             if finished:
                 phase.commit(finished, worker.take())
-        except BaseException as failure:  # handed to the main thread below
-            failures.append(failure)
-            context.cancel.set()
-            context.engine.interrupt()
-        finally:
-            if worker is not None:
-                worker.close()
+        except BaseException as failure:
+            fail(failure)
+        try:
+            worker.close()
+        except BaseException as failure:
+            fail(failure)
 
     threads = [threading.Thread(target=loop, args=(i,), daemon=True) for i in range(min(max(workers, 1), len(left)))]
     for thread in threads:
@@ -173,12 +178,21 @@ def run_tasks(
     except BaseException:
         context.cancel.set()
         context.engine.interrupt()
-        for thread in threads:
-            thread.join()
+        _wait(threads)
         raise
     if failures:
         raise _explained(failures[0])
+    if not phase.complete:
+        raise KeyboardInterrupt  # one that Python swallowed, in a finalizer
     return [partial.value for partial in phase.partials]
+
+
+def _wait(threads: Sequence[threading.Thread]) -> None:
+    """Wait for threads that were told to stop, however impatient the user is: they write to the run's folder."""
+    for thread in threads:
+        while thread.is_alive():
+            with suppress(KeyboardInterrupt):
+                thread.join()
 
 
 def _left(tasks: Sequence[Task], phase: Phase) -> Iterator[Task]:
@@ -198,8 +212,8 @@ def _left(tasks: Sequence[Task], phase: Phase) -> Iterator[Task]:
 def _explained(failure: BaseException) -> BaseException:
     """What engines raise, as the sentence that a user reads; anything else as it is."""
     if isinstance(failure, ScratchTooLarge):
-        return RunError(
+        return InputError(
             f"a worker needs {round_size(failure.needed)} of scratch memory, more than its share of the budget: "
             "raise memory.host (or memory.device), or lower engine.threads"
         )
-    return RunError(str(failure)) if isinstance(failure, OverflowError) else failure
+    return FinalError(str(failure)) if isinstance(failure, OverflowError) else failure

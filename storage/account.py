@@ -61,14 +61,24 @@ class Account:
     Attributes
     ----------
     option
-        The config key that sets the budget.
+        What sets the budget: a config key, or an option of a command.
     limit
         Bytes in all.
+    advice
+        What to do where it is too small.
+
+    Parameters
+    ----------
+    option, limit
+        See above.
+    advice
+        "raise `option`" if not given.
     """
 
-    def __init__(self, option: str, limit: int):
+    def __init__(self, option: str, limit: int, advice: str | None = None):
         self.option = option
         self.limit = limit
+        self.advice = advice or f"raise {option}"
         self._used = self._peak = 0
         self._lock = threading.RLock()  # a finalizer may give bytes back while its thread is in here
 
@@ -78,7 +88,7 @@ class Account:
         Raises
         ------
         OverBudget
-            If they are not free: what needs how much, what is left, and which option to raise.
+            If they are not free: what needs how much, what is left, and what to do.
         """
         self.take(size, what)
         return Booking(self, size)
@@ -89,7 +99,7 @@ class Account:
             if size > 0 and self._used + size > self.limit:
                 raise OverBudget(
                     f"{what} needs {round_size(size)}, {self.option} = {round_size(self.limit)} has "
-                    f"{round_size(self.limit - self._used)} left: raise {self.option}"
+                    f"{round_size(self.limit - self._used)} left: {self.advice}"
                 )
             self._used += size
             self._peak = max(self._peak, self._used)
@@ -126,6 +136,6 @@ class Accounts:
     disk: Account
 
     @classmethod
-    def of(cls, budget: Budget) -> "Accounts":
-        """Open the accounts of a run's budgets."""
-        return cls(Account("memory.host", budget.host), Account("memory.disk", budget.disk))
+    def of(cls, budget: Budget, *, host: str = "memory.host", disk: str = "memory.disk") -> "Accounts":
+        """Open the accounts of a run's budgets, which the user sets by the options `host` and `disk`."""
+        return cls(Account(host, budget.host), Account(disk, budget.disk))

@@ -1,7 +1,8 @@
 """How much memory and disk a run may use: the sizes of the config, or what the machine really has."""
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from longwall.storage.errors import InputError
 from longwall.storage.sizes import round_size
@@ -44,30 +45,54 @@ class Budget:
         device, host, disk
             Bytes, or None for a share of what is free (the cgroup's limit counts).
         spill
-            Folder for spill files; its file system's free space is what `disk` defaults to.
+            Folder for spill files, the working folder if not given; its file system's free space is what `disk`
+            defaults to. It may not exist yet: its nearest existing parent says where it will be.
         """
         import psutil
 
         if host is None:
-            host = int(min(psutil.virtual_memory().available, _cgroup_room()) * _SHARE_OF_FREE_MEMORY)
+            host = int(min(psutil.virtual_memory().available, cgroup_room()) * _SHARE_OF_FREE_MEMORY)
         if disk is None:
-            folder = spill if spill is not None and spill.exists() else Path.cwd()
+            folder = (spill or Path()).absolute()
+            folder = next(above for above in (folder, *folder.parents) if os.path.exists(above))
             disk = int(psutil.disk_usage(str(folder)).free * _SHARE_OF_FREE_DISK)
         return cls(device, host, disk)
 
 
-def _cgroup_room() -> float:
-    """Bytes left under the memory limit of this process's cgroup; infinite where there is none."""
-    root = Path("/sys/fs/cgroup")
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
+def cgroup_room(root: Path = Path("/")) -> float:
+    """Return the bytes left under the memory limits of this process's cgroup and of all above it; may be infinite.
+
+    Parameters
+    ----------
+    root
+        Where `proc` and `sys` are.
+    """
+    try:
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        groups = []
+    mount = root / "sys/fs/cgroup"
+    rooms = [float("inf")]
+    # The mounts themselves are looked at in any case: in a container, paths may be those of the host.
+    for line in [*groups, "0::/", "0:memory:/"]:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            rooms += _rooms(mount, path, "memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            rooms += _rooms(mount / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes")
+    return min(rooms)
+
+
+def _rooms(mount: Path, path: str, limit: str, used: str) -> list[int]:
+    """Return what is left of each limit from a cgroup up to the mount."""
+    found = []
+    group = PurePosixPath(path.lstrip("/"))
+    for level in (group, *group.parents):
         try:
-            return int((root / limit).read_text()) - int((root / used).read_text())
+            found.append(int((mount / level / limit).read_text()) - int((mount / level / used).read_text()))
         except (OSError, ValueError):
-            continue
-    return float("inf")
+            continue  # no such group here, or "max": no limit
+    return found
 
 
 def require(what: str, needed: int, available: int, option: str) -> None:

@@ -1,4 +1,4 @@
-"""The two ways in which Longwall ends badly; both carry one sentence for the user, never a traceback."""
+"""The ways in which Longwall ends badly; all carry one sentence for the user, never a traceback."""
 
 
 class InputError(Exception):
@@ -10,3 +10,7 @@ class InputError(Exception):
 
 class RunError(Exception):
     """A valid run could not finish (memory, disk, device): exit code 1."""
+
+
+class FinalError(RunError):
+    """A run could not finish, and going on with it would not help."""

@@ -1,8 +1,9 @@
 """Seeded random graphs: the same seed gives the same graph on every machine, in memory or as a store."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -139,18 +140,18 @@ def _open(kind: str, seed: int, num_labels: int, params: dict[str, int | float],
     """Check the parameters and begin to draw."""
     values = _checked(kind, seed, num_labels, params)
     generator = GENERATORS[kind]
-    raw = RawGraph(f"generator {kind}", generator.draw(seed, host, **values))
-    if not num_labels:
-        with raw:
-            yield raw
-        return
-    size = generator.vertices(values)
-    with host.book(size, "the vertices to be labelled"):
-        drawn = np.zeros(size, np.bool_)
-        raw.blocks = _marked(raw.blocks, drawn)
-        raw.vertex_labels = _RandomLabels(seed, num_labels, drawn)
-        with raw:
-            yield raw
+    with ExitStack() as held:
+        blocks = generator.draw(seed, host, **values)
+        held.callback(blocks.close)
+        # What is held while edges are drawn is booked now, before the build takes most of what is free.
+        raw = RawGraph(f"generator {kind}", chain([next(blocks)], blocks))
+        if num_labels:
+            size = generator.vertices(values)
+            held.enter_context(host.book(size, "the vertices to be labelled"))
+            drawn = np.zeros(size, np.bool_)
+            raw.blocks = _marked(raw.blocks, drawn)
+            raw.vertex_labels = _RandomLabels(seed, num_labels, drawn)
+        yield raw
 
 
 def _marked(blocks: Iterator[EdgeBlock], drawn: npt.NDArray[np.bool_]) -> Iterator[EdgeBlock]:

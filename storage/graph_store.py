@@ -3,10 +3,11 @@
 import errno
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
@@ -25,6 +26,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import ArrayHash, Graph, content_hash
 from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.readers.source import input_errors
+from longwall.storage.spill import hold, locked, remove_abandoned
 from longwall.storage.stats import GraphStats
 
 FORMAT = "longwall-graph"
@@ -117,16 +119,15 @@ class StoreSink(Sink):
 
     def describe(self, stats: GraphStats) -> None:
         """Complete the store; last, so that a group that lacks something is never taken for a store."""
-        self._group.update_attributes(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "counts": {"vertices": stats.num_vertices, "edges": stats.num_edges},
-                "stats": stats.to_dict(),
-                "content_hash": self.content_hash,
-                "created_by": f"longwall {version('longwall')}",
-            }
-        )
+        attributes = {
+            "format": FORMAT,
+            "version": VERSION,
+            "counts": {"vertices": stats.num_vertices, "edges": stats.num_edges},
+            "stats": stats.to_dict(),
+            "content_hash": self.content_hash,
+            "created_by": f"longwall {version('longwall')}",
+        }
+        self._group.update_attributes({**attributes, "checksum": _checksum(attributes)})
 
     def __enter__(self) -> "StoreSink":
         return self
@@ -154,25 +155,41 @@ def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> G
         Writing failed, for example on a full disk.
     """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.tmp-{uuid.uuid4().hex[:8]}")
     try:
         if path.exists() or path.is_symlink():
             raise InputError(f"{path}: exists already; choose another path, or remove it first")
         if not path.parent.is_dir():
             raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
-        partial.mkdir()
-        with StoreSink(partial) as sink:
-            stats = fill(sink)
-            sink.describe(stats)
-        _sync(partial)
-        partial.rename(path)
+        with _partial(path) as partial:
+            with StoreSink(partial) as sink:
+                stats = fill(sink)
+                sink.describe(stats)
+            _sync(partial)
+            partial.rename(path)
     except OSError as error:
         if error.errno in _NOT_ALLOWED:
             raise InputError(f"{path}: no permission to write to {path.parent}; choose another path") from error
         raise RunError(f"{path}: the store could not be written ({error.strerror or error})") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return stats
+
+
+@contextmanager
+def _partial(path: Path) -> Iterator[Path]:
+    """Give a folder to make a store in, which is gone afterwards; what killed processes left of `path` goes, too.
+
+    A lock on the folder says that it is in use. Where there are no locks, nothing is taken for abandoned.
+    """
+    prefix = f".{path.name}.tmp-"
+    partial = path.with_name(f"{prefix}{uuid.uuid4().hex[:8]}")
+    with ExitStack() as undo:
+        with locked(path.parent) as there:
+            if there:
+                remove_abandoned(path.parent, re.compile(re.escape(prefix) + "[0-9a-f]{8}"))
+            partial.mkdir()
+            undo.callback(shutil.rmtree, partial, ignore_errors=True)
+            with suppress(OSError):
+                undo.callback(os.close, hold(partial))
+        yield partial
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:
@@ -198,9 +215,18 @@ def _sync(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _blocks(stored: Any, workers: int) -> Iterator[Array]:
+def _checksum(attributes: dict[str, Any]) -> int:
+    """Return the CRC-32C of a store's attributes, whatever their order."""
+    from google_crc32c import value
+
+    content = {name: item for name, item in attributes.items() if name != "checksum"}
+    checksum: int = value(json.dumps(content, sort_keys=True).encode())
+    return checksum
+
+
+def _blocks(stored: Any, workers: int, chunks: int = _CHUNKS_A_READ) -> Iterator[Array]:
     """Yield a Zarr array in blocks of whole chunks, read ahead by threads."""
-    size = stored.chunks[0] * _CHUNKS_A_READ
+    size = stored.chunks[0] * chunks
     starts = range(0, stored.shape[0], size)
     blocks: Iterator[Array] = map_ordered(lambda start: stored[start : start + size], starts, workers)
     return blocks
@@ -273,7 +299,7 @@ def _with_store(path: Path, use: Callable[[dict[str, Any], dict[str, Any]], Answ
                     f"{path}: made by an older version of Longwall (store version {found}, this one reads {VERSION}); "
                     "ingest the graph again"
                 )
-            if found != VERSION:
+            if found != VERSION or attributes["checksum"] != _checksum(attributes):
                 raise _damaged(path)
             stored = {name: array for name, array in group.arrays() if name in _DTYPES}
             _check_shapes(path, attributes["counts"], stored)
@@ -287,19 +313,20 @@ def _with_store(path: Path, use: Callable[[dict[str, Any], dict[str, Any]], Answ
 
 
 def _read(path: Path, attributes: dict[str, Any], stored: dict[str, Any], host: Account | None) -> Graph:
-    workers = core_count()
+    workers, chunks = core_count(), _CHUNKS_A_READ
     with ExitStack() as undo:
         if host is not None:
             undo.enter_context(host.book(sum(array.nbytes for array in stored.values()), "the graph"))
-            # With little room, fewer reads at a time.
-            reading = shards.CHUNK_BYTES * _CHUNKS_A_READ * _READ_FACTOR * (workers + 1)
-            workers = max(1, min(workers, workers * host.free // reading))
-            buffers = host.book(min(reading, host.free), "reading the graph")
+            # With little room, fewer and then smaller reads at a time; one block more is in this thread's hands.
+            chunk = max(array.chunks[0] * array.dtype.itemsize for array in stored.values()) * _READ_FACTOR
+            workers = max(1, min(workers, host.free // (chunk * chunks) - 1))
+            chunks = max(1, min(chunks, host.free // (chunk * (workers + 1))))
+            buffers = host.book(chunk * chunks * (workers + 1), "reading the graph")
             undo.enter_context(buffers)
         arrays: dict[str, Any] = dict.fromkeys(_DTYPES)
         hashes = {}
         for name, array in stored.items():
-            arrays[name], hashes[name] = _load(array, workers)
+            arrays[name], hashes[name] = _load(array, workers, chunks)
         if content_hash(hashes) != attributes["content_hash"] or not _split_is_right(**arrays):
             raise _damaged(path)
         stats = GraphStats.from_dict(attributes["stats"])
@@ -321,12 +348,12 @@ def _check_shapes(path: Path, counts: dict[str, int], stored: dict[str, Any]) ->
             raise _damaged(path)
 
 
-def _load(stored: Any, workers: int) -> tuple[Array, ArrayHash]:
+def _load(stored: Any, workers: int, chunks: int) -> tuple[Array, ArrayHash]:
     """Read an array and hash it on the way."""
     array = np.empty(stored.shape, stored.dtype)
     digest = ArrayHash(array.dtype, len(array))
     start = 0
-    for block in _blocks(stored, workers):
+    for block in _blocks(stored, workers, chunks):
         array[start : start + len(block)] = block
         digest.update(block)
         start += len(block)

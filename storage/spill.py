@@ -2,7 +2,7 @@
 
 Runs may share `memory.spill`: each has a folder of its own inside and holds a lock on it, which the operating system
 drops when the process dies. Whoever makes or closes a folder removes those that nobody holds any more. Folders
-come and go under a lock on their parent.
+come and go under a lock on their parent. Others who make folders that a killed process must not leave use the locks too.
 """
 
 import fcntl
@@ -27,9 +27,17 @@ class SpillFolder:
     ----------
     parent
         The folder of `memory.spill`; it is made where it does not exist, and then removed again.
+    advice
+        What to do where nothing can be spilled, in the words of who chose the folder.
+
+    Attributes
+    ----------
+    advice
+        See above.
     """
 
-    def __init__(self, parent: Path):
+    def __init__(self, parent: Path, *, advice: str = "choose another memory.spill, or raise memory.host"):
+        self.advice = advice
         self._parent = parent
         self._path: Path | None = None
         self._lock = -1
@@ -51,8 +59,7 @@ class SpillFolder:
                     self._path = self._make()
                 except OSError as error:
                     raise RunError(
-                        f"{self._parent}: nothing can be spilled there ({error.strerror or error}): "
-                        "choose another memory.spill, or raise memory.host"
+                        f"{self._parent}: nothing can be spilled there ({error.strerror or error}): {self.advice}"
                     ) from error
             return self._path
 
@@ -60,23 +67,23 @@ class SpillFolder:
         while True:
             self._made_parent |= not self._parent.exists()
             self._parent.mkdir(parents=True, exist_ok=True)
-            with _locked(self._parent) as there:
+            with locked(self._parent) as there:
                 if there:
-                    _remove_abandoned(self._parent)
+                    remove_abandoned(self._parent, _NAME)
                     path = self._parent / f"longwall-spill-{uuid.uuid4().hex[:12]}"
                     path.mkdir()
-                    self._lock = _hold(path)
+                    self._lock = hold(path)
                     return path
 
     def close(self) -> None:
         """Remove the folder and what is in it, and what killed runs left beside it; twice does no harm."""
-        with self._mutex, _locked(self._parent) as there:
+        with self._mutex, locked(self._parent) as there:
             if self._path is not None:
                 shutil.rmtree(self._path, ignore_errors=True)
                 os.close(self._lock)
                 self._path = None
             if there:
-                _remove_abandoned(self._parent)
+                remove_abandoned(self._parent, _NAME)
                 if self._made_parent:
                     _remove_empty(self._parent)
 
@@ -88,10 +95,10 @@ class SpillFolder:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder; gives whether the folder is there."""
+def locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder; gives whether the folder is there and can be locked."""
     try:
-        lock = _hold(folder, wait=True)
+        lock = hold(folder, wait=True)
     except OSError:
         yield False
         return
@@ -102,7 +109,14 @@ def _locked(folder: Path) -> Iterator[bool]:
         os.close(lock)
 
 
-def _hold(folder: Path, *, wait: bool = False) -> int:
+def hold(folder: Path, *, wait: bool = False) -> int:
+    """Lock a folder and return the descriptor that holds the lock until it is closed.
+
+    Raises
+    ------
+    OSError
+        There is no such folder, its file system has no locks, or, if not `wait`, another process holds it.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -112,12 +126,12 @@ def _hold(folder: Path, *, wait: bool = False) -> int:
     return descriptor
 
 
-def _remove_abandoned(parent: Path) -> None:
-    """Remove the folders of runs that were killed."""
+def remove_abandoned(parent: Path, name: re.Pattern[str]) -> None:
+    """Remove the folders of processes that were killed: those of such names that nobody holds."""
     for folder in parent.iterdir():
-        if _NAME.fullmatch(folder.name):
+        if name.fullmatch(folder.name):
             try:
-                lock = _hold(folder)
+                lock = hold(folder)
             except OSError:
                 continue  # a run holds it
             shutil.rmtree(folder, ignore_errors=True)

@@ -54,8 +54,8 @@ def test_a_table_comes_back_as_it_was(tmp_path, seed, levels, rows, dtype, large
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk_file, "_PIECE", piece)
         record = write_chunk(table, path, disk, sync=sync)
-    assert_equal(read_chunk(path), table)
-    assert record == ChunkRecord(len(table), table.nbytes, path.stat().st_size)
+    assert_equal(read_chunk(path, checksum=record.checksum), table)
+    assert record == ChunkRecord(len(table), table.nbytes, path.stat().st_size, record.checksum)
     assert disk.used == record.stored <= disk.peak
     assert ChunkRecord(**asdict(record)) == record
     assert [p.name for p in tmp_path.iterdir()] == ["chunk"]
@@ -151,6 +151,22 @@ def test_any_flipped_bit_is_found_or_harmless(tmp_path, monkeypatch):
     assert found > sum(map(len, contents))
 
 
+@pytest.mark.parametrize("levels", [None, [1]])
+def test_another_whole_chunk_in_its_place_is_found(tmp_path, levels):
+    """Both have the same shapes and compress to as many bytes: only their values differ."""
+    rng = np.random.default_rng(7)
+    offsets = np.arange(0, 4001, 10)
+    paths, records = [tmp_path / "one", tmp_path / "two"], []
+    for path in paths:
+        values = tuple(rng.integers(2**31, 2**32, size, np.uint32) for size in (400, 4000))
+        records.append(write_chunk(EmbeddingTable(values, (offsets,)), path, account()))
+    assert records[0].stored == records[1].stored
+    paths[0].write_bytes(paths[1].read_bytes())
+    read_chunk(paths[0], levels, checksum=records[1].checksum)
+    with pytest.raises(RunError, match="one: the spilled chunk is damaged or gone"):
+        read_chunk(paths[0], levels, checksum=records[0].checksum)
+
+
 def test_a_truncated_chunk_is_found(tmp_path):
     path = tmp_path / "chunk"
     write_chunk(random_table(6, 2, 30), path, account())
@@ -182,7 +198,7 @@ def test_a_chunk_that_is_gone_is_found(tmp_path, what):
 
 def test_a_folder_that_is_gone_is_named(tmp_path):
     disk = account()
-    with pytest.raises(RunError, match=r"nowhere.*memory\.spill"):
+    with pytest.raises(RunError, match="nowhere.*another spill folder"):
         write_chunk(random_table(6, 2, 30), tmp_path / "nowhere" / "chunk", disk)
     assert disk.used == 0
 
@@ -202,7 +218,7 @@ def test_a_failing_disk_leaves_nothing(tmp_path, monkeypatch, code):
 
     monkeypatch.setattr(Path, "rename", fail)
     disk = account()
-    with pytest.raises(RunError, match=r"memory\.spill"):
+    with pytest.raises(RunError, match="another spill folder"):
         write_chunk(random_table(6, 2, 30), tmp_path / "chunk", disk)
     assert disk.used == 0
     assert not list(tmp_path.iterdir())
@@ -215,7 +231,7 @@ def test_a_full_disk_is_named(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, old_limit[1]))
     disk = account()
     try:
-        with pytest.raises(RunError, match=r"the disk is full.*memory\.spill"):
+        with pytest.raises(RunError, match="the disk is full.*another spill folder, or lower the disk budget"):
             write_chunk(random_table(6, 2, 3000), tmp_path / "chunk", disk)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old_limit)

@@ -244,9 +244,24 @@ def test_ctrl_c_stops_the_workers_and_leaves_no_results(config, executing):
     assert names(config["run"]["directory"] / "one") == UNFINISHED
 
 
-def test_an_interrupt_after_the_rename_takes_the_results_back(config, tmp_path):
+def test_an_interrupt_after_the_end_leaves_a_done_run(config):
     directory = RunDirectory.create(load_config(config))
     directory.finish(Metrics())
+    directory.abandon("interrupted", "late", Metrics())
+    assert (directory.path / "results").is_dir()
+    assert manifest(config)["status"] == "done"
+
+
+def test_an_interrupt_before_the_last_step_takes_the_results_back(config, monkeypatch):
+    directory = RunDirectory.create(load_config(config))
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(directory, "save", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            directory.finish(Metrics())
     assert (directory.path / "results").is_dir()
     directory.abandon("interrupted", "late", Metrics())
     assert not (directory.path / "results").exists()

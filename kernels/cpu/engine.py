@@ -161,7 +161,7 @@ class CpuTriangleVertexCounter:
     """Vertex marks and counts of one worker."""
 
     def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
-        self.host_bytes = _fitting(graph.num_vertices * 17, memory)
+        self.host_bytes = _fitting(graph.num_vertices * 9, memory)
         self._graph = graph
         self._marks = np.zeros(graph.num_vertices, np.uint8)
         self._counts = np.zeros(graph.num_vertices, np.int64)
@@ -174,10 +174,9 @@ class CpuTriangleVertexCounter:
             g.indptr, g.indices, g.split, first, last, self._marks, self._stop_flag, self._counts
         )
 
-    def take(self) -> NDArray[np.int64]:
-        """Give the triangles per vertex since the last call."""
-        counts, self._counts = self._counts, np.zeros_like(self._counts)
-        return counts
+    def counts(self) -> NDArray[np.int64]:
+        """Triangles per vertex so far."""
+        return self._counts
 
 
 class CpuCliqueCounter:

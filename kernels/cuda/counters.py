@@ -108,10 +108,9 @@ class CudaTriangleVertexCounter(_Triangles):
         self._run("add", first, last, 2, (self._counts,))
         self._device.synchronize()
 
-    def take(self) -> NDArray[np.int64]:
-        """Give the triangles per vertex since the last call."""
+    def counts(self) -> NDArray[np.int64]:
+        """Triangles per vertex so far."""
         host: NDArray[np.int64] = self._counts.get()
-        self._counts.fill(0)
         return host
 
 

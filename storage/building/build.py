@@ -196,7 +196,7 @@ def _write_vertices(
     if raw.vertex_labels is not None:
         sink.begin("labels", np.int32, n, scratch)
         with scratch.book(4 * n, "the vertex labels"):
-            labels = _place(raw.vertex_labels, _Ranked(positions, ranks, scratch.work // 8), raw, known, n, scratch)
+            labels = _place(raw.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), raw, known, n, scratch)
             sink.append("labels", labels)
             size = max(1, scratch.work // 32)
             for start in range(0, n, size):
@@ -235,8 +235,9 @@ def _scatter(ranks: npt.NDArray[np.uint32], ids: Int64s, low: int, table: Int64s
 class _Ranked:
     """Ranks of ids, for labels; see `vertex_labels.VertexIndex`."""
 
-    def __init__(self, positions: Positions, ranks: ScratchArray, memory: int) -> None:
+    def __init__(self, positions: Positions, ranks: ScratchArray, num_vertices: int, memory: int) -> None:
         self._positions, self._ranks, self._memory = positions, ranks, memory
+        self._num_vertices = num_vertices
 
     def lookup(self, ids: Int64s) -> Int64s:
         """Return int64[k]: the ranks of int64[k] ids, -1 for ids that are no vertices."""
@@ -245,7 +246,7 @@ class _Ranked:
         for start, table in self._ranks.tables(self._memory):
             here = np.flatnonzero((positions >= start) & (positions < start + len(table)))
             found[here] = table[positions[here] - start]
-        found[found == NO_RANK] = -1
+        found[found >= self._num_vertices] = -1  # no rank, or one of a damaged scratch file
         return found
 
     def original_id(self, rank: int) -> int:
@@ -275,7 +276,7 @@ def _write_rows(
     start = largest = open_count = 0
     open_row = 0
     for keys, labels in by_rank.blocks(scratch.work * 3 // 4):
-        rows = to_rows(keys)
+        rows = to_rows(keys, n)
         sink.append("indices", rows.indices)
         if labels is not None:
             sink.append("edge_labels", labels)

@@ -165,7 +165,10 @@ def _count_common(degrees: UInt32s, counts: Int64s) -> None:
 
 @lazy_kernel
 def _rank(degrees: UInt32s, distinct: Int64s, group_of: Int64s, following: Int64s, ranks: UInt32s) -> None:
-    """Give each position the next rank of its degree, which `following` holds for each distinct degree."""
+    """Give each position the next rank of its degree, which `following` holds for each distinct degree.
+
+    Any other degree comes from a damaged scratch file, and gets none.
+    """
     for at in range(degrees.size):
         degree = np.int64(degrees[at])
         if degree == 0:
@@ -181,5 +184,8 @@ def _rank(degrees: UInt32s, distinct: Int64s, group_of: Int64s, following: Int64
                     group = middle + 1
                 else:
                     end = middle
+        if group == distinct.size:
+            ranks[at] = np.uint32(NO_RANK)
+            continue
         ranks[at] = np.uint32(following[group])
         following[group] += 1

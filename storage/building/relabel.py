@@ -92,6 +92,7 @@ def _cut(block: KeyBlock, span: int) -> Iterator[KeyBlock]:
         limit = (block.keys[start] >> _SHIFT) + np.uint64(span)
         beyond = limit > np.uint64(0xFFFF_FFFF)
         stop = len(block.keys) if beyond else int(np.searchsorted(block.keys, limit << _SHIFT))
+        stop = max(stop, start + 1)  # keys of a damaged scratch file may be in any order
         yield KeyBlock(block.keys[start:stop], block.labels[start:stop] if block.labels is not None else None)
         start = stop
 
@@ -115,12 +116,16 @@ def _relabel(
     both: Keys,
     both_labels: Int32s | None,
 ) -> int:
-    """Write both directions of the edges whose larger end stands in the table; return how many words."""
+    """Write both directions of the edges whose larger end stands in the table; return how many words.
+
+    A smaller end outside its window comes from a damaged scratch file: the edge is left out.
+    """
     count = 0
     for at in range(keys.size):
         large = np.int64(keys[at] & np.uint64(0xFFFFFFFF)) - table_base
-        if 0 <= large < table.size:
-            u = np.uint64(window[np.int64(keys[at] >> np.uint64(32)) - window_base])
+        small = np.int64(keys[at] >> np.uint64(32)) - window_base
+        if 0 <= large < table.size and 0 <= small < window.size:
+            u = np.uint64(window[small])
             v = np.uint64(table[large])
             both[count] = u << np.uint64(32) | v
             both[count + 1] = v << np.uint64(32) | u
@@ -142,11 +147,19 @@ class Rows(NamedTuple):
     """int64[r]: for each row that the piece touches, its columns in the piece that are smaller than the row."""
 
 
-def to_rows(keys: Keys) -> Rows:
-    """Split sorted words (row high, column low) of a graph without empty rows."""
-    first = int(keys[0] >> _SHIFT)
+def to_rows(keys: Keys, num_rows: int) -> Rows:
+    """Split sorted words (row high, column low) of a graph without empty rows.
+
+    Raises
+    ------
+    ValueError
+        There are other rows than those below `num_rows`, in ascending order: a scratch file is damaged.
+    """
+    first, last = int(keys[0] >> _SHIFT), int(keys[-1] >> _SHIFT)
+    if not first <= last < num_rows:
+        raise ValueError("rows out of range")
     indices = np.empty(len(keys), np.uint32)
-    smaller = np.zeros(int(keys[-1] >> _SHIFT) - first + 1, np.int64)
+    smaller = np.zeros(last - first + 1, np.int64)
     _split_words(keys, first, indices, smaller)
     return Rows(first, indices, smaller)
 
@@ -157,5 +170,5 @@ def _split_words(keys: Keys, first: int, indices: UInt32s, smaller: npt.NDArray[
         row = np.int64(keys[at] >> np.uint64(32))
         column = np.int64(keys[at] & np.uint64(0xFFFFFFFF))
         indices[at] = np.uint32(column)
-        if column < row:
+        if column < row and 0 <= row - first < smaller.size:
             smaller[row - first] += 1

@@ -1,6 +1,9 @@
 """Arrays of a build that may outgrow memory: held while the host budget has room, in scratch files otherwise.
 
 A `Scratch` and its arrays are changed by one thread; others may read. Files are written by a thread behind.
+
+Reads pick any part of a file, so they check nothing. Instead each file has one CRC-32C, taken of what is written, and
+is read once more when its array is dropped: whatever was made of a damaged file is given up before anyone sees it.
 """
 
 import os
@@ -15,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.account import Accounts, Booking, OverBudget
-from longwall.storage.errors import RunError
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.spill import SpillFolder
 
 _MOST_WORK = 256 * 2**20
 _WORK_SHARE = 0.75  # of the free host budget
+_CHECKED = 2**18  # bytes read at a time to check a file
 
 Array = npt.NDArray[Any]
 
@@ -113,17 +117,22 @@ class Scratch:
         """Return where the file of an array goes."""
         return self._spill.path / name
 
+    @property
+    def advice(self) -> str:
+        """What to do where scratch files fail."""
+        return self._spill.advice
+
     def forget(self, array: "ScratchArray") -> None:
         """Take an array off the list of those that can be spilled."""
         if array in self._arrays:
             self._arrays.remove(array)
 
     def close(self) -> None:
-        """Drop all arrays and give the memory back."""
+        """Drop all arrays, unchecked, and give the memory back."""
         self._writer.shutdown()
         self._writing = None
         for array in list(self._arrays):
-            array.drop()
+            array.discard()
         for booking in self._bookings:
             booking.release()
         self._work.release()
@@ -134,7 +143,13 @@ class Scratch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            # An error that nobody has foreseen may come from a damaged file: then that is what the user has to hear.
+            if error is None or (isinstance(error, Exception) and not isinstance(error, (InputError, RunError))):
+                for array in self._arrays:
+                    array.check()
+        finally:
+            self.close()
 
 
 class ScratchArray:
@@ -159,6 +174,7 @@ class ScratchArray:
         self._length = 0
         self._file: int | None = None
         self._written = 0
+        self._checksum = 0
 
     def __len__(self) -> int:
         return self._length
@@ -237,6 +253,7 @@ class ScratchArray:
             return
         booking = self._scratch.book(size, "a table")
         values = self.read(0, self._length)
+        self.check()
         self._release()
         self.adopt(values, booking)
 
@@ -250,8 +267,44 @@ class ScratchArray:
             del segment
             self._held.pop(at).release()
 
+    def check(self) -> None:
+        """Check that the file, if there is one, still holds what was written.
+
+        Raises
+        ------
+        RunError
+            If it does not: nothing that was made of the array is to be used.
+        """
+        if self._file is None:
+            return
+        from google_crc32c import extend
+
+        self._scratch.settle()
+        checksum = 0
+        buffer = np.empty(_CHECKED, np.uint8)
+        for start in range(0, self._written, len(buffer)):
+            part = buffer[: self._written - start]
+            self._load(start, part)
+            checksum = extend(checksum, part)
+        if checksum != self._checksum:
+            raise RunError(
+                f"{self._scratch.path(self._name)}: the scratch file holds something else than what was written: "
+                f"check the disk, then try again, or {self._scratch.advice}"
+            )
+
     def drop(self) -> None:
-        """Free memory and file; more than once does no harm."""
+        """Check the file, then free it and the memory; more than once does no harm.
+
+        Raises
+        ------
+        RunError
+            As `check`.
+        """
+        self.check()
+        self.discard()
+
+    def discard(self) -> None:
+        """Free memory and file without a check; more than once does no harm."""
         self._release()
         self._scratch.forget(self)
 
@@ -268,7 +321,7 @@ class ScratchArray:
             self._file = None
             self._scratch.path(self._name).unlink(missing_ok=True)
             self._scratch.disk.take(-self._written, "")
-            self._written = 0
+            self._written = self._checksum = 0
 
     def _write(self, values: Array) -> int:
         """Append to the file, soon, and return the offset."""
@@ -281,16 +334,19 @@ class ScratchArray:
             if self._file is None:
                 self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
-            raise _unwritable(path, error) from error
-        file, rest = self._file, np.ascontiguousarray(values).data.cast("B")
+            raise self._unwritable(error) from error
+        file, whole = self._file, np.ascontiguousarray(values).view(np.uint8)
 
         def write() -> None:
-            done = 0
+            from google_crc32c import extend
+
+            self._checksum = extend(self._checksum, whole)
+            rest, done = whole.data, 0
             try:
                 while done < len(rest):
                     done += os.pwrite(file, rest[done:], at + done)
             except OSError as error:
-                raise _unwritable(path, error) from error
+                raise self._unwritable(error) from error
 
         scratch.write(write)
         return at
@@ -309,13 +365,12 @@ class ScratchArray:
             if done == 0:
                 raise RunError(
                     f"{self._scratch.path(self._name)}: the scratch file cannot be read ({reason}): "
-                    "check the disk, or choose another memory.spill"
+                    f"check the disk, or {self._scratch.advice}"
                 )
             offset, rest = offset + done, rest[done:]
 
-
-def _unwritable(path: Path, error: OSError) -> RunError:
-    return RunError(
-        f"{path.parent}: scratch files of the build cannot be written ({error.strerror or error}): "
-        "free space there, choose another memory.spill, or raise memory.host"
-    )
+    def _unwritable(self, error: OSError) -> RunError:
+        return RunError(
+            f"{self._scratch.path(self._name).parent}: scratch files of the build cannot be written "
+            f"({error.strerror or error}): free space there, {self._scratch.advice}"
+        )

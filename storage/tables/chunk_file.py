@@ -50,11 +50,14 @@ class ChunkRecord:
         Bytes of its arrays in memory.
     stored
         Bytes of its file.
+    checksum
+        CRC-32C of its metadata, in which those of its contents are: no other chunk has it.
     """
 
     rows: int
     nbytes: int
     stored: int
+    checksum: int
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class _Stored:
         Entries of a piece.
     checksum
         CRC-32C of the file's index, which holds where each piece is.
+    contents
+        CRC-32C of the checksums of the pieces.
     """
 
     name: str
@@ -81,6 +86,7 @@ class _Stored:
     stored_dtype: str
     piece: int
     checksum: int
+    contents: int
 
     @property
     def pieces(self) -> int:
@@ -105,7 +111,7 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: Account, *, sync: bool 
     Returns
     -------
     ChunkRecord
-        Rows and sizes.
+        Rows, sizes and the checksum.
 
     Raises
     ------
@@ -123,7 +129,7 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: Account, *, sync: bool 
         with _write_errors(path):
             with zipfile.ZipFile(partial, "w") as archive:
                 stored = [_write_array(archive, name, array) for name, array in arrays]
-                _write_metadata(archive, stored, len(table))
+                checksum = _write_metadata(archive, stored, len(table))
             size = partial.stat().st_size
             if sync:
                 sync_folder(partial)
@@ -135,10 +141,10 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: Account, *, sync: bool 
         booking.release()
         raise
     booking.resize(size, "a spilled chunk")
-    return ChunkRecord(len(table), table.nbytes, size)
+    return ChunkRecord(len(table), table.nbytes, size, checksum)
 
 
-def read_chunk(path: Path, levels: Sequence[int] | None = None) -> EmbeddingTable:
+def read_chunk(path: Path, levels: Sequence[int] | None = None, *, checksum: int | None = None) -> EmbeddingTable:
     """Read a chunk and check all that is read.
 
     Parameters
@@ -148,6 +154,8 @@ def read_chunk(path: Path, levels: Sequence[int] | None = None) -> EmbeddingTabl
     levels
         Read only the arrays that the columns of these levels need; the others are None in the table. By default
         all are read.
+    checksum
+        Of the chunk's record: tells the chunk from any other, whole one that was put in its place.
 
     Returns
     -------
@@ -157,11 +165,11 @@ def read_chunk(path: Path, levels: Sequence[int] | None = None) -> EmbeddingTabl
     Raises
     ------
     RunError
-        If anything is missing or was changed.
+        If anything is missing or was changed, or if it is another chunk.
     """
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            stored = _read_metadata(archive)
+            stored = _read_metadata(archive, checksum)
             depth = (len(stored) + 1) // 2
             wanted = range(depth) if levels is None else levels
             first = min(wanted)
@@ -199,7 +207,7 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> _S
     codec = Blosc(**_BLOSC)
     buffer = np.zeros(piece, kind)
     index = np.empty((-(-size // piece), 2), "<u8")
-    written = 0
+    written = contents = 0
     with archive.open(f"{name}/c/0", "w", force_zip64=True) as file:
         for i, begin in enumerate(range(0, size, piece)):
             end = min(begin + piece, size)
@@ -211,12 +219,14 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> _S
             buffer[end - begin :] = 0
             encoded = codec.encode(buffer)
             file.write(encoded)
-            file.write(google_crc32c.value(encoded).to_bytes(4, "little"))
+            ending = google_crc32c.value(encoded).to_bytes(4, "little")
+            file.write(ending)
+            contents = google_crc32c.extend(contents, ending)
             index[i] = written, len(encoded) + 4
             written += len(encoded) + 4
         checksum = google_crc32c.value(index.tobytes())
         file.write(index.tobytes() + checksum.to_bytes(4, "little"))
-    return _Stored(name, size, array.dtype.name, kind.name, piece, checksum)
+    return _Stored(name, size, array.dtype.name, kind.name, piece, checksum, contents)
 
 
 def _read_array(file: IO[bytes], member: zipfile.ZipInfo, stored: _Stored) -> NDArray[Any]:
@@ -235,10 +245,12 @@ def _read_array(file: IO[bytes], member: zipfile.ZipInfo, stored: _Stored) -> ND
     if google_crc32c.value(index) != stored.checksum:
         raise ValueError("the index was changed")
     file.seek(start)
+    contents = 0
     for i, length in enumerate(np.frombuffer(index, "<u8")[1::2].tolist()):
-        encoded = file.read(length - 4)
-        if google_crc32c.value(encoded) != int.from_bytes(file.read(4), "little"):
+        encoded, ending = file.read(length - 4), file.read(4)
+        if google_crc32c.value(encoded) != int.from_bytes(ending, "little"):
             raise ValueError("a piece was changed")
+        contents = google_crc32c.extend(contents, ending)
         codec.decode(encoded, out=buffer)
         begin = i * stored.piece
         part = values[begin : begin + stored.piece]
@@ -247,18 +259,23 @@ def _read_array(file: IO[bytes], member: zipfile.ZipInfo, stored: _Stored) -> ND
             part += array[begin]  # where the piece before ends
         else:
             np.copyto(part, buffer[: part.size], casting="unsafe")
+    if contents != stored.contents:
+        raise ValueError("a piece was exchanged")
     return array
 
 
-def _write_metadata(archive: zipfile.ZipFile, arrays: Sequence[_Stored], rows: int) -> None:
+def _write_metadata(archive: zipfile.ZipFile, arrays: Sequence[_Stored], rows: int) -> int:
+    """Write the metadata; gives their checksum."""
     import google_crc32c
 
     content = {"format": FORMAT, "rows": rows, "arrays": [asdict(array) for array in arrays]}
-    attributes = {**content, "checksum": google_crc32c.value(json.dumps(content).encode())}
+    checksum: int = google_crc32c.value(json.dumps(content).encode())
+    attributes = {**content, "checksum": checksum}
     for array in arrays:
         archive.writestr(f"{array.name}/zarr.json", json.dumps(_zarr_array(array)))
     group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
     archive.writestr("zarr.json", json.dumps(group))
+    return checksum
 
 
 def _zarr_array(stored: _Stored) -> dict[str, Any]:
@@ -293,27 +310,30 @@ def _zarr_array(stored: _Stored) -> dict[str, Any]:
     }
 
 
-def _read_metadata(archive: zipfile.ZipFile) -> dict[str, _Stored]:
+def _read_metadata(archive: zipfile.ZipFile, expected: int | None) -> dict[str, _Stored]:
     import google_crc32c
 
     attributes = json.loads(archive.read("zarr.json"))["attributes"]
     checksum = attributes.pop("checksum")
     if google_crc32c.value(json.dumps(attributes).encode()) != checksum:
         raise ValueError("the metadata were changed")
+    if expected not in (None, checksum):
+        raise ValueError("this is another chunk")
     return {array["name"]: _Stored(**array) for array in attributes["arrays"]}
 
 
 @contextmanager
 def _write_errors(path: Path) -> Iterator[None]:
-    """Turn what the system says into sentences about the options that help."""
+    """Turn what the system says into sentences about the budgets that help."""
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
             raise RunError(
-                f"{path}: the disk is full: free some space, choose another memory.spill, or lower memory.disk"
+                f"{path}: the disk is full: free some space there, choose another spill folder, "
+                "or lower the disk budget"
             ) from error
         raise RunError(
             f"{path}: nothing can be spilled there ({error.strerror or error}): "
-            "choose another memory.spill, or raise memory.host"
+            "choose another spill folder, or raise the memory budget"
         ) from error
