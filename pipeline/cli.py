@@ -57,9 +57,7 @@ Memory = Annotated[
 Spill = Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put what does not fit in memory.")]
 Disk = Annotated[
     str | None,
-    typer.Option(
-        metavar="SIZE", help="Use at most so much disk space there.", show_default="80% of what is free"
-    ),
+    typer.Option(metavar="SIZE", help="Use at most so much disk space there.", show_default="80% of what is free"),
 ]
 
 
@@ -105,7 +103,11 @@ def resume(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of the run.", show_default=False)],
     overrides: Annotated[
         list[str],
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of [memory] or [engine]; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override a key of memory or engine, such as memory.host; may be repeated.",
+        ),
     ] = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,
     quiet: Quiet = False,

@@ -4,7 +4,10 @@ Tables of any size: a call works chunk by chunk inside a memory budget and spill
 changed: every call gives a new one; its files go when it is collected or closed, and when the program ends.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import operator
+import uuid
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +25,8 @@ from longwall.storage.tables.table import Columns, EmbeddingTable, NotRead
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ROW_BYTES, _ROW_COLUMN_BYTES = 64, 48  # of a row, and for each of its columns: flat, in original ids, being written
+# Of a row, and for each of its columns: flat, as int64 for the user or in original ids, being written.
+_ROW_BYTES, _ROW_COLUMN_BYTES = 64, 56
 _GROUP_BYTES = 96  # of a distinct key while groups are merged
 
 
@@ -77,8 +81,8 @@ class Embeddings:
         import pyarrow as pa
 
         row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * len(self.names)
-        with self.session.pool.book(self.session.work, "work space"):
-            for chunk in self.table.stream():
+        with self.session.pool.book(self.session.work, "work space"), closing(self.table.stream()) as chunks:
+            for chunk in chunks:
                 for part in self.session.parts(chunk, row_bytes):
                     columns = (self.graph.original_ids[on_host(ids)] for ids in self._vertices(part))
                     yield pa.record_batch([pa.array(column) for column in columns], schema=self.schema)
@@ -136,7 +140,7 @@ def vertices(
         ``"cpu"``, ``"cuda"`` or ``"auto"``: where extensions and filters are computed.
     memory
         Host memory that the graph and all tables that grow from this one may take: a size such as ``"4GiB"``, or
-        bytes. By default a share of what is free.
+        bytes. By default, and with ``"auto"``, a share of what is free.
     spill
         Folder for what does not fit; nothing is left in it.
     disk
@@ -186,12 +190,23 @@ def extend_vertices(embeddings: Embeddings, adjacent_to: Sequence[int] | None = 
     """
     if embeddings.kind != "vertex":
         raise InputError("extend_vertices takes embeddings made of vertices: start from longwall.vertices(graph)")
-    wanted = None if adjacent_to is None else list(adjacent_to)
-    columns = embeddings.table.num_levels
-    if wanted is not None and (not wanted or not all(0 <= c < columns for c in wanted)):
+    columns, arrays = embeddings.table.num_levels, embeddings.arrays
+    wanted = None if adjacent_to is None else _column_numbers(adjacent_to, columns)
+    return _extended(
+        embeddings,
+        lambda chunk, memory: free_extension.extend_by_vertex(chunk, arrays, wanted, memory),
+        arrays.max_degree * (columns if wanted is None else 1),
+    )
+
+
+def _column_numbers(adjacent_to: Sequence[int], columns: int) -> list[int]:
+    try:
+        wanted = [operator.index(column) for column in adjacent_to]
+    except TypeError:
+        raise InputError(f"adjacent_to={adjacent_to!r} must be a list of columns, such as [0]") from None
+    if not wanted or not all(0 <= column < columns for column in wanted):
         raise InputError(f"adjacent_to={wanted} must name columns 0 to {columns - 1}")
-    arrays = embeddings.arrays
-    return _extended(embeddings, lambda chunk, memory: free_extension.extend_by_vertex(chunk, arrays, wanted, memory))
+    return wanted
 
 
 def extend_edges(embeddings: Embeddings) -> Embeddings:
@@ -210,7 +225,11 @@ def extend_edges(embeddings: Embeddings) -> Embeddings:
     if embeddings.kind != "edge":
         raise InputError("extend_edges takes embeddings made of edges: start from longwall.edges(graph)")
     arrays = embeddings.arrays
-    return _extended(embeddings, lambda chunk, memory: free_extension.extend_by_edge(chunk, arrays, memory))
+    return _extended(
+        embeddings,
+        lambda chunk, memory: free_extension.extend_by_edge(chunk, arrays, memory),
+        arrays.max_degree * 2 * embeddings.table.num_levels,
+    )
 
 
 def aggregate(
@@ -226,8 +245,9 @@ def aggregate(
     embeddings
         A v-ET, grouped by the pattern that its vertices induce, or an e-ET, grouped by the pattern of its edges.
     key
-        Group by this instead: ``key(columns, graph, xp)`` gives an integer array with one entry per row. It is called
-        for parts of the rows, and only the columns that it asks for are read.
+        Group by this instead: ``key(columns, graph, xp)`` gives an array of numbers, such as an int64 array, with one
+        entry per row; `columns` and `graph` are as in :func:`filter`. It is called for parts of the rows, and only
+        the columns that it asks for are read.
     labelled
         Whether patterns carry vertex labels; by default they do if the graph does.
 
@@ -246,11 +266,9 @@ def aggregate(
         raise InputError("aggregate(labelled=True) needs a graph with labels")
     session, levels, of_vertices = embeddings.session, embeddings.table.num_levels, embeddings.kind == "vertex"
     encode = aggregation.vertex_codes if of_vertices else aggregation.edge_codes
-    codes: aggregation.Codes = aggregation.Codes()
-    with session.pool.book(session.work, "work space"):
-        for chunk in embeddings.table.stream():
-            for part in session.parts(chunk, aggregation.ROW_BYTES + aggregation.ROW_COLUMN_BYTES * levels):
-                codes += encode(part, session.arrays, labelled=wanted)
+    if of_vertices:
+        aggregation.require_few(levels)
+    codes = _codes(embeddings, lambda part: encode(part, session.arrays, labelled=wanted))
     found = (aggregation.vertex_patterns if of_vertices else aggregation.edge_patterns)(codes, levels)
     return pa.table(
         {
@@ -270,17 +288,20 @@ def filter(embeddings: Embeddings, keep: filtering.Predicate) -> Embeddings:  # 
         A v-ET or an e-ET.
     keep
         ``keep(columns, graph, xp)`` gives a bool array with one entry per row; `columns[i]` is the array of
-        column i in internal ids, `graph` has `indptr`, `indices` and `labels`, `xp` is numpy or cupy. It is called
-        for parts of the rows, and only the columns that it asks for are made.
+        column i in internal ids, always int64, `graph` has `indptr`, `indices` and `labels`, `xp` is numpy or cupy.
+        It is called for parts of the rows, and only the columns that it asks for are made. NumPy arrays that it
+        gets are read-only.
     """
     session, arrays = embeddings.session, embeddings.arrays
     row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * embeddings.table.num_levels
-    kept = (
-        filtering.filter_rows(part, keep, arrays)
-        for chunk in embeddings.table.stream()
-        for part in session.parts(chunk, row_bytes)
-    )
-    return Embeddings(session, session.collect(embeddings.table.num_levels, kept), embeddings.kind)
+
+    def kept() -> Generator[EmbeddingTable, None, None]:
+        with closing(embeddings.table.stream()) as chunks:
+            for chunk in chunks:
+                for part in session.parts(chunk, row_bytes):
+                    yield filtering.filter_rows(part, keep, arrays)
+
+    return Embeddings(session, session.collect(embeddings.table.num_levels, kept()), embeddings.kind)
 
 
 def export(embeddings: Embeddings, path: str | Path) -> Path:
@@ -306,7 +327,7 @@ def export(embeddings: Embeddings, path: str | Path) -> Path:
         raise InputError(f"{target} exists: choose another name or remove it")
     if not target.parent.is_dir():
         raise InputError(f"{target}: the folder {target.parent} does not exist: create it first")
-    partial = target.with_name(f".{target.name}.partial")
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
     try:
         with pq.ParquetWriter(partial, embeddings.schema, compression="zstd") as writer:
             for group in _row_groups(embeddings.batches()):
@@ -334,15 +355,37 @@ def _row_groups(batches: "Iterator[pa.RecordBatch]") -> "Iterator[list[pa.Record
         yield group
 
 
-def _extended(embeddings: Embeddings, extend: Callable[[EmbeddingTable, int], Iterator[EmbeddingTable]]) -> Embeddings:
+def _extended(
+    embeddings: Embeddings, extend: Callable[[EmbeddingTable, int], Iterator[EmbeddingTable]], most_candidates: int
+) -> Embeddings:
     session = embeddings.session
-    tables = (
-        table
-        for chunk in embeddings.table.stream()
-        for table in extend(chunk.to(session.xp), session.work)
-        if len(table)
-    )
-    return Embeddings(session, session.collect(embeddings.table.num_levels + 1, tables), embeddings.kind)
+    work = session.work_for(most_candidates)
+
+    def tables() -> Generator[EmbeddingTable, None, None]:
+        with closing(embeddings.table.stream()) as chunks:
+            for chunk in chunks:
+                yield from (table for table in extend(chunk.to(session.xp), work) if len(table))
+
+    return Embeddings(session, session.collect(embeddings.table.num_levels + 1, tables(), work), embeddings.kind)
+
+
+def _codes(embeddings: Embeddings, encode: Callable[[EmbeddingTable], aggregation.Codes]) -> aggregation.Codes:
+    """Count the rows by code; each distinct code is booked."""
+    session, levels = embeddings.session, embeddings.table.num_levels
+    code_bytes = aggregation.CODE_BYTES + aggregation.CODE_COLUMN_BYTES * levels
+    row_bytes = aggregation.ROW_BYTES + aggregation.ROW_COLUMN_BYTES * levels + code_bytes
+    codes: aggregation.Codes = aggregation.Codes()
+    with session.pool.book(session.work, "work space"), closing(embeddings.table.stream()) as chunks:
+        held = session.pool.book(0, "the table of distinct codes")
+        try:
+            for chunk in chunks:
+                for part in session.parts(chunk, row_bytes):
+                    codes.update(encode(part))
+                    held.release()
+                    held = session.pool.book(code_bytes * len(codes), "the table of distinct codes")
+        finally:
+            held.release()
+    return codes
 
 
 def _count_by(embeddings: Embeddings, key: Callable[[Any, GraphArrays, Any], Any]) -> tuple[Any, Any]:

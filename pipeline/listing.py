@@ -70,6 +70,8 @@ class _Rooms:
         Bytes of the engine's scratch.
     rows
         Most rows that one extension gives.
+    most_rows
+        Most rows of a chunk that could be extended.
     stack
         Bytes of waiting chunks in the engine's memory.
     host_stack
@@ -82,6 +84,7 @@ class _Rooms:
 
     scratch: int
     rows: int
+    most_rows: int
     stack: int
     host_stack: int
     group_rows: int
@@ -115,6 +118,7 @@ class _Rooms:
         return cls(
             scratch=share // 2,
             rows=rows,
+            most_rows=tables // active_row,
             stack=stack,
             host_stack=host_stack,
             group_rows=group_rows,
@@ -354,9 +358,9 @@ def _ahead(listing: _Listing, before: Phase | None, phase: Phase) -> ReadAhead:
     missing = (i for first, last in phase.missing() for i in range(first, last))
     wanted = [(i, (run / files[i]["name"], files[i]["checksum"])) for i in missing]
     largest = max((file["rows"] for file in files), default=0)
-    if largest > listing.rooms.rows:
+    if largest > listing.rooms.most_rows:
         raise InputError(
-            f"memory.host leaves room for chunks of {listing.rooms.rows:,} rows, but an earlier attempt with more "
+            f"memory.host leaves room for chunks of {listing.rooms.most_rows:,} rows, but an earlier attempt with more "
             f"memory wrote chunks of {largest:,}: raise memory.host"
         )
     return ReadAhead(wanted, _read_level, listing.context.engine.workers)

@@ -18,7 +18,9 @@ from longwall.storage.tables.table import EmbeddingTable
 
 MAX_VERTICES = 7  # canonical forms try up to 5,040 permutations per distinct code
 ROW_BYTES, ROW_COLUMN_BYTES = 256, 96
-"""Bytes of memory that the codes of a row take, and more for each of its columns."""
+"""Bytes of memory that arrays for the codes of a row take, and more for each of its columns."""
+CODE_BYTES, CODE_COLUMN_BYTES = 240, 96
+"""Bytes of a distinct code in `Codes`, and more for each column: a tuple of integers in a dictionary."""
 Array = Any  # a NumPy or a CuPy array
 Codes = Counter[tuple[int, ...]]
 """Rows per code; the codes of several parts of a table may be added up."""
@@ -28,12 +30,16 @@ PatternCode = tuple[tuple[tuple[int, int], ...], tuple[int, ...] | None]
 """Edges and labels of a canonical pattern."""
 
 
+def require_few(vertices: int) -> None:
+    """Refuse patterns of more vertices than can be brought to a canonical form (InputError)."""
+    if vertices > MAX_VERTICES:
+        raise InputError(f"aggregation takes embeddings of at most {MAX_VERTICES} vertices, and some have {vertices}")
+
+
 def vertex_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> Codes:
     """Count the rows of a v-ET by code: a bit per pair of columns that is an edge, then the labels."""
     xp, columns = table.xp, table.columns()
     k = columns.shape[0]
-    if k > MAX_VERTICES:
-        raise InputError(f"aggregation takes embeddings of at most {MAX_VERTICES} vertices, these have {k}")
     code = xp.zeros(len(table), dtype=xp.int64)
     for bit, (i, j) in enumerate(_pairs(k)):
         code |= is_edge(graph, columns[i], columns[j], xp).astype(xp.int64) << bit
@@ -63,6 +69,7 @@ def edge_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> 
     ends = xp.stack([end for column in table.columns() for end in edge_ends(graph, column, xp)])
     # Local numbers: the first column in which the vertex of each column stands.
     local = xp.stack([(ends == ends[i]).argmax(axis=0) for i in range(ends.shape[0])])
+    require_few(int((local == xp.arange(ends.shape[0])[:, None]).sum(axis=0).max()) if len(table) else 0)
     labels = [xp.stack([graph.labels[end] for end in ends])] if labelled else []
     return _counted(xp.concatenate([local, *labels]), xp)
 
@@ -74,10 +81,6 @@ def edge_patterns(codes: Codes, num_levels: int) -> list[tuple[PatternCode, int]
     def pattern(key: tuple[int, ...]) -> PatternCode:
         numbers = {x: i for i, x in enumerate(sorted(set(key[:size])))}
         edges = [(numbers[key[2 * i]], numbers[key[2 * i + 1]]) for i in range(num_levels)]
-        if len(numbers) > MAX_VERTICES:
-            raise InputError(
-                f"aggregation takes embeddings of at most {MAX_VERTICES} vertices, these have {len(numbers)}"
-            )
         names = {numbers[key[i]]: key[size + i] for i in range(size)} if len(key) > size else None
         return _canonical(edges, None if names is None else [names[i] for i in range(len(numbers))], len(numbers))
 

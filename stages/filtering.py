@@ -17,8 +17,8 @@ def filter_rows(table: EmbeddingTable, keep: Predicate, graph: Any) -> Embedding
     table
         A v-ET or an e-ET.
     keep
-        Called as ``keep(columns, graph, xp)``: `columns[l]` is the array of level l, flattened when it is asked for;
-        `xp` is numpy or cupy. Gives a bool array with one entry per row.
+        Called as ``keep(columns, graph, xp)``: `columns[l]` is the array of level l, int64 and read-only, flattened
+        when it is asked for; `xp` is numpy or cupy. Gives a bool array with one entry per row.
     graph
         Handed to `keep`.
 

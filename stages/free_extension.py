@@ -6,13 +6,11 @@ number of bytes: how many candidates a row has is known from the degrees before 
 """
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial, reduce
 from typing import Any
 
 from longwall.kernels.engine import GraphArrays
-from longwall.storage.account import OverBudget
-from longwall.storage.sizes import round_size
 from longwall.storage.tables.table import EmbeddingTable
 
 Array = Any  # a NumPy or a CuPy array
@@ -26,14 +24,35 @@ Children = tuple[Array, Array]
 """Number of new values per row (int64), and the values, row by row."""
 
 
-def all_vertices(graph: GraphArrays, xp: Any, memory: int) -> Iterator[EmbeddingTable]:
+class TooManyCandidates(Exception):
+    """A single row has more candidates than fit the memory of a call.
+
+    Attributes
+    ----------
+    candidates
+        Of the row.
+    needed
+        Bytes of memory that would do for it.
+    """
+
+    def __init__(self, candidates: int):
+        super().__init__(f"{candidates} candidates of one row do not fit")
+        self.candidates, self.needed = candidates, memory_for(candidates)
+
+
+def memory_for(candidates: int) -> int:
+    """Bytes of memory with which a row of so many candidates can be extended."""
+    return 2 * _CANDIDATE_BYTES * candidates
+
+
+def all_vertices(graph: GraphArrays, xp: Any, memory: int) -> Generator[EmbeddingTable, None, None]:
     """A v-ET of one level in parts of at most `memory` bytes: every vertex."""
     step = max(memory // 4, 1)
     for first in range(0, graph.num_vertices, step):
         yield EmbeddingTable((xp.arange(first, min(first + step, graph.num_vertices), dtype=xp.uint32),), (), xp)
 
 
-def all_edges(graph: GraphArrays, xp: Any, memory: int) -> Iterator[EmbeddingTable]:
+def all_edges(graph: GraphArrays, xp: Any, memory: int) -> Generator[EmbeddingTable, None, None]:
     """An e-ET of one level in parts of at most `memory` bytes: every edge, as the slot to its smaller vertex."""
     step = max(memory // 48, 1)
     for first in range(0, graph.num_slots, step):
@@ -66,7 +85,7 @@ def extend_by_vertex(
 
     Raises
     ------
-    OverBudget
+    TooManyCandidates
         If a single row has more candidates than fit.
     """
     xp = table.xp
@@ -117,7 +136,7 @@ def extend_by_edge(table: EmbeddingTable, graph: GraphArrays, memory: int) -> It
 
     Raises
     ------
-    OverBudget
+    TooManyCandidates
         If a single row has more candidates than fit.
     """
     xp = table.xp
@@ -185,11 +204,7 @@ def _in_parts(
         while first < len(rows):
             last = int(xp.searchsorted(ends, before + limit, side="right"))
             if last == first:
-                needed = 2 * _CANDIDATE_BYTES * (int(ends[first]) - before)
-                raise OverBudget(
-                    f"extending one embedding by {int(ends[first]) - before} candidates needs {round_size(needed)} of "
-                    f"work space, and there is {round_size(memory)}: raise memory"
-                )
+                raise TooManyCandidates(int(ends[first]) - before)
             yield rows.sliced(first, last).extended(*children(columns[:, first:last]))
             first, before = last, int(ends[last - 1])
 

@@ -54,7 +54,7 @@ class Budget:
             host = int(min(psutil.virtual_memory().available, cgroup_room()) * _SHARE_OF_FREE_MEMORY)
         if disk is None:
             folder = (spill or Path()).absolute()
-            folder = next(above for above in (folder, *folder.parents) if os.path.exists(above))
+            folder = next(above for above in (folder, *folder.parents) if os.access(above, os.F_OK))
             disk = int(psutil.disk_usage(str(folder)).free * _SHARE_OF_FREE_DISK)
         return cls(device, host, disk)
 
@@ -89,10 +89,21 @@ def _rooms(mount: Path, path: str, limit: str, used: str) -> list[int]:
     group = PurePosixPath(path.lstrip("/"))
     for level in (group, *group.parents):
         try:
-            found.append(int((mount / level / limit).read_text()) - int((mount / level / used).read_text()))
+            room = int((mount / level / limit).read_text()) - int((mount / level / used).read_text())
         except (OSError, ValueError):
             continue  # no such group here, or "max": no limit
+        found.append(room + _droppable(mount / level / "memory.stat"))
     return found
+
+
+def _droppable(stat: Path) -> int:
+    """Return the bytes of cached files that a cgroup is charged with, but that go when memory is needed."""
+    try:
+        numbers = dict(line.split() for line in stat.read_text().splitlines())
+    except (OSError, ValueError):
+        return 0
+    # Version 1 counts the groups below in a number of its own.
+    return int(numbers.get("total_inactive_file", numbers.get("inactive_file", 0)))
 
 
 def require(what: str, needed: int, available: int, option: str) -> None:

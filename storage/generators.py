@@ -1,6 +1,6 @@
 """Seeded random graphs: the same seed gives the same graph on every machine, in memory or as a store."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -140,11 +140,12 @@ def _open(kind: str, seed: int, num_labels: int, params: dict[str, int | float],
     """Check the parameters and begin to draw."""
     values = _checked(kind, seed, num_labels, params)
     generator = GENERATORS[kind]
+    source = f"generator {kind}"
     with ExitStack() as held:
-        blocks = generator.draw(seed, host, **values)
-        held.callback(blocks.close)
-        # What is held while edges are drawn is booked now, before the build takes most of what is free.
-        raw = RawGraph(f"generator {kind}", chain([next(blocks)], blocks))
+        drawing = held.enter_context(RawGraph(source, generator.draw(seed, host, **values)))
+        # The first block now: what is held while edges are drawn has to be booked before the build takes most of
+        # what is free.
+        raw = RawGraph(source, chain([next(drawing.blocks)], drawing.blocks))
         if num_labels:
             size = generator.vertices(values)
             held.enter_context(host.book(size, "the vertices to be labelled"))

@@ -7,7 +7,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
@@ -26,7 +26,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import ArrayHash, Graph, content_hash
 from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.readers.source import input_errors
-from longwall.storage.spill import hold, locked, remove_abandoned
+from longwall.storage.spill import hold, remove_abandoned
 from longwall.storage.stats import GraphStats
 
 FORMAT = "longwall-graph"
@@ -180,15 +180,21 @@ def _partial(path: Path) -> Iterator[Path]:
     A lock on the folder says that it is in use. Where there are no locks, nothing is taken for abandoned.
     """
     prefix = f".{path.name}.tmp-"
-    partial = path.with_name(f"{prefix}{uuid.uuid4().hex[:8]}")
     with ExitStack() as undo:
-        with locked(path.parent) as there:
-            if there:
-                remove_abandoned(path.parent, re.compile(re.escape(prefix) + "[0-9a-f]{8}"))
+        locked = False
+        while not locked:
+            partial = path.with_name(f"{prefix}{uuid.uuid4().hex[:8]}")
             partial.mkdir()
-            undo.callback(shutil.rmtree, partial, ignore_errors=True)
-            with suppress(OSError):
-                undo.callback(os.close, hold(partial))
+            try:
+                undo.callback(os.close, hold(partial, wait=True))
+            except FileNotFoundError:
+                continue
+            except OSError:
+                break
+            # Another process may have taken it for abandoned before it was locked.
+            locked = partial.exists()
+        undo.callback(shutil.rmtree, partial, ignore_errors=True)
+        remove_abandoned(path.parent, re.compile(re.escape(prefix) + "[0-9a-f]{8}"))
         yield partial
 
 

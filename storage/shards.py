@@ -34,7 +34,8 @@ class ShardedArray:
         from numcodecs.blosc import Blosc
         from zarr.codecs import BloscCodec
 
-        self._chunk = np.empty(max(1, CHUNK_BYTES // dtype.itemsize), dtype.newbyteorder("<"))
+        # A short array is one short chunk: reading it takes no more memory than it has.
+        self._chunk = np.empty(max(1, min(length, CHUNK_BYTES // dtype.itemsize)), dtype.newbyteorder("<"))
         chunks = -(-length // len(self._chunk))
         self._per_shard = min(CHUNKS_PER_SHARD, chunks)
         group.create_array(

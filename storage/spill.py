@@ -2,7 +2,7 @@
 
 Runs may share `memory.spill`: each has a folder of its own inside and holds a lock on it, which the operating system
 drops when the process dies. Whoever makes or closes a folder removes those that nobody holds any more. Folders
-come and go under a lock on their parent. Others who make folders that a killed process must not leave use the locks too.
+come and go under a lock on their parent.
 """
 
 import fcntl
@@ -66,8 +66,13 @@ class SpillFolder:
     def _make(self) -> Path:
         while True:
             self._made_parent |= not self._parent.exists()
-            self._parent.mkdir(parents=True, exist_ok=True)
-            with locked(self._parent) as there:
+            try:
+                self._parent.mkdir(parents=True, exist_ok=True)
+            except FileExistsError:
+                if self._parent.exists() or self._parent.is_symlink():
+                    raise  # it is no folder
+                continue  # it was one, and another run has removed it
+            with _locked(self._parent) as there:
                 if there:
                     remove_abandoned(self._parent, _NAME)
                     path = self._parent / f"longwall-spill-{uuid.uuid4().hex[:12]}"
@@ -77,7 +82,7 @@ class SpillFolder:
 
     def close(self) -> None:
         """Remove the folder and what is in it, and what killed runs left beside it; twice does no harm."""
-        with self._mutex, locked(self._parent) as there:
+        with self._mutex, _locked(self._parent) as there:
             if self._path is not None:
                 shutil.rmtree(self._path, ignore_errors=True)
                 os.close(self._lock)
@@ -95,8 +100,8 @@ class SpillFolder:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder; gives whether the folder is there and can be locked."""
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder; gives whether the folder is there."""
     try:
         lock = hold(folder, wait=True)
     except OSError:

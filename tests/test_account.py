@@ -1,13 +1,14 @@
 """The accountant: what is booked never exceeds the budget, whoever books, and a refusal is one clear sentence."""
 
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from longwall.storage.account import Account, Accounts, OverBudget
-from longwall.storage.budget import Budget
+from longwall.storage.budget import Budget, cgroup_room
 from longwall.storage.errors import RunError
 
 
@@ -72,6 +73,86 @@ def test_the_accounts_of_a_run_are_named_after_the_options():
     accounts = Accounts.of(Budget(device=None, host=10, disk=20))
     assert (accounts.host.option, accounts.host.limit) == ("memory.host", 10)
     assert (accounts.disk.option, accounts.disk.limit) == ("memory.disk", 20)
+    accounts = Accounts.of(Budget(device=None, host=10, disk=20), host="--memory", disk="--disk")
+    with pytest.raises(OverBudget, match=r"--memory = 10 B has 10 B left: raise --memory$"):
+        accounts.host.book(11, "a table")
+    with pytest.raises(OverBudget, match=r"--disk = 20 B has 20 B left: raise --disk$"):
+        accounts.disk.book(21, "a run")
+
+
+def test_an_account_that_no_option_sets_says_what_else_helps():
+    account = Account("the share of free memory", 10, "free memory, or use a machine with more")
+    with pytest.raises(OverBudget, match=r"the share of free memory = 10 B has 10 B left: free memory, or use a m"):
+        account.book(11, "a table")
+
+
+def test_the_disk_budget_is_that_of_the_nearest_existing_folder_above_the_spill_folder(tmp_path, monkeypatch):
+    asked = []
+
+    class Usage:
+        free = 1000
+
+    def usage(path: str) -> Usage:
+        asked.append(path)
+        return Usage()
+
+    monkeypatch.setattr("psutil.disk_usage", usage)
+    monkeypatch.chdir("/")
+    assert Budget.resolve(host=1, spill=tmp_path / "not" / "yet").disk == 800
+    monkeypatch.chdir(tmp_path)
+    Budget.resolve(host=1, spill=Path("spill"))
+    Budget.resolve(host=1)
+    assert asked == [str(tmp_path)] * 3
+
+
+LIMITS = {"v1": ("memory.limit_in_bytes", "memory.usage_in_bytes"), "v2": ("memory.max", "memory.current")}
+
+
+def machine(root: Path, version: str, line: str, groups: dict[str, tuple[object, int]]) -> Path:
+    """A root folder with cgroups: path -> (limit, used)."""
+    mount = root / "sys/fs/cgroup" / ("memory" if version == "v1" else "")
+    for path, numbers in groups.items():
+        (mount / path).mkdir(parents=True, exist_ok=True)
+        for name, number in zip(LIMITS[version], numbers, strict=True):
+            (mount / path / name).write_text(f"{number}\n")
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text(f"12:pids:/elsewhere\n{line}\n1:name=systemd:/x\n")
+    return root
+
+
+@pytest.mark.parametrize(("version", "prefix"), [("v2", "0::"), ("v1", "4:cpu,memory:")])
+@pytest.mark.parametrize(
+    ("path", "groups", "room"),
+    [
+        ("/a/b", {"a/b": (900, 100), "a": (1000, 700), "": (2**60, 5)}, 300),
+        ("/a/b", {"a/b": (150, 100), "a": (1000, 700)}, 50),
+        ("/a/b", {"a/b": ("max", 100), "a": ("max", 700)}, float("inf")),
+        ("/a", {"a": ("max", 100), "other": (10, 9)}, float("inf")),
+        ("/", {"": (500, 100)}, 400),
+        ("/docker/of the host", {"": (500, 100)}, 400),
+        ("/../..", {"": (500, 100)}, 400),
+    ],
+)
+def test_the_least_room_of_all_cgroups_above_the_process_counts(tmp_path, version, prefix, path, groups, room):
+    assert cgroup_room(machine(tmp_path, version, prefix + path, groups)) == room
+
+
+@pytest.mark.parametrize(
+    ("version", "line", "stat"),
+    [
+        ("v2", "0::/a", "anon 30\ninactive_file 60\nactive_file 5\n"),
+        ("v1", "4:memory:/a", "inactive_file 5\ntotal_inactive_file 60\n"),
+    ],
+)
+def test_cached_files_do_not_take_room(tmp_path, version, line, stat):
+    root = machine(tmp_path, version, line, {"a": (100, 95)})
+    assert cgroup_room(root) == 5
+    next(root.rglob("a")).joinpath("memory.stat").write_text(stat)
+    assert cgroup_room(root) == 65
+
+
+def test_without_cgroups_there_is_no_limit(tmp_path):
+    assert cgroup_room(tmp_path) == float("inf")
 
 
 steps = st.lists(

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,11 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from longwall.pipeline.cli import app
 from longwall.storage import shards
 from longwall.storage.account import Account, Accounts, OverBudget
+from longwall.storage.budget import Budget
 from longwall.storage.building.build import build_graph, build_in_memory, build_store
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators import generate, generate_store
 from longwall.storage.graph import Graph
 from longwall.storage.graph_store import open_store
@@ -274,3 +279,95 @@ def test_peak_memory_stays_under_the_budget_and_a_constant(tmp_path: Path) -> No
         peaks[name] = json.loads(done.stdout.splitlines()[-1])
     assert peaks["large"] - peaks["tiny"] < (2 + 16) * 2**20
     assert build_graph(ends[:, 0], ends[:, 1]).content_hash == open_store(tmp_path / "large.zarr").content_hash
+
+
+class BadDisk:
+    """Stands in for `os.pwrite`, and flips a bit of one of the writes."""
+
+    def __init__(self, bad: int = -1, bit: int = 0) -> None:
+        self._bad, self._bit = bad, bit
+        self._write = os.pwrite
+        self.writes = 0
+
+    def __call__(self, file: int, data: memoryview, offset: int) -> int:
+        written = bytearray(data)
+        if self.writes == self._bad:
+            written[self._bit // 8 % len(written)] ^= 1 << self._bit % 8
+        self.writes += 1
+        return self._write(file, written, offset)
+
+
+@pytest.mark.parametrize("kind", ["near ids", "sparse ids", "labelled"])
+@pytest.mark.parametrize("to", ["memory", "store"])
+def test_no_graph_is_made_of_damaged_scratch_files(tmp_path: Path, kind: str, to: str) -> None:
+    random = np.random.Generator(np.random.Philox(5))
+    edges = [tuple(pair) for pair in random.integers(0, 900, (4000, 2)).tolist()]
+    labels = edge_labels = None
+    if kind == "sparse ids":
+        edges = [(u * 10**12, v * 10**12) for u, v in edges]
+    if kind == "labelled":
+        labels = {vertex: vertex % 3 for vertex in range(900)}
+        edge_labels = [(u + v) % 5 for u, v in edges]
+    host = (110_000 if to == "memory" else 40_000) + (60_000 if labels else 0)
+
+    def make(disk: BadDisk) -> Graph:
+        budgets, raw = accounts(host), stream(edges, 500, labels, edge_labels)
+        with SpillFolder(tmp_path / "spill") as spill, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(shards, "CHUNK_BYTES", 128)
+            patch.setattr("os.pwrite", disk)
+            if to == "memory":
+                return build_in_memory(raw, budgets, spill)
+            build_store(raw, tmp_path / "store", budgets, spill)
+        return open_store(tmp_path / "store")
+
+    good = BadDisk()
+    assert arrays_of(make(good)) == naive(edges, labels, (lambda u, v: (u + v) % 5) if edge_labels else None)
+    shutil.rmtree(tmp_path / "store", ignore_errors=True)
+    assert good.writes > 5
+    for bit in random.integers(2**30, size=16).tolist():
+        with pytest.raises((RunError, InputError)):
+            make(BadDisk(bit % good.writes, bit))
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["ingest", "edges.txt", "store", "--memory", "100KiB"], 1, r"--memory = 100 KiB has .* raise --memory$"),
+        (["ingest", "edges.txt", "store", "--disk", "10KiB", "--memory", "6MiB"], 1, r": raise --disk$"),
+        (
+            ["ingest", "edges.txt", "store", "--spill", "edges.txt", "--memory", "6MiB"],
+            1,
+            r"choose another --spill, or raise --memory$",
+        ),
+        (["ingest", "edges.txt", "store", "--disk", "much"], 2, r'--disk: "much" is not a size'),
+        (["generate", "rmat", "store", "--scale", "18", "--memory", "1MiB"], 1, r"raise --memory$"),
+    ],
+)
+def test_the_command_line_names_its_own_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], code: int, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("edges.txt").write_text("".join(f"{at} {at * 7 % 200_001}\n" for at in range(200_000)))
+    done = CliRunner().invoke(app, [*words, "-q"])
+    assert done.exit_code == code
+    assert re.search(says, done.stderr.strip())
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
+
+
+def test_functions_without_an_option_say_what_else_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = 10_000
+
+    def little(**_: object) -> Budget:
+        return Budget(None, 1 << 20, disk)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("longwall.storage.resources.Budget.resolve", little)
+    with pytest.raises(OverBudget, match=r"the share of free memory = .*: free memory, or use a machine with more$"):
+        generate("rmat", scale=20, seed=1)
+    with pytest.raises(OverBudget, match=r"the share of free disk space = .*: free space there, or work in another"):
+        generate("barabasi-albert", vertices=5000, edges_per_vertex=4, seed=1)
+    disk = 10_000_000
+    Path("spill").write_text("")
+    with pytest.raises(RunError, match=r"spill: nothing can be spilled .*: work in another folder, or free memory$"):
+        generate("barabasi-albert", vertices=5000, edges_per_vertex=4, seed=1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from longwall.storage.account import Account, Accounts, OverBudget
 from longwall.storage.building.external_sort import KeyBlock, SortedKeys, external_sort
-from longwall.storage.building.scratch import Scratch
+from longwall.storage.building.scratch import Scratch, ScratchArray
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.spill import SpillFolder
 
@@ -134,3 +134,66 @@ def test_a_failed_write_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
         external_sort(iter([KeyBlock(np.arange(10_000, dtype=np.uint64), None)]), scratch, 2000)
     assert budgets.host.used == budgets.disk.used == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def spilled(scratch: Scratch) -> tuple[ScratchArray, Path]:
+    """An array in a file that holds 1 MB in pieces, and the file."""
+    array = scratch.array(np.uint64)
+    for start in range(0, 125_000, 5000):
+        array.append(np.arange(start, start + 5000, dtype=np.uint64))
+    array.spill()
+    scratch.settle()
+    return array, scratch.path(array._name)
+
+
+def flip(path: Path, at: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 4]))
+
+
+@pytest.mark.parametrize("at", [0, 262_143, 262_144, 999_999])
+@pytest.mark.parametrize("end", ["drop", "gather", "leave", "fail"])
+def test_a_flipped_bit_in_a_scratch_file_is_noticed(tmp_path: Path, at: int, end: str) -> None:
+    budgets = accounts(10_000_000)
+    with SpillFolder(tmp_path, advice="do something") as spill:
+        with pytest.raises(RunError) as caught, Scratch(budgets, spill) as scratch:  # noqa: PT012
+            array, path = spilled(scratch)
+            flip(path, at)
+            if end == "fail":
+                raise IndexError("made of damaged numbers")
+            if end != "leave":
+                getattr(array, end)()
+                pytest.fail("not noticed")
+        assert str(caught.value) == (
+            f"{path}: the scratch file holds something else than what was written: "
+            "check the disk, then try again, or do something"
+        )
+        assert list(path.parent.iterdir()) == []
+    assert budgets.host.used == budgets.disk.used == 0
+
+
+@pytest.mark.parametrize("error", [InputError("line 7"), KeyboardInterrupt(), RunError("the disk is full")])
+def test_an_error_that_says_what_is_wrong_does_not_wait_for_a_check(tmp_path: Path, error: BaseException) -> None:
+    with (  # noqa: PT012
+        SpillFolder(tmp_path) as spill,
+        pytest.raises(type(error)) as caught,
+        Scratch(accounts(10_000_000), spill) as scratch,
+    ):
+        flip(spilled(scratch)[1], 0)
+        raise error
+    assert caught.value is error
+
+
+def test_an_undamaged_scratch_file_passes(tmp_path: Path) -> None:
+    with SpillFolder(tmp_path) as spill, Scratch(accounts(10_000_000), spill) as scratch:
+        array, _ = spilled(scratch)
+        array.append(np.arange(7, dtype=np.uint64))
+        array.spill()
+        array.check()
+        array.gather()
+        assert array.read(124_999, 125_002).tolist() == [124_999, 0, 1]
+        spilled(scratch)[0].drop()
+        spilled(scratch)

@@ -1,10 +1,14 @@
 """Generators: sizes, distributions, the same graph from the same seed, refused parameters."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from longwall.storage.account import Account, Accounts
 from longwall.storage.errors import InputError
-from longwall.storage.generators import GENERATORS, generate
+from longwall.storage.generators import GENERATORS, generate, generate_store
+from longwall.storage.spill import SpillFolder
 
 SMALL: dict[str, dict[str, int]] = {
     "rmat": {"scale": 10},
@@ -128,3 +132,33 @@ def test_generators_describe_themselves() -> None:
     for generator in GENERATORS.values():
         assert set(generator.defaults) <= set(generator.parameters)
         assert generator.summary
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "held"),
+    [
+        ("rmat", {"scale": 16, "edge_factor": 1}, 28 << 16),
+        ("erdos-renyi", {"vertices": 40_000, "edges": 20_000}, 80 * 20_000),
+        ("barabasi-albert", {"vertices": 20_000, "edges_per_vertex": 4}, 16 * 80_000),
+    ],
+)
+def test_what_drawing_holds_may_be_most_of_the_budget(
+    tmp_path: Path, kind: str, parameters: dict[str, int], held: int
+) -> None:
+    host = held * 9 // 4
+    accounts = Accounts(Account("memory.host", host), Account("memory.disk", 1 << 30))
+    with SpillFolder(tmp_path / "spill") as spill, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("longwall.storage.random_edges._PIECE", 1 << 12)
+        patch.setattr("longwall.storage.shards.CHUNK_BYTES", 1 << 12)
+        generate_store(kind, tmp_path / "store", seed=1, accounts=accounts, spill=spill, **parameters)
+    assert accounts.host.used == 0
+    assert accounts.host.peak <= host
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_a_failed_build_ends_the_drawing(tmp_path: Path, kind: str) -> None:
+    accounts = Accounts(Account("memory.host", 1 << 26), Account("memory.disk", 1 << 30))
+    (tmp_path / "store").mkdir()
+    with SpillFolder(tmp_path / "spill") as spill, pytest.raises(InputError, match="exists already"):
+        generate_store(kind, tmp_path / "store", seed=1, accounts=accounts, spill=spill, **SMALL[kind])
+    assert accounts.host.used == 0

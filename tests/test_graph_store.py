@@ -3,6 +3,9 @@
 import errno
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.storage import graph_store, shards
+from longwall.storage.account import Account
 from longwall.storage.building.build import build_graph
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators import generate
@@ -251,6 +255,102 @@ def test_damaged_attributes(store: Path, attributes: dict[str, object]) -> None:
     edit(store, **attributes)
     with pytest.raises(RunError, match="damaged or incomplete; ingest the graph again"):
         open_store(store)
+
+
+@pytest.mark.parametrize("name", ["max_degree", "max_out_degree", "mean_degree", "degree_percentiles", "content_hash"])
+def test_any_other_number_among_the_attributes_is_noticed(store: Path, name: str) -> None:
+    attributes = json.loads((store / "zarr.json").read_text())["attributes"]
+    edit(store, **dict(reversed(attributes.items())))
+    described = describe_store(store)  # the order does not matter
+    other = {"mean_degree": 1.5, "degree_percentiles": {"50": 1}, "content_hash": "0" * 64}.get(name, 7)
+    edit(store, **({name: other} if name in attributes else {"stats": attributes["stats"] | {name: other}}))
+    for read in (open_store, describe_store):
+        with pytest.raises(RunError, match="damaged or incomplete; ingest the graph again"):
+            read(store)
+    edit(store, **attributes)
+    assert describe_store(store) == described
+    edit(store, checksum=None)
+    with pytest.raises(RunError, match="damaged or incomplete; ingest the graph again"):
+        open_store(store)
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 8, 11, 100])
+def test_reading_takes_no_more_than_is_left(store: Path, monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
+    nbytes = open_store(store).nbytes
+    block = 4 * 1024
+    most = []
+    real = graph_store._blocks
+
+    def watched(stored: object, workers: int, chunks: int) -> object:
+        most.append(block * chunks * (workers + 1))
+        return real(stored, workers, chunks)
+
+    monkeypatch.setattr(graph_store, "_blocks", watched)
+    host = Account("memory.host", nbytes + block * blocks)
+    assert open_store(store, host).nbytes == host.used == nbytes
+    assert max(most) == host.peak - nbytes <= block * blocks
+    with pytest.raises(InputError, match=r"reading the graph needs .* raise memory\.host"):
+        open_store(store, Account("memory.host", nbytes + 2 * block - 1))
+
+
+def test_a_small_store_opens_in_a_small_budget(tmp_path: Path) -> None:
+    write_graph(build([(1, 2), (2, 3)]), tmp_path / "store")
+    host = Account("memory.host", 1000)
+    assert open_store(tmp_path / "store", host).num_edges == 2
+    assert host.peak > host.used
+
+
+BEGIN_STORE = """
+import os, signal, sys
+from longwall.storage.graph_store import create_store
+def fill(sink):
+    print("begun", flush=True)
+    sys.stdin.read(1)
+    os.kill(os.getpid(), signal.SIGKILL)
+create_store(sys.argv[1], fill)
+"""
+
+
+def test_what_killed_processes_left_of_a_store_goes_when_it_is_made_again(tmp_path: Path, graph: Graph) -> None:
+    (tmp_path / ".store.tmp-mine").mkdir()
+    (tmp_path / ".store.tmp-01234567").symlink_to(tmp_path / ".store.tmp-mine")
+    kept = [".store.tmp-01234567", ".store.tmp-mine"]
+    processes = []
+    for name in ("store", "store", "store2"):
+        command = [sys.executable, "-c", BEGIN_STORE, str(tmp_path / name)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        processes.append(process)
+    begun = {path.name for path in tmp_path.iterdir()} - set(kept)
+    assert len(begun) == 3
+    processes[0].communicate("x")
+    processes[2].communicate("x")
+    assert processes[0].returncode == -signal.SIGKILL
+    write_graph(graph, tmp_path / "store")
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert len(left) == 5
+    assert [name.split("-")[0] for name in left] == [".store.tmp", ".store.tmp", ".store.tmp", ".store2.tmp", "store"]
+    processes[1].communicate("x")
+    shutil.rmtree(tmp_path / "store")
+    write_graph(graph, tmp_path / "store")
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left[:2] + left[3:] == [*kept, "store"]
+    assert left[2].startswith(".store2.tmp-")
+
+
+def test_stores_are_made_where_folders_cannot_be_locked(
+    tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    (tmp_path / ".store.tmp-01234567").mkdir()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    write_graph(graph, tmp_path / "store")
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".store.tmp-01234567", "store"]
 
 
 @pytest.mark.parametrize("name", ["indptr", "indices", "split", "original_ids"])

@@ -220,6 +220,29 @@ def test_a_parent_that_is_a_file_is_refused_with_a_sentence(tmp_path):
     assert str(refusal.value).endswith("choose another memory.spill, or raise memory.host")
 
 
+def test_a_parent_that_goes_while_it_is_made_is_made_again(tmp_path, monkeypatch):
+    real, refusals = Path.mkdir, [FileExistsError(17, "File exists")]
+
+    def late(self, *arguments, **options):
+        if refusals:
+            raise refusals.pop()
+        real(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "mkdir", late)
+    with SpillFolder(tmp_path / "spill") as folder:
+        assert folder.path.is_dir()
+    assert names(tmp_path) == []
+
+
+def test_who_chose_the_folder_says_what_to_do(tmp_path):
+    (tmp_path / "spill").write_text("")
+    with (
+        pytest.raises(RunError, match=r"\): choose another --spill$"),
+        SpillFolder(tmp_path / "spill", advice="choose another --spill") as folder,
+    ):
+        assert folder.path
+
+
 def test_a_parent_that_cannot_be_written_is_refused_with_a_sentence(tmp_path, monkeypatch):
     def refuse(self, *arguments, **options):
         raise PermissionError(13, "Permission denied", str(self))

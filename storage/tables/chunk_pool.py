@@ -6,12 +6,15 @@ stays where it is. What is in a chunk and in which order chunks are read is the 
 """
 
 import threading
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from longwall.storage.account import Account, Booking, OverBudget
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.spill import SpillFolder
 from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
 from longwall.storage.tables.table import EmbeddingTable
@@ -49,20 +52,32 @@ class Chunk:
         return file[1].stored if file else 0
 
 
-@dataclass
 class Loaded:
-    """A chunk's table, in memory until it is released."""
+    """A chunk's table, in memory until it is released or collected.
 
-    table: EmbeddingTable
-    _release: Callable[[], None] = field(repr=False)
+    Parameters
+    ----------
+    table
+        The table.
+    release
+        Called once.
+    """
+
+    def __init__(self, table: EmbeddingTable, release: Callable[[], None]):
+        self.table = table
+        self._finalizer = weakref.finalize(self, release)
+        self._finalizer.atexit = False
 
     def release(self) -> None:
-        """Say that the table's arrays are not used any more."""
-        self._release()
+        """Say that the table's arrays are not used any more; more than once does no harm."""
+        self._finalizer()
 
 
 class ChunkPool:
     """Chunks in memory and on disk; safe to share between threads.
+
+    Readers and tables may be collected at any moment, even while their thread holds the pool's lock. What they say
+    then is noted, and done by whoever holds the lock.
 
     Parameters
     ----------
@@ -80,7 +95,8 @@ class ChunkPool:
         self._resident: dict[Chunk, None] = {}  # oldest first
         self._spilling = 0
         self._files = 0
-        self._discarded: deque[Chunk] = deque()
+        self._closed = False
+        self._notes: deque[Callable[[], None]] = deque()
 
     def book(self, size: int, what: str) -> Booking:
         """Book bytes of host memory, spilling chunks until they are free.
@@ -93,7 +109,7 @@ class ChunkPool:
             If nothing can be spilled to the folder.
         """
         while True:
-            self._collect()
+            self._settle()
             try:
                 return self._host.book(size, what)
             except OverBudget:
@@ -107,8 +123,8 @@ class ChunkPool:
 
         Raises
         ------
-        OverBudget, RunError
-            As in `book`.
+        OverBudget, RunError, InputError
+            As in `book`, and if the pool is closed and the table must be spilled.
         """
         chunk = Chunk(
             len(table),
@@ -121,7 +137,7 @@ class ChunkPool:
         except OverBudget:
             chunk._file = self._write(table)
             return chunk
-        with self._changed:
+        with self._held():
             chunk._table, chunk._booking = table, booking
             self._resident[chunk] = None
         return chunk
@@ -132,7 +148,7 @@ class ChunkPool:
         Parameters
         ----------
         chunk
-            A chunk of this pool that was not discarded.
+            A chunk of this pool.
         levels
             The levels whose columns will be read; the others' arrays may be None. By default all.
 
@@ -141,50 +157,84 @@ class ChunkPool:
         OverBudget
             If there is no room for it.
         RunError
-            If the stored chunk is damaged or gone.
+            If the stored chunk is damaged or gone, or was discarded.
+        InputError
+            If the pool is closed.
         """
-        with self._changed:
+        with self._held():
+            self._require_open()
+            if chunk._dropped:
+                raise RunError("the table was closed while it was being read: close it when its readers are done")
             chunk._pins += 1
             table, file = chunk._table, chunk._file
-        if table is not None:
-            return Loaded(table, lambda: self._unpin(chunk, None))
         booking = None
         try:
-            assert file is not None
-            booking = self.book(_needed(chunk, levels), "a chunk of an embedding table")
-            table = read_chunk(file[0], levels)
+            if table is None:
+                assert file is not None
+                booking = self.book(_needed(chunk, levels), "a chunk of an embedding table")
+                path, record = file
+                table = read_chunk(path, levels, checksum=record.checksum)
+            return Loaded(table, lambda: self._unpin(chunk, booking))
         except BaseException:
             self._unpin(chunk, booking)
             raise
-        return Loaded(table, lambda: self._unpin(chunk, booking))
 
     def discard(self, chunks: Iterable[Chunk]) -> None:
-        """Drop chunks, with their files; may be called by finalizers, at any moment in any thread."""
-        self._discarded.extend(chunks)
-        # A finalizer may run while this very thread is in here: then whoever books next does the work.
-        if self._changed.acquire(blocking=False):
+        """Drop chunks, with their files; finalizers may call it, at any moment in any thread."""
+        dropped = tuple(chunks)
+
+        def drop() -> None:
+            for chunk in dropped:
+                chunk._dropped = True
+                if not chunk._pins:
+                    self._free(chunk)
+
+        self._note(drop)
+
+    def want(self, chunks: Iterable[Chunk], change: int) -> None:
+        """Say that a reader will come to these chunks (1) or that it has gone (-1); callable like `discard`."""
+        wanted = tuple(chunks)
+
+        def count() -> None:
+            for chunk in wanted:
+                chunk.wanted += change
+
+        self._note(count)
+
+    def close(self) -> None:
+        """Refuse to load and to spill from now on."""
+        with self._held():
+            self._closed = True
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise InputError("the session was closed: its tables are gone, make new ones")
+
+    def _note(self, change: Callable[[], None]) -> None:
+        self._notes.append(change)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Do what was noted, unless somebody holds the lock: who holds it does that when it lets go."""
+        while self._notes and self._changed.acquire(blocking=False):
             try:
-                self._drop_discarded()
+                self._do_noted()
             finally:
                 self._changed.release()
 
-    def want(self, chunks: Iterable[Chunk], change: int) -> None:
-        """Note that a reader will come to these chunks (1) or that it has gone (-1)."""
-        with self._changed:
-            for chunk in chunks:
-                chunk.wanted += change
+    def _do_noted(self) -> None:
+        while self._notes:
+            self._notes.popleft()()
 
-    def _collect(self) -> None:
-        if self._discarded:
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the lock, after what was noted is done."""
+        try:
             with self._changed:
-                self._drop_discarded()
-
-    def _drop_discarded(self) -> None:
-        while self._discarded:
-            chunk = self._discarded.popleft()
-            chunk._dropped = True
-            if not chunk._pins:
-                self._free(chunk)
+                self._do_noted()
+                yield
+        finally:
+            self._settle()
 
     def _free(self, chunk: Chunk) -> None:
         self._resident.pop(chunk, None)
@@ -199,14 +249,17 @@ class ChunkPool:
     def _unpin(self, chunk: Chunk, booking: Booking | None) -> None:
         if booking is not None:
             booking.release()
-        with self._changed:
+
+        def unpin() -> None:
             chunk._pins -= 1
             if chunk._dropped and not chunk._pins:
                 self._free(chunk)
 
+        self._note(unpin)
+
     def _spill_one(self) -> bool:
         """Spill the chunk that is needed last, or wait for another thread that does; False if there is none."""
-        with self._changed:
+        with self._held():
             chunk = self._victim()
             if chunk is None:
                 if self._spilling:
@@ -221,11 +274,11 @@ class ChunkPool:
             # A chunk that was being read when it was written has its file already.
             file = chunk._file or self._write(chunk._table)
         except BaseException:
-            with self._changed:
+            with self._held():
                 self._resident[chunk] = None
                 self._done_spilling(chunk)
             raise
-        with self._changed:
+        with self._held():
             chunk._file = file
             if chunk._pins > 1:
                 self._resident[chunk] = None
@@ -249,10 +302,10 @@ class ChunkPool:
         return next((chunk for chunk in free if not chunk.wanted), free[-1] if free else None)
 
     def _write(self, table: EmbeddingTable) -> tuple[Path, ChunkRecord]:
-        with self._changed:
+        with self._held():
+            self._require_open()
             self._files += 1
-            number = self._files
-        path = self._folder.path / f"table-{number:08}.zip"
+            path = self._folder.path / f"table-{self._files:08}.zip"
         return path, write_chunk(table, path, self._disk)
 
 

@@ -6,13 +6,14 @@ Tables are read in order, the next chunk on a thread while the reader works.
 
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
 
 from longwall.storage.account import OverBudget
+from longwall.storage.errors import InputError
 from longwall.storage.tables.chunk_pool import Chunk, ChunkPool, Loaded
 from longwall.storage.tables.table import Array, EmbeddingTable, concatenated
 
@@ -38,6 +39,7 @@ class ChunkedTable:
         self._chunks: list[Chunk] = []
         self._small = 0  # chunks at the end that are to be put together
         self._lock = threading.Lock()
+        self._closed = False
         self._finalizer = weakref.finalize(self, pool.discard, self._chunks)
         self._finalizer.atexit = False  # the spill folder goes as a whole
 
@@ -53,10 +55,13 @@ class ChunkedTable:
         ------
         OverBudget, RunError
             If the rows fit neither in memory nor on disk.
+        InputError
+            If the table was closed.
         """
         if not len(table):
             return
         with self._lock:
+            self._require_open()
             self._chunks.append(self._pool.add(_owned(table)))
             self._small = self._small + 1 if 2 * table.nbytes < self._chunk_bytes else 0
             if self._small and (self._small == _MOST_SMALL or self._small_bytes() >= self._chunk_bytes):
@@ -88,11 +93,13 @@ class ChunkedTable:
 
     def __len__(self) -> int:
         with self._lock:
+            self._require_open()
             return sum(chunk.rows for chunk in self._chunks)
 
     @property
     def num_chunks(self) -> int:
         """Number of chunks."""
+        self._require_open()
         return len(self._chunks)
 
     @property
@@ -110,13 +117,16 @@ class ChunkedTable:
     @contextmanager
     def chunk(self, number: int, levels: Sequence[int] | None = None) -> Iterator[EmbeddingTable]:
         """One chunk, in memory while the context is open; `levels` as in `ChunkPool.load`."""
+        self._require_open()
         loaded = self._pool.load(self._chunks[number], levels)
         try:
             yield loaded.table
         finally:
             loaded.release()
 
-    def stream(self, levels: Sequence[int] | None = None, *, consume: bool = False) -> Iterator[EmbeddingTable]:
+    def stream(
+        self, levels: Sequence[int] | None = None, *, consume: bool = False
+    ) -> Generator[EmbeddingTable, None, None]:
         """The chunks in order; each is in memory until the next one is asked for.
 
         Parameters
@@ -131,33 +141,37 @@ class ChunkedTable:
         OverBudget
             If a chunk finds no room in memory.
         RunError
-            If a stored chunk is damaged or gone; the chunks before it are given first.
+            If a stored chunk is damaged or gone, or the table is closed meanwhile; the chunks before are given first.
+        InputError
+            If the table was closed before.
         """
+        self._require_open()
         chunks = list(self._chunks)
-        self._pool.want(chunks, 1)
         ahead: Future[Loaded | None] | None = None
-        with ThreadPoolExecutor(1, thread_name_prefix="read-ahead") as reader:
-            try:
-                for number, chunk in enumerate(chunks):
-                    coming, ahead = ahead, None
-                    loaded = (coming.result() if coming else None) or self._pool.load(chunk, levels)
-                    try:
-                        if number + 1 < len(chunks):
-                            ahead = reader.submit(self._load_if_room, chunks[number + 1], levels)
-                        yield loaded.table
-                    finally:
-                        loaded.release()
-                    if consume:
-                        with self._lock:
+        reader = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
+        self._pool.want(chunks, 1)
+        try:
+            for number, chunk in enumerate(chunks):
+                loaded = (ahead.result() if ahead is not None else None) or self._pool.load(chunk, levels)
+                ahead = None
+                try:
+                    if number + 1 < len(chunks):
+                        ahead = reader.submit(self._load_if_room, chunks[number + 1], levels)
+                    yield loaded.table
+                finally:
+                    loaded.release()
+                if consume:
+                    with self._lock:
+                        if not self._closed:
                             self._chunks.remove(chunk)
-                            self._small = 0
-                        self._pool.discard([chunk])
-            finally:
-                self._pool.want(chunks, -1)
-                if ahead is not None and not ahead.exception():
-                    unread = ahead.result()
-                    if unread is not None:
-                        unread.release()
+                        self._small = 0
+                    self._pool.discard([chunk])
+        finally:
+            self._pool.want(chunks, -1)
+            # Nothing may be waited for: the collector may close a reader in a thread that holds the pool's lock.
+            reader.shutdown(wait=False)
+            if ahead is not None:
+                ahead.add_done_callback(_release_unread)
 
     def _load_if_room(self, chunk: Chunk, levels: Sequence[int] | None) -> Loaded | None:
         try:
@@ -166,11 +180,23 @@ class ChunkedTable:
             return None
 
     def drop(self) -> None:
-        """Remove all rows, with their files."""
+        """Remove all rows, with their files; the table is closed then."""
         with self._lock:
+            self._closed = True
             self._pool.discard(self._chunks)
             self._chunks.clear()
             self._small = 0
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise InputError("the table was closed: use it before, or make it again")
+
+
+def _release_unread(ahead: Future[Loaded | None]) -> None:
+    """Let go of a chunk that was read ahead and that nobody came for."""
+    unread = None if ahead.exception() else ahead.result()
+    if unread is not None:
+        unread.release()
 
 
 def _owned(table: EmbeddingTable) -> EmbeddingTable:

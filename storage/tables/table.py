@@ -182,7 +182,11 @@ class EmbeddingTable:
 
 
 class Columns(Sequence[Array]):
-    """The columns of a table, each flattened when it is asked for first."""
+    """The columns of a table for users' functions: int64, read-only, each flattened when it is asked for first.
+
+    Ids are stored in 32 bits where they fit; arithmetic of users does not wrap. Each column that is asked for takes
+    8 bytes per row for good, besides what `EmbeddingTable.column` takes. CuPy has no read-only arrays.
+    """
 
     def __init__(self, table: EmbeddingTable):
         self._table = table
@@ -197,15 +201,24 @@ class Columns(Sequence[Array]):
         return self._table.num_levels
 
     def __getitem__(self, level: Any) -> Any:
-        """Column `level`, array[rows]; a slice gives a tuple of columns."""
+        """Column `level`, int64[rows]; a slice gives a tuple of columns."""
         if isinstance(level, slice):
             return tuple(self[i] for i in range(*level.indices(len(self))))
         number = range(len(self))[level]
         if number not in self._flat:
             if self._table.values[number] is None:
                 raise NotRead(number)
-            self._flat[number] = self._table.column(number)
+            self._flat[number] = read_only(self._table.column(number).astype("int64", copy=False))
         return self._flat[number]
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to; the array itself where its module, CuPy, has no such views."""
+    if not isinstance(array, np.ndarray):
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 class NotRead(Exception):
