@@ -295,3 +295,40 @@ def test_the_commented_configs_are_valid():
     assert {file.name for file in files} >= {"demo.toml", "triangles.toml", "cliques.toml", "match.toml"}
     for file in files:
         assert load_config(Path(str(file))).run.name == Path(file.name).stem
+
+
+def test_embeddings_are_asked_for_in_two_ways():
+    wedges = {"kind": "match", "pattern": "wedge"}
+    for config in (
+        workload(**wedges) | {"export": {"embeddings": True}},
+        workload(**wedges, output="embeddings"),
+        workload(**wedges, output="embeddings") | {"export": {"embeddings": True}},
+    ):
+        spec = load_config(config)
+        assert spec.workload.output == "embeddings"
+        assert load_config(spec.to_dict()) == spec
+    assert load_config(workload(**wedges) | {"export": {"embeddings": False}}).workload.output == "count"
+
+
+@pytest.mark.parametrize(("output", "embeddings"), [("count", True), ("embeddings", False)])
+def test_the_two_ways_must_agree(output, embeddings):
+    config = workload(kind="match", pattern="wedge", output=output) | {"export": {"embeddings": embeddings}}
+    said = faults(config)
+    assert len(said) == 1
+    assert f'export.embeddings: contradicts workload.output = "{output}"' in said[0]
+
+
+def test_counts_have_no_levels():
+    levels = {"scheduler": {"order": "levels"}}
+    assert faults(TRIANGLES | levels) == [
+        'config: scheduler.order: counts have no levels: remove it, or set workload.output = "embeddings"'
+    ]
+    assert load_config(TRIANGLES | levels, ["workload.output=embeddings"]).scheduler.order == "levels"
+
+
+def test_a_located_config_means_the_same_anywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "query.graph").write_text("t 2 1\nv 0 0 1\nv 1 0 1\ne 0 1\n")
+    spec = load_config(workload(kind="match", pattern="query.graph")).located()
+    assert spec.graph.path == tmp_path / "graph.txt"
+    assert spec.workload.pattern == str(tmp_path / "query.graph")

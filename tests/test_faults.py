@@ -190,7 +190,7 @@ def test_a_spilled_chunk_that_is_damaged(spiller, monkeypatch, damage):
     spiller.mended(name)
 
 
-@pytest.mark.parametrize("damage", [truncate, flip, None])
+@pytest.mark.parametrize("damage", [truncate, flip, None, "exchange"])
 def test_a_chunk_of_a_finished_level_that_is_damaged(workshop, damage):
     kind, struck = "listing by levels", 0
     whole = workshop.undisturbed(kind)
@@ -201,9 +201,12 @@ def test_a_chunk_of_a_finished_level_that_is_damaged(workshop, damage):
         if not chunks:
             continue
         kept = {chunk: chunk.read_bytes() for chunk in chunks if chunk.is_file()}
+        others = dict(zip(kept, [*list(kept.values())[1:], next(iter(kept.values()))], strict=True))
         for chunk, content in kept.items():
             if damage is None:
                 chunk.unlink()
+            elif damage == "exchange":
+                chunk.write_bytes(others[chunk])
             else:
                 chunk.write_bytes(damage(content))
         outcome = workshop.go_on(kind, folder)
