@@ -45,22 +45,23 @@ class ChunkStack:
 
     def push(self, table: EmbeddingTable) -> None:
         """Put a chunk on top."""
+        table = _trimmed(table)
         self._engine.append(table)
-        self._sizes[0] += table.nbytes
+        self._sizes[0] += _held(table)
         while self._sizes[0] > self._rooms[0]:
             oldest = self._engine.popleft()
-            self._sizes[0] -= oldest.nbytes
+            self._sizes[0] -= _held(oldest)
             self._to_host(oldest)
 
     def pop(self) -> EmbeddingTable | None:
         """Take the youngest chunk, None where there is none."""
         if self._engine:
             table = self._engine.pop()
-            self._sizes[0] -= table.nbytes
+            self._sizes[0] -= _held(table)
             return table
         if self._host:
             table = self._host.pop()
-            self._sizes[1] -= table.nbytes
+            self._sizes[1] -= _held(table)
             return table.to(self._xp)
         if self._files:
             path, record = self._files.pop()
@@ -80,10 +81,29 @@ class ChunkStack:
 
     def _to_host(self, table: EmbeddingTable) -> None:
         self._host.append(table.to(np))
-        self._sizes[1] += self._host[-1].nbytes
+        self._sizes[1] += _held(self._host[-1])
         while self._sizes[1] > self._rooms[1]:
             oldest = self._host.popleft()
-            self._sizes[1] -= oldest.nbytes
+            self._sizes[1] -= _held(oldest)
             path = self._spill.path / f"{self._name}-{self.spilled:08}"
             self._files.append((path, write_chunk(oldest, path, self._disk, sync=False)))
             self.spilled += 1
+
+
+def _trimmed(table: EmbeddingTable) -> EmbeddingTable:
+    """The table without views that keep more than twice their size alive; what waits longer shrinks again."""
+
+    def trimmed(array: Any) -> Any:
+        return array.copy() if _whole(array).nbytes > 2 * array.nbytes else array
+
+    return EmbeddingTable(tuple(map(trimmed, table.values)), tuple(map(trimmed, table.offsets)), table.xp)
+
+
+def _held(table: EmbeddingTable) -> int:
+    """Bytes that the table keeps alive."""
+    return sum(_whole(array).nbytes for array in (*table.values, *table.offsets))
+
+
+def _whole(array: Any) -> Any:
+    """The array that a view is a part of."""
+    return array if array.base is None else array.base
