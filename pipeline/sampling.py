@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longwall.kernels.engine import Engine, Extension, GraphArrays, ScratchTooLarge
-from longwall.kernels.program import Level, SetKind
+from longwall.kernels.program import SetKind
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import ROW_STEPS
 from longwall.pipeline.thinning import ThinnedRows, choices, mix
+from longwall.stages.source import admissible
 from longwall.storage.budget import require
 from longwall.storage.errors import RunError
 from longwall.storage.sizes import round_size
@@ -220,10 +221,10 @@ class _Sampler:
             slots = slots[slots < graph.num_slots]
             low = xp.searchsorted(graph.indptr, slots, side="right") - 1
             high = graph.indices[slots]
-            fitting = _admissible(graph, levels[0], low)
+            fitting = admissible(graph, levels[0], low)
             # A vertex is met at each of its slots.
             roots += _total(fitting / (graph.indptr[low + 1] - graph.indptr[low]), xp)
-            fitting &= _admissible(graph, levels[1], high)
+            fitting &= admissible(graph, levels[1], high)
             if levels[1].below:
                 fitting &= high < low
             if levels[1].above:
@@ -267,13 +268,6 @@ class _Sampler:
             return self._searcher.count_rows(rows) if rows.shape[1] else 0
         except OverflowError as failure:
             raise RunError(str(failure)) from None
-
-
-def _admissible(graph: GraphArrays, level: Level, vertices: Array) -> Array:
-    """Whether vertices have the degree and the label that a level asks for."""
-    first = vertices.astype("int64")
-    fitting = graph.indptr[first + 1] - graph.indptr[first] >= level.degree
-    return fitting & (graph.labels[first] == level.label) if level.label >= 0 else fitting
 
 
 def _total(values: Array, xp: Any) -> float:

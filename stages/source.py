@@ -47,7 +47,7 @@ def edge_source(graph: GraphArrays, levels: tuple[Level, Level], first: int, las
     offsets = xp.clip(graph.indptr[vertex : beyond + 1], first, last) - first
     table = EmbeddingTable((owners, graph.indices[first:last]), (offsets,), xp)
     low, high = table.columns()
-    mask = _admissible(graph, levels[0], low) & _admissible(graph, levels[1], high)
+    mask = admissible(graph, levels[0], low) & admissible(graph, levels[1], high)
     if levels[1].below:
         mask &= high < low
     if levels[1].above:
@@ -55,7 +55,8 @@ def edge_source(graph: GraphArrays, levels: tuple[Level, Level], first: int, las
     return table.filtered(mask)
 
 
-def _admissible(graph: GraphArrays, level: Level, vertices: Any) -> Any:
+def admissible(graph: GraphArrays, level: Level, vertices: Any) -> Any:
+    """Whether vertices have the degree and the label that a level asks for: bool[len(vertices)]."""
     mask = graph.indptr[vertices.astype("int64") + 1] - graph.indptr[vertices] >= level.degree
     if level.label >= 0:
         mask &= graph.labels[vertices] == level.label

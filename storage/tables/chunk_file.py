@@ -28,9 +28,6 @@ from longwall.storage.spill import sync_folder
 from longwall.storage.tables.table import EmbeddingTable
 
 FORMAT = "longwall-chunk"
-SCRATCH = 2**20
-"""Bytes of memory that writing or reading one chunk takes beside its arrays."""
-
 _PIECE = 2**18  # bytes that are compressed at once: scratch stays small and in the cache
 _BLOSC: dict[str, Any] = {"cname": "lz4", "clevel": 1, "shuffle": 1}
 _OVERHEAD = 64  # bytes that a piece may cost beyond its own: Blosc's header, two checksums, its index entry
