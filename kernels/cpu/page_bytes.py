@@ -1,0 +1,45 @@
+"""How many bytes will be read of every page of the adjacency (GAMMA, Definition 4.1)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.cpu.jit import compiled
+from longwall.kernels.engine import GraphArrays
+from longwall.kernels.frontier import Reads
+
+_SMALLER, _LARGER = 1, 2  # frontier.Part
+
+
+@compiled
+def _add_rows(indptr, split, vertices, part, times, page_slots, ends, steps):
+    """Add the bytes of rows to `ends` (of their first and last pages) and `steps` (of the pages between).
+
+    `steps` holds differences from page to page, so that a row costs the same however many pages it spans.
+    """
+    slot_bytes = 4 * times
+    for i in range(vertices.size):
+        vertex = np.int64(vertices[i])
+        begin = split[vertex] if part == _LARGER else indptr[vertex]
+        end = split[vertex] if part == _SMALLER else indptr[vertex + 1]
+        if begin == end:
+            continue
+        page = begin // page_slots
+        last = (end - 1) // page_slots
+        if page == last:
+            ends[page] += (end - begin) * slot_bytes
+        else:
+            ends[page] += ((page + 1) * page_slots - begin) * slot_bytes
+            ends[last] += (end - last * page_slots) * slot_bytes
+            steps[page + 1] += page_slots * slot_bytes
+            steps[last] -= page_slots * slot_bytes
+
+
+def page_bytes(graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
+    """See :meth:`longwall.kernels.engine.Engine.page_bytes`."""
+    ends, steps = np.zeros((2, -(-graph.num_slots // page_slots)), np.int64)
+    for read in reads:
+        _add_rows(graph.indptr, graph.split, read.vertices, int(read.part), read.times, page_slots, ends, steps)
+    ends += np.cumsum(steps, out=steps)
+    return ends.view(np.uint64)
