@@ -4,14 +4,15 @@ Nobody above this package asks which engine it has. Workers of one engine may ru
 a scratch object of its own (`Searcher`, `CliqueCounter`, ...); an engine says how many pay off.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.frontier import Reads
 from longwall.kernels.program import SearchProgram
 from longwall.kernels.row_program import RowProgram
 
@@ -30,6 +31,54 @@ class ScratchTooLarge(Exception):
         self.needed = needed
 
 
+class ShortOfMemory(Exception):
+    """An allocation failed; a smaller one may work.
+
+    Attributes
+    ----------
+    place
+        What has no memory left: the ``"host"``, the ``"device"``, or what the ``"limit"`` lets the engine have of it.
+    wanted
+        The bytes that were asked for, None where nobody says.
+    """
+
+    def __init__(self, place: Literal["host", "device", "limit"], wanted: int | None = None):
+        super().__init__(f"no memory left ({place}), {wanted} bytes were wanted")
+        self.place, self.wanted = place, wanted
+
+
+class EngineLost(Exception):
+    """The engine's device is gone or its context broken, for good; the message says what was seen."""
+
+
+@contextmanager
+def host_faults() -> Iterator[None]:
+    """Raise a `MemoryError` as `ShortOfMemory`."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ShortOfMemory("host") from error
+
+
+class MemoryPeak(NamedTuple):
+    """The most device memory that was in use while an engine was open, in bytes.
+
+    Attributes
+    ----------
+    allocator
+        What the engine's pool held, its cache included.
+    driver
+        What the driver missed of what was free when the engine was opened, looked at whenever the pool grew: the pool,
+        the kernels' code and stacks, and whatever other processes took meanwhile.
+    before
+        What was in use when the engine was opened: the context, and other processes.
+    """
+
+    allocator: int
+    driver: int
+    before: int
+
+
 @dataclass(frozen=True)
 class GraphArrays:
     """The data graph where the engine's kernels can read it.
@@ -45,6 +94,10 @@ class GraphArrays:
         Vertex labels; one zero where there are none.
     max_degree, max_out_degree
         Largest length of a row, and of its part before the split.
+    pages
+        The pages of `indices`, where these are not all in the memory that the engine works in.
+    managed
+        What the engine moves pages with, where they are in managed memory.
     """
 
     indptr: Array
@@ -53,6 +106,8 @@ class GraphArrays:
     labels: Array
     max_degree: int
     max_out_degree: int
+    pages: "Pages | None" = None
+    managed: Any = None
 
     @property
     def num_vertices(self) -> int:
@@ -65,23 +120,75 @@ class GraphArrays:
         return int(self.indices.size)
 
 
-@dataclass(frozen=True)
-class Extension:
-    """Rows that were extended by one level.
+Access = Literal["resident", "adaptive", "managed", "zero-copy"]
+"""Where the adjacency is: on the device; in managed memory, whose hot pages are moved there and whose other pages are
+read over the link; in managed memory, whose pages move when they are touched; or in mapped, page-locked host memory."""
+
+
+class Pages(Protocol):
+    """The pages of an adjacency that is not all on the device.
 
     Attributes
     ----------
-    done
-        Number of leading rows that were extended; the rest found no room.
-    values : uint32[sum of counts]
-        The new vertices, row by row.
-    counts : int64[done]
-        Number of new vertices per row.
+    slots
+        Adjacency slots of a page.
+    away : int32[pages + 1]
+        Number of the pages before each one that are read over the host link; an array of the engine.
+    remote
+        Whether there can be such pages; if not, pages come to the device when they are touched.
     """
 
-    done: int
-    values: Array
+    slots: int
+    away: Array
+    remote: bool
+
+    def prepare(self, level: int, reads: Sequence[Reads]) -> None:
+        """Choose the pages that should be on the device for what comes next, and move them.
+
+        Parameters
+        ----------
+        level
+            The level that the reads are for.
+        reads
+            What will be read; see :func:`longwall.kernels.frontier.frontier`.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """What an engine can do the plain way instead, so that benchmarks can tell what it is worth.
+
+    Attributes
+    ----------
+    two_pass
+        Extensions are done twice, to count and to write, instead of once into blocks of a pool.
+    grouped
+        Rows that share a prefix are extended together.
+    page_order
+        What is read of host memory is read in the order of its pages.
+    """
+
+    two_pass: bool = False
+    grouped: bool = True
+    page_order: bool = True
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Rows that were extended by one level, as many as there was room for.
+
+    Attributes
+    ----------
+    counts : int64[rows]
+        Number of new vertices per row; -1 for rows that were not extended. Some are, unless the engine was
+        interrupted; which ones is the engine's business.
+    values : uint32[sum of the counts that are not negative]
+        The new vertices, row by row.
+    """
+
     counts: Array
+    values: Array
 
 
 class Scratch(Protocol):
@@ -106,6 +213,10 @@ class Searcher(Scratch, Protocol):
 
     def extend_rows(self, rows: Array, capacity: int) -> Extension:
         """Extend `rows` (uint32[columns, n]) by one level, writing at most `capacity` new vertices."""
+        ...
+
+    def reads(self, rows: Array, *, counting: bool) -> list[Reads]:
+        """Tell what counting below `rows`, or extending them, reads for their own vertices."""
         ...
 
 
@@ -165,8 +276,27 @@ class Engine(Protocol):
     @property
     def device(self) -> str: ...  # noqa: D102
 
-    def load(self, graph: GraphArrays) -> GraphArrays:
-        """Bring a host graph to where the kernels can read it."""
+    def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:
+        """Bring a host graph to where the kernels can read it.
+
+        Parameters
+        ----------
+        graph
+            On the host. Mapped arrays are read where they are: they must not change.
+        access
+            Where the adjacency is to be; an engine that works in host memory reads it where it is.
+        vertices
+            Whether the arrays with an entry per vertex are brought to the device; if not, they are mapped.
+
+        Raises
+        ------
+        EngineUnavailable
+            If this machine cannot do it.
+        """
+        ...
+
+    def move_pages(self, graph: GraphArrays, ranges: NDArray[np.int64], *, to_device: bool) -> None:
+        """Move parts of an adjacency in managed memory: ranges of slots, int64[k, 2], to the device or to the host."""
         ...
 
     def interrupt(self) -> None:
@@ -183,6 +313,52 @@ class Engine(Protocol):
 
     def free_memory(self) -> int | None:
         """Bytes free on the device, None where the engine works in host memory."""
+        ...
+
+    def faults(self) -> AbstractContextManager[None]:
+        """A thread's work with the engine: a context in which its arrays come from the engine's memory.
+
+        It also turns what the engine's libraries raise into what is said here; everything else passes. Each thread
+        needs one of its own; they may be nested.
+
+        Raises
+        ------
+        ShortOfMemory
+            If an allocation fails.
+        EngineLost
+            If the device or its context is of no further use.
+        """
+        ...
+
+    def limit_memory(self, size: int) -> None:
+        """Let the arrays that are made within `faults` take at most `size` bytes of the device, all together."""
+        ...
+
+    def release(self) -> None:
+        """Give cached memory back to the device: what an allocation that failed may be waiting for."""
+        ...
+
+    def memory_peak(self) -> MemoryPeak | None:
+        """Give the most device memory that was in use so far, None where the engine works in host memory."""
+        ...
+
+    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> Array:
+        """Count the bytes that will be read of every page of the adjacency (GAMMA, Definition 4.1).
+
+        Parameters
+        ----------
+        graph
+            The data graph; of `indices` only the size is looked at.
+        reads
+            The frontier; see :func:`longwall.kernels.frontier.frontier`.
+        page_slots
+            Adjacency slots, of 4 bytes, in a page; page p begins at slot ``p * page_slots``.
+
+        Returns
+        -------
+        uint64[number of pages]
+            The last page may be shorter than the others. Besides these, 16 bytes a page are needed for a moment.
+        """
         ...
 
     def searcher(self, graph: GraphArrays, program: SearchProgram, memory: int) -> Searcher:

@@ -8,7 +8,7 @@ sets), and trimmed by the symmetry-breaking bounds that all of its readers share
 This module only holds data; :mod:`longwall.pipeline.planner` builds it, the engines run it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -133,6 +133,50 @@ class SearchProgram:
     def depth(self) -> int:
         """Number of depths that are enumerated."""
         return len(self.levels)
+
+
+def to_extend(program: SearchProgram, columns: int) -> SearchProgram:
+    """The part of a program that extends rows of `columns` vertices by one.
+
+    It has the sets that the new vertex is chosen from, and those that were not there when the rows were made and must
+    not be empty.
+    """
+    unseen = 0 if columns == 2 else columns - 1
+    wanted = {s for s, op in enumerate(program.sets) if op.required and unseen <= op.depth < columns}
+    levels = program.levels[: columns + 1]
+    return _with_sets(replace(program, levels=levels, blocks=(), terms=((1, ()),)), {levels[-1].candidates} | wanted)
+
+
+def to_count(program: SearchProgram, columns: int) -> SearchProgram:
+    """The part of a program that counts below rows of `columns` vertices."""
+    read = {level.candidates for level in program.levels[columns:]} | {block.candidates for block in program.blocks}
+    return _with_sets(program, read | {s for s, op in enumerate(program.sets) if op.depth >= columns})
+
+
+def emitted_set(program: SearchProgram, columns: int) -> int:
+    """The set that only the last level reads, made for each row anew: it need not be kept; -1 if there is none."""
+    s = program.levels[-1].candidates
+    kept = program.sets[s].kind == SetKind.ADJACENCY or program.sets[s].depth < columns - 1
+    return -1 if kept or any(op.source == s for op in program.sets) else s
+
+
+def _with_sets(program: SearchProgram, wanted: set[int]) -> SearchProgram:
+    """The program with the wanted sets, and those that they are made of, alone."""
+    for s in range(len(program.sets) - 1, -1, -1):
+        if s in wanted and program.sets[s].source >= 0:
+            wanted.add(program.sets[s].source)
+    number = {s: i for i, s in enumerate(sorted(wanted - {-1}))}
+    probed = {program.sets[s].source for s in number if program.sets[s].kind == SetKind.INTERSECT}
+    return replace(
+        program,
+        sets=tuple(
+            replace(op, source=number.get(op.source, -1), marked=op.marked and s in probed)
+            for s, op in enumerate(program.sets)
+            if s in number
+        ),
+        levels=tuple(replace(level, candidates=number.get(level.candidates, -1)) for level in program.levels),
+        blocks=tuple(replace(block, candidates=number[block.candidates]) for block in program.blocks),
+    )
 
 
 @dataclass(frozen=True)

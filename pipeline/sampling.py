@@ -196,13 +196,13 @@ class _Sampler:
             rows = kept.rows()
             found.steps += self._reading(rows)
             kept = ThinnedRows(limit, mix(key, level), level + 1, xp)
-            for begin, extension in self._extensions(rows):
+            for piece, extension in self._extensions(rows):
                 found.steps += extension.values.size
                 if whole and (found.steps > effort or kept.weight > 1):
                     return None
                 at = kept.offer(extension.values.size)
-                parents = xp.searchsorted(xp.cumsum(extension.counts), at, side="right") + begin
-                kept.keep(xp.concatenate([xp.take(rows, parents, axis=1), extension.values[at][None]]))
+                parents = xp.searchsorted(xp.cumsum(xp.maximum(extension.counts, 0)), at, side="right")
+                kept.keep(xp.concatenate([xp.take(piece, parents, axis=1), extension.values[at][None]]))
             found.add(kept.seen * weight, kept.seen, rows.shape[1], weight)
             weight *= kept.weight
         if self._plan.suffix:
@@ -253,15 +253,16 @@ class _Sampler:
                     steps += _total(graph.indptr[vertices + 1] - graph.indptr[vertices], xp)
         return steps
 
-    def _extensions(self, rows: Array) -> Iterator[tuple[int, Extension]]:
-        """Extend rows piece by piece; gives the number of the first row of a piece, and its extension."""
-        begin = 0
-        while begin < rows.shape[1]:
-            extension = self._searcher.extend_rows(self._xp.ascontiguousarray(rows[:, begin:]), self._capacity)
-            if not extension.done:
+    def _extensions(self, rows: Array) -> Iterator[tuple[Array, Extension]]:
+        """Extend rows piece by piece; gives each piece and its extension."""
+        xp = self._xp
+        while rows.shape[1]:
+            extension = self._searcher.extend_rows(xp.ascontiguousarray(rows), self._capacity)
+            waiting = xp.flatnonzero(extension.counts < 0)
+            if waiting.size == rows.shape[1]:
                 raise RunError("the prediction was interrupted")
-            yield begin, extension
-            begin += extension.done
+            yield rows, extension
+            rows = rows[:, waiting]
 
     def _count(self, rows: Array) -> int:
         try:

@@ -15,9 +15,11 @@ from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda import search as cuda_search
 from longwall.kernels.cuda.counters import clique_header
 from longwall.kernels.cuda.module import source_text
-from longwall.kernels.cuda.program_header import program_header
+from longwall.kernels.cuda.program_header import Variant, program_header
 from longwall.kernels.cuda.rows import row_header
 from longwall.kernels.engine import EngineUnavailable, GraphArrays, ScratchTooLarge
+from longwall.kernels.frontier import row_lists
+from longwall.kernels.program import emitted_set, to_extend
 from longwall.pipeline.homomorphisms import plan_homomorphisms
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
@@ -133,16 +135,21 @@ def test_extend_rows(cuda: Any, cpu: CpuEngine, graph: Graph, name: str, induced
 
 def drain(searcher: Any, rows: Any, capacity: int) -> tuple[Any, Any]:
     """Extend all rows, as often as it takes; gives counts and values on the host."""
-    counts, values, at = [], [], 0
-    while at < rows.shape[1]:
-        part = searcher.extend_rows(rows[:, at:], capacity)
-        assert part.done > 0
-        assert len(part.counts) == part.done
-        assert len(part.values) <= capacity
-        counts.append(to_host(part.counts))
-        values.append(to_host(part.values))
-        at += part.done
-    return np.concatenate(counts), np.concatenate(values)
+    counts = np.full(rows.shape[1], -1)
+    values: list[Any] = [None] * rows.shape[1]
+    waiting = np.arange(rows.shape[1])
+    while waiting.size:
+        part = searcher.extend_rows(rows[:, waiting], capacity)
+        found = to_host(part.counts)
+        assert len(found) == len(waiting)
+        assert len(part.values) == found[found > 0].sum() <= capacity
+        done = np.flatnonzero(found >= 0)
+        assert done.size
+        counts[waiting[done]] = found[done]
+        for row, own in zip(waiting[done], np.split(to_host(part.values), np.cumsum(found[done])[:-1]), strict=True):
+            values[row] = own
+        waiting = waiting[found < 0]
+    return counts, np.concatenate([np.empty(0, np.uint32), *values])
 
 
 def to_host(array: Any) -> Any:
@@ -267,10 +274,17 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     graph = generate("rmat", seed=1, scale=8)
     for name, induced in (("house", False), ("wheel-5", True)):
         program = plan_match(parse_pattern(name), graph.stats, induced=induced).program
-        yield f"count_rows-{name}", *source_text("count_rows.cu", program_header(program, 2, 1 << 18))
+        yield f"count_rows-{name}", *source_text("count_rows.cu", program_header(program, 2, Variant()))
     program = plan_match(parse_pattern("house", (0, 1, 0, 1, 1)), graph.stats, counting=False).program
     for columns in (2, 4):
-        yield f"extend_rows-{columns}", *source_text("extend_rows.cu", program_header(program, columns, 1 << 18))
+        part = to_extend(program, columns)
+        variant = Variant(emitted=emitted_set(part, columns), grouped=columns == 2, shared_room=512)
+        for name in ("extend_rows", "extend_two_pass"):
+            yield f"{name}-{columns}", *source_text(f"{name}.cu", program_header(part, columns, variant))
+        staged = Variant(emitted=emitted_set(part, columns), lists=row_lists(part, columns)[1])
+        yield f"extend_rows-{columns}-staged", *source_text("extend_rows.cu", program_header(part, columns, staged))
+    for name in ("gather_blocks", "page_bytes", "stage_lists"):
+        yield name, *source_text(f"{name}.cu")
     for k in (4, 5, 7):
         yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
     rows = plan_homomorphisms(parse_pattern("cycle-6"))

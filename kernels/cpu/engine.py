@@ -1,7 +1,7 @@
 """The CPU engine: scratch buffers around the Numba kernels, which release the GIL."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu import cliques, rows, search, wedges
 from longwall.kernels.cpu.compilation import watch_compilation
-from longwall.kernels.engine import Extension, GraphArrays, ScratchTooLarge
-from longwall.kernels.program import SearchProgram, pack
+from longwall.kernels.cpu.page_bytes import page_bytes
+from longwall.kernels.engine import Access, Extension, GraphArrays, ScratchTooLarge, host_faults
+from longwall.kernels.frontier import Reads, frontier
+from longwall.kernels.program import ProgramArrays, SearchProgram, pack, to_count, to_extend
 from longwall.kernels.row_program import RowProgram
 
 _TASKS_PER_WORKER = 128
@@ -27,9 +29,12 @@ class CpuEngine:
         self.device = f"{self.workers} threads"
         self.stop_flag = np.zeros(1, np.uint8)
 
-    def load(self, graph: GraphArrays) -> GraphArrays:
-        """The kernels read host arrays in place."""
+    def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:  # noqa: ARG002
+        """The kernels read host arrays in place, whatever the access."""
         return graph
+
+    def move_pages(self, graph: GraphArrays, ranges: NDArray[np.int64], *, to_device: bool) -> None:
+        """All pages are where the kernels are."""
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can."""
@@ -45,6 +50,23 @@ class CpuEngine:
 
     def free_memory(self) -> None:
         """Host memory is what the kernels work in."""
+
+    def faults(self) -> AbstractContextManager[None]:
+        """Raise a `MemoryError` as `ShortOfMemory`."""
+        return host_faults()
+
+    def limit_memory(self, size: int) -> None:
+        """The kernels take host memory, which is booked."""
+
+    def release(self) -> None:
+        """Nothing is cached here."""
+
+    def memory_peak(self) -> None:
+        """There is no memory but the host's."""
+
+    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
+        """Count the bytes that will be read of every page of the adjacency."""
+        return page_bytes(graph, reads, page_slots)
 
     def searcher(self, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":
         """Scratch for a search program."""
@@ -81,7 +103,8 @@ class CpuSearcher:
 
     def __init__(self, graph: GraphArrays, program: SearchProgram, memory: int, stop_flag: NDArray[np.uint8]):
         self._graph = graph
-        self._program = pack(program)
+        self._whole, self._program = program, pack(program)
+        self._steps: dict[int, ProgramArrays] = {}
         self._room = graph.max_degree + 1
         stored = max(len(program.sets), 1) * self._room
         marked = max(self._program.num_marks, 1) * graph.num_vertices
@@ -116,9 +139,16 @@ class CpuSearcher:
         )
         return _exact(total, estimate)
 
+    def reads(self, rows: NDArray[np.uint32], *, counting: bool) -> list[Reads]:
+        """Tell what counting below `rows`, or extending them, reads for their own vertices."""
+        return frontier((to_count if counting else to_extend)(self._whole, rows.shape[0]), rows, np)
+
     def extend_rows(self, rows: NDArray[np.uint32], capacity: int) -> Extension:
         """Extend `rows` by one level."""
-        graph, program = self._graph, self._program
+        graph, columns = self._graph, rows.shape[0]
+        if columns not in self._steps:
+            self._steps[columns] = pack(to_extend(self._whole, columns))
+        program = self._steps[columns]
         out = np.empty(capacity, np.uint32)
         counts = np.empty(rows.shape[1], np.int64)
         done, written = search.extend_rows(
@@ -139,7 +169,8 @@ class CpuSearcher:
             out,
             counts,
         )
-        return Extension(done, out[:written], counts[:done])
+        counts[done:] = -1
+        return Extension(counts, out[:written])
 
 
 class CpuTriangleCounter:

@@ -19,6 +19,7 @@ DEVICE int warp_in_block() { return threadIdx.x >> 5; }
 DEVICE u32 lanes_before() { return (1u << lane_id()) - 1; }
 
 DEVICE u32 load_volatile(const u32* word) { return *static_cast<const volatile u32*>(word); }
+DEVICE u64 load_volatile(const u64* word) { return *static_cast<const volatile u64*>(word); }
 
 // Whether the host asked the kernels to return; the same for all lanes.
 DEVICE bool stop_asked(const u32* stop) { return __shfl_sync(kAll, load_volatile(stop), 0) != 0; }

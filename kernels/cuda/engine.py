@@ -1,9 +1,13 @@
 """The CUDA engine: the same calls as the CPU engine, over device arrays."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from longwall.kernels.cuda.counters import (
     CudaCliqueCounter,
@@ -12,11 +16,15 @@ from longwall.kernels.cuda.counters import (
     CudaTriangleVertexCounter,
 )
 from longwall.kernels.cuda.device import open_device
+from longwall.kernels.cuda.faults import cuda_faults
+from longwall.kernels.cuda.host_memory import ManagedArray, mapped
 from longwall.kernels.cuda.launch import Device
 from longwall.kernels.cuda.module import watch_compilation
+from longwall.kernels.cuda.page_bytes import page_bytes
 from longwall.kernels.cuda.rows import CudaRowCounter
 from longwall.kernels.cuda.search import CudaSearcher
-from longwall.kernels.engine import GraphArrays
+from longwall.kernels.engine import Ablation, Access, EngineLost, GraphArrays, MemoryPeak
+from longwall.kernels.frontier import Reads
 from longwall.kernels.program import SearchProgram
 from longwall.kernels.row_program import RowProgram
 
@@ -35,25 +43,60 @@ class CudaEngine:
     name = "cuda"
     workers = 1  # one thread keeps the device busy: every kernel fills it
 
-    def __init__(self) -> None:
+    def __init__(self, ablation: Ablation = Ablation()) -> None:  # noqa: B008 - immutable
         self.xp: Any = open_device()
+        self._ablation = ablation
         self._device = Device(self.xp)
         self.device = self._device.name
 
-    def load(self, graph: GraphArrays) -> GraphArrays:
-        """Copy a host graph to the device."""
+    def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:
+        """Bring a host graph to where the kernels can read it."""
         xp = self.xp
+        place = xp.asarray if vertices else partial(mapped, xp)
+        managed = None
+        if access == "resident":
+            indices = xp.asarray(graph.indices)
+        elif access == "zero-copy":
+            indices = mapped(xp, graph.indices)
+        else:
+            managed = ManagedArray(xp, graph.indices, remote=access == "adaptive")
+            indices = managed.array
         return replace(
             graph,
-            indptr=xp.asarray(graph.indptr),
-            indices=xp.asarray(graph.indices),
-            split=xp.asarray(graph.split),
-            labels=xp.asarray(graph.labels),
+            indptr=place(graph.indptr),
+            indices=indices,
+            split=place(graph.split),
+            labels=place(graph.labels),
+            managed=managed,
         )
+
+    def move_pages(self, graph: GraphArrays, ranges: NDArray[np.int64], *, to_device: bool) -> None:
+        """Move parts of an adjacency in managed memory, before the kernels that are launched next."""
+        if len(ranges):
+            graph.managed.move(ranges, to_device=to_device)
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can; the engine is of no further use."""
-        self._device.interrupt()
+        with suppress(EngineLost), self.faults():  # a lost device runs no kernels
+            self._device.interrupt()
+
+    def faults(self) -> AbstractContextManager[None]:
+        """Take this thread's arrays from the engine's memory, and raise CUDA's errors as the engine's."""
+        return cuda_faults(self.xp, self._device.memory.allocate)
+
+    def limit_memory(self, size: int) -> None:
+        """Let the engine's arrays take at most `size` bytes in all."""
+        self._device.memory.limit(size)
+
+    def release(self) -> None:
+        """Give cached memory back to the device."""
+        self._device.memory.release()
+
+    def memory_peak(self) -> MemoryPeak:
+        """Give the most device memory that was in use so far."""
+        with suppress(EngineLost), self.faults():
+            self._device.memory.sample()
+        return self._device.memory.peak()
 
     def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `report` once if a kernel has to be compiled while the context is open."""
@@ -67,9 +110,13 @@ class CudaEngine:
         """Bytes free on the device."""
         return self._device.free_memory()
 
+    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> Any:
+        """Count the bytes that will be read of every page of the adjacency."""
+        return page_bytes(self._device, graph, reads, page_slots)
+
     def searcher(self, graph: GraphArrays, program: SearchProgram, memory: int) -> CudaSearcher:
         """Scratch for a search program."""
-        return CudaSearcher(self._device, graph, program, memory)
+        return CudaSearcher(self._device, graph, program, memory, self._ablation)
 
     def clique_counter(self, graph: GraphArrays, k: int, memory: int) -> CudaCliqueCounter | CudaTriangleCounter:
         """Scratch for counting k-cliques."""

@@ -1,40 +1,57 @@
-// Extend rows of partial embeddings by one level, in two passes: count per row, then write.
-#include "search.cuh"
+// Extend rows in one pass (GAMMA, Optimization 1): warps write what they find to blocks from a pool, and take another
+// block when one is full. Rows for which no block is left are not extended; the host empties the pool and goes on.
+#include "block_pool.cuh"
+#include "extend.cuh"
 
-// `ends` (inclusive prefix sums of `counts`) is null in the first pass, `out` is only written in the second.
+struct BlockOutput {
+  BlockPool pool;
+  u64* found;      // new vertices of all rows that are done
+  u64 enough;      // no more rows are begun after so many
+  i64* counts;
+  u32* starts;     // where each row's new vertices begin
+  BlockCursor at;  // where this warp writes
+  i64 row_found;
+  bool exhausted;
+
+  DEVICE bool open() {
+    if (exhausted) return false;
+    u32 closed = 0;
+    if (lane_id() == 0) closed = load_volatile(pool.taken) > pool.num_blocks || load_volatile(found) >= enough;
+    if (__shfl_sync(kAll, closed, 0)) return false;
+    if (at.block == kNoBlock) exhausted = !pool.grow(at);
+    return !exhausted;
+  }
+
+  DEVICE bool begin_row(i64 row) {
+    if (exhausted) return false;
+    row_found = 0;
+    if (lane_id() == 0) starts[row] = at.packed();
+    return true;
+  }
+
+  DEVICE bool append(u32 x, bool kept) {
+    const u32 mask = __ballot_sync(kAll, kept);
+    exhausted = !pool.append(at, x, kept, mask);
+    row_found += __popc(mask);
+    return !exhausted;
+  }
+
+  DEVICE void end_row(i64 row, bool too_long) {
+    if (exhausted || lane_id() != 0) return;
+    counts[row] = too_long ? kTooLong : row_found;
+    if (!too_long && row_found) atomicAdd(found, static_cast<u64>(row_found));
+  }
+};
+
 extern "C" __global__ void __launch_bounds__(256, 4)
     extend_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* rows,
-                i64 stride, i64 num_rows, u32* store, i64 room, i64 oriented_room, i64 rows_at_once, u32* next_row,
-                const u32* stop, i64* counts, const i64* ends, u32* out) {
-  const int lane = lane_id();
-  const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
-  Search search;
-  search.graph = {indptr, indices, split, labels};
-  search.rows = rows;
-  search.stride = stride;
-  search.store = store + warp * (kStored * room + kOrientedStored * oriented_room);
-  search.room = room;
-  search.oriented_room = oriented_room;
-  for (;;) {
-    const i64 begin = take(next_row, static_cast<u32>(rows_at_once));
-    if (begin >= num_rows || stop_asked(stop)) break;
-    const i64 end = min(begin + rows_at_once, num_rows);
-    for (i64 row = begin; row < end; ++row) {
-      i64 found = 0;
-      if ((!ends || counts[row]) && search.enter_row(row)) {
-        const i64 at = ends ? ends[row] - counts[row] : 0;
-        const u32* list;
-        int count;
-        search.candidates<kColumns>(list, count);
-        for (int base = 0; base < count; base += 32) {
-          const u32 x = list[min(base + lane, count - 1)];
-          const bool kept = base + lane < count && search.admissible<kColumns>(x);
-          const u32 mask = __ballot_sync(kAll, kept);
-          if (ends && kept) out[at + found + __popc(mask & lanes_before())] = x;
-          found += __popc(mask);
-        }
-      }
-      if (!ends && lane == 0) counts[row] = found;
-    }
-  }
+                i64 stride, const i64* list_begins, const int* list_lengths, const u32* order, i64 num_rows,
+                u32* store, i64 room, i64 oriented_room, i64 rows_at_once, u32* next_row, const u32* stop, u32* blocks,
+                u32* follows, u32* taken, i64 num_blocks, u64* found, i64 enough, i64* counts, u32* starts) {
+  const GraphView graph = {indptr, indices, split, labels};
+  BlockOutput output = {{blocks, follows, taken, static_cast<u32>(num_blocks)}, found, static_cast<u64>(enough),
+                        counts, starts, {kNoBlock, kBlockValues}, 0, false};
+  extend({graph, rows, stride, list_begins, list_lengths, order, num_rows, store, room, oriented_room, rows_at_once,
+          next_row, stop},
+         output);
 }

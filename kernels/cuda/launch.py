@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from longwall.kernels.cuda.memory import DeviceMemory
 from longwall.kernels.cuda.module import kernel
 from longwall.kernels.engine import ScratchTooLarge
 
@@ -28,6 +29,8 @@ class Device:
         Number of multiprocessors.
     shared_memory
         Bytes of shared memory that one block may have.
+    memory
+        Where arrays come from; see :func:`longwall.kernels.cuda.faults.cuda_faults`.
     """
 
     def __init__(self, xp: Any):
@@ -37,7 +40,9 @@ class Device:
         self.name = properties["name"].decode()
         self.multiprocessors = int(properties["multiProcessorCount"])
         self.shared_memory = int(properties["sharedMemPerBlockOptin"])
-        self.stop_flag = xp.zeros(1, xp.uint32)
+        self.memory = DeviceMemory(xp)
+        with xp.cuda.using_allocator(self.memory.allocate):
+            self.stop_flag = xp.zeros(1, xp.uint32)
         # The flag is written while kernels run: by the copy engine, from page-locked memory, on a stream of its own.
         self._stop_stream = xp.cuda.Stream(non_blocking=True)
         self._one = xp.cuda.alloc_pinned_memory(4)
@@ -57,10 +62,10 @@ class Device:
         self.xp.cuda.Device(self.number).synchronize()
 
     def free_memory(self) -> int:
-        """Bytes free on the device, with what CuPy keeps in its pool."""
+        """Bytes free on the device, with what the engine's pool caches."""
         with self.xp.cuda.Device(self.number):
             free, _ = self.xp.cuda.runtime.memGetInfo()
-            return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+            return int(free) + self.memory.cached()
 
     def launch(
         self,

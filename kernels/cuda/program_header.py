@@ -1,10 +1,37 @@
 """A search program as C++ text: the kernels are compiled with the program as constants."""
 
+from dataclasses import dataclass
+
 from longwall.kernels.cuda.module import array, constants
 from longwall.kernels.program import SearchProgram, SetKind
 
 
-def program_header(program: SearchProgram, columns: int, patience: int) -> str:
+@dataclass(frozen=True)
+class Variant:
+    """How a program is run.
+
+    Attributes
+    ----------
+    patience
+        Clock cycles (below 2^31) after which a warp looks whether others want part of its work.
+    emitted
+        The set that is given out instead of kept, -1 for none.
+    grouped
+        Rows that follow each other share the sets of their common prefix.
+    shared_room
+        Elements of a set that a warp keeps in shared memory rather than in global memory.
+    lists
+        For each set, which of the rows' lists it reads; -1 where it reads the adjacency itself.
+    """
+
+    patience: int = 1 << 18
+    emitted: int = -1
+    grouped: bool = True
+    shared_room: int = 0
+    lists: tuple[int, ...] = ()
+
+
+def program_header(program: SearchProgram, columns: int, variant: Variant) -> str:
     """Write the ``generated.cuh`` that ``program.cuh`` includes.
 
     Parameters
@@ -13,8 +40,8 @@ def program_header(program: SearchProgram, columns: int, patience: int) -> str:
         The program.
     columns
         Number of columns of the rows that the kernel is given.
-    patience
-        Clock cycles (below 2^31) after which a warp looks whether others want part of its work.
+    variant
+        How it is run.
 
     Returns
     -------
@@ -31,8 +58,12 @@ def program_header(program: SearchProgram, columns: int, patience: int) -> str:
         "kNumMembers": len(members),
         "kNumTerms": len(program.terms),
         "kTermWidth": width,
-        "kPatience": patience,
+        "kPatience": variant.patience,
+        "kEmitted": variant.emitted,
+        "kGrouped": int(variant.grouped),
+        "kSharedRoom": variant.shared_room,
     }
+    lists = variant.lists or (-1,) * len(program.sets)
     sets = [
         (s.depth, s.kind.name, s.source, s.adjacent, s.below, s.above, s.label, int(s.required), int(s.size_only))
         for s in program.sets
@@ -43,6 +74,7 @@ def program_header(program: SearchProgram, columns: int, patience: int) -> str:
     return (
         constants(sizes)
         + array("SetOp kSets[]", sets)
+        + array("int kListOf[]", [(number,) for number in lists])
         + array("Level kLevels[]", levels)
         + array("Block kBlocks[]", blocks)
         + array("Member kMembers[]", members)
@@ -50,8 +82,8 @@ def program_header(program: SearchProgram, columns: int, patience: int) -> str:
     )
 
 
-def stored_sets(program: SearchProgram) -> tuple[int, int]:
-    """Count the sets that need scratch.
+def stored_sets(program: SearchProgram, emitted: int = -1) -> tuple[int, int]:
+    """Count the sets that need scratch; an emitted one does not.
 
     Returns
     -------
@@ -63,7 +95,7 @@ def stored_sets(program: SearchProgram) -> tuple[int, int]:
     """
     plain = oriented = 0
     for number, op in enumerate(program.sets):
-        if op.kind == SetKind.ADJACENCY or op.size_only:
+        if op.kind == SetKind.ADJACENCY or op.size_only or number == emitted:
             continue
         adjacent, chain = 0, number
         while chain >= 0:

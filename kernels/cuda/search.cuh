@@ -15,11 +15,32 @@ struct GraphView {
   const int* labels;
 };
 
-// Keep the members whose presence in the sorted array equals KEEP; give how many, written to `out` if WRITE.
-template <bool KEEP, bool WRITE>
-DEVICE int combine(const u32* members, int count, const u32* array, int length, u32* out) {
+// What becomes of the elements of a set, 32 at a time: they are only counted, or written one after another. A sink
+// returns whether it can take more.
+struct CountElements {
+  int found = 0;
+  DEVICE bool operator()(u32, bool kept) {
+    found += __popc(__ballot_sync(kAll, kept));
+    return true;
+  }
+};
+
+struct StoreElements {
+  u32* out;
+  int found = 0;
+  DEVICE bool operator()(u32 x, bool kept) {
+    const u32 mask = __ballot_sync(kAll, kept);
+    if (kept) out[found + __popc(mask & lanes_before())] = x;
+    found += __popc(mask);
+    return true;
+  }
+};
+
+// Give the members whose presence in the sorted array equals KEEP to a sink.
+template <bool KEEP, typename Sink>
+DEVICE void combine(const u32* members, int count, const u32* array, int length, Sink& sink) {
   const int lane = lane_id();
-  int found = 0, base = 0;
+  int base = 0;
   for (int i = 0; i < count; i += 32) {
     const int active = min(32, count - i);
     const u32 x = members[i + min(lane, active - 1)];
@@ -34,31 +55,20 @@ DEVICE int combine(const u32* members, int count, const u32* array, int length, 
     }
     const int at = base + lower_bound(array + base, end - base, x);
     const bool present = at < length && array[at] == x;
-    const bool kept = lane < active && present == KEEP;
-    const u32 mask = __ballot_sync(kAll, kept);
-    if (WRITE && kept) out[found + __popc(mask & lanes_before())] = x;
-    found += __popc(mask);
+    if (!sink(x, lane < active && present == KEEP)) return;
     base = __shfl_sync(kAll, at, 31);
-    if (KEEP && base >= length) break;
+    if (KEEP && base >= length) return;
   }
-  if (WRITE) __syncwarp();
-  return found;
 }
 
-// Copy (or count) the elements that carry a label.
-template <bool WRITE>
-DEVICE int with_label(const u32* array, int length, const int* labels, int label, u32* out) {
+// Give the elements that carry a label to a sink.
+template <typename Sink>
+DEVICE void with_label(const u32* array, int length, const int* labels, int label, Sink& sink) {
   const int lane = lane_id();
-  int found = 0;
   for (int i = 0; i < length; i += 32) {
     const u32 x = i + lane < length ? array[i + lane] : 0;
-    const bool kept = i + lane < length && labels[x] == label;
-    const u32 mask = __ballot_sync(kAll, kept);
-    if (WRITE && kept) out[found + __popc(mask & lanes_before())] = x;
-    found += __popc(mask);
+    if (!sink(x, i + lane < length && labels[x] == label)) return;
   }
-  if (WRITE) __syncwarp();
-  return found;
 }
 
 DEVICE bool adjacent(const GraphView& graph, u32 u, u32 v) {
@@ -78,8 +88,13 @@ struct Search {
   GraphView graph;
   const u32* rows;  // u32[kColumns, stride]
   i64 stride;
+  const i64* list_begins;   // i64[lists, stride]: where a row's lists begin, counted from graph.indices
+  const int* list_lengths;  // int[lists, stride]
+  i64 entered;              // the row whose sets are computed
   u32* store;  // this warp's scratch
   i64 room, oriented_room;
+  u32* shared_store;      // u32[stored sets, kSharedRoom]
+  bool too_long = false;  // a set found no room
 
   u32 value[kDepth];
   const u32* members[kNumSets ? kNumSets : 1];
@@ -138,56 +153,100 @@ struct Search {
 
   // --- sets -------------------------------------------------------------------------------------------------
 
+  // The part of the adjacency of matched vertex op.adjacent that a set reads: where the rows' lists say, if it has one.
   template <int S>
-  DEVICE u32* stored_at() const {
-    constexpr i64 plain = stored_before(S, false), narrow = stored_before(S, true);
-    return store + plain * room + narrow * oriented_room;
-  }
-
-  // Compute a set; false if it must not be empty and is.
-  template <int S>
-  DEVICE bool run_set() {
+  DEVICE void adjacency(const u32*& array, int& count) const {
     constexpr SetOp op = kSets[S];
     constexpr u32 own = 1u << op.adjacent;
-    const u32 vertex = value[op.adjacent];
-    const i64 begin = graph.indptr[vertex];
-    const i64 end = op.below & own ? graph.split[vertex] : graph.indptr[vertex + 1];
-    const i64 from = op.above & own ? graph.split[vertex] : begin;
-    const u32* array = graph.indices + from;
-    int count = static_cast<int>(end - from);
-    if constexpr (op.kind == ADJACENCY || op.kind == LABELLED) {
-      trim<op.below & ~own, op.above & ~own>(array, count);
-      if constexpr (op.kind == ADJACENCY) {
-        members[S] = array;
-        length[S] = count;
-      } else {
-        members[S] = stored_at<S>();
-        length[S] = with_label<!op.size_only>(array, count, graph.labels, op.label, stored_at<S>());
-      }
+    constexpr int list = kListOf[S];
+    if constexpr (list >= 0) {
+      array = graph.indices + list_begins[list * stride + entered];
+      count = list_lengths[list * stride + entered];
+    } else {
+      const u32 vertex = value[op.adjacent];
+      const i64 begin = graph.indptr[vertex];
+      const i64 end = op.below & own ? graph.split[vertex] : graph.indptr[vertex + 1];
+      const i64 from = op.above & own ? graph.split[vertex] : begin;
+      array = graph.indices + from;
+      count = static_cast<int>(end - from);
+    }
+  }
+
+  // Give the elements of a set, inside the bounds, to a sink.
+  template <int S, u32 BELOW, u32 ABOVE, typename Sink>
+  DEVICE void give_set(const u32* array, int count, Sink& sink) const {
+    constexpr SetOp op = kSets[S];
+    constexpr u32 own = 1u << op.adjacent;
+    if constexpr (op.kind == LABELLED) {
+      trim<BELOW & ~(op.below & own), ABOVE & ~(op.above & own)>(array, count);
+      with_label(array, count, graph.labels, op.label, sink);
     } else {
       // The adjacency itself needs no bounds: what the earlier set holds is inside them.
       constexpr SetOp earlier = kSets[op.source];
       const u32* source = members[op.source];
       int size = length[op.source];
-      trim<op.below & ~earlier.below, op.above & ~earlier.above>(source, size);
-      u32* out = stored_at<S>();
-      members[S] = out;
+      trim<BELOW & ~earlier.below, ABOVE & ~earlier.above>(source, size);
       if constexpr (op.kind == SUBTRACT) {
-        length[S] = combine<false, !op.size_only>(source, size, array, count, out);
+        combine<false>(source, size, array, count, sink);
       } else if (size <= count) {
-        length[S] = combine<true, !op.size_only>(source, size, array, count, out);
+        combine<true>(source, size, array, count, sink);
       } else {
-        length[S] = combine<true, !op.size_only>(array, count, source, size, out);
+        combine<true>(array, count, source, size, sink);
       }
     }
+  }
+
+  // Compute a set; false if it must not be empty and is, or if it may be too long for the scratch.
+  template <int S>
+  DEVICE bool run_set() {
+    constexpr SetOp op = kSets[S];
+    constexpr u32 own = 1u << op.adjacent;
+    const u32* array;
+    int count;
+    adjacency<S>(array, count);
+    if constexpr (op.kind == ADJACENCY) {
+      trim<op.below & ~own, op.above & ~own>(array, count);
+      members[S] = array;
+      length[S] = count;
+    } else if constexpr (op.size_only) {
+      CountElements sink;
+      give_set<S, op.below, op.above>(array, count, sink);
+      length[S] = sink.found;
+    } else {
+      int most = count;
+      if constexpr (op.kind == SUBTRACT) most = length[op.source];
+      if constexpr (op.kind == INTERSECT) most = min(count, length[op.source]);
+      StoreElements sink = {stored_at<S>(most)};
+      if (!sink.out) {
+        too_long = true;
+        return false;
+      }
+      give_set<S, op.below, op.above>(array, count, sink);
+      __syncwarp();
+      members[S] = sink.out;
+      length[S] = sink.found;
+    }
     return !op.required || length[S] > 0;
+  }
+
+  // Scratch for so many elements of a set: shared memory where they fit, else global; null where they do not fit either.
+  template <int S>
+  DEVICE u32* stored_at(int most) const {
+    constexpr int plain = stored_before(S, false), narrow = stored_before(S, true);
+    if (most <= kSharedRoom) return shared_store + (plain + narrow) * kSharedRoom;
+    if (most > (oriented(S) ? oriented_room : room)) return nullptr;
+    return store + plain * room + narrow * oriented_room;
   }
 
   // Compute the sets that become known at depth D.
   template <int D, int S = first_set(D)>
   DEVICE bool run_sets() {
     if constexpr (S < first_set(D + 1)) {
-      return run_set<S>() && run_sets<D, S + 1>();
+      if constexpr (S == kEmitted) {
+        return run_sets<D, S + 1>();
+      } else {
+        return run_set<S>() && run_sets<D, S + 1>();
+      }
     } else {
       return true;
     }
@@ -316,6 +375,7 @@ struct Search {
       same = same && D < good && value[D] == vertex;
       if (!same) {
         good = D;
+        entered = row;
         value[D] = vertex;
         if (!run_sets<D>()) return false;
         good = D + 1;

@@ -1,0 +1,81 @@
+// Extend rows of partial embeddings by one level: what the ways of writing the new vertices share.
+#pragma once
+#include "search.cuh"
+
+// What is in `counts` for rows that were not extended.
+constexpr i64 kNotExtended = -1;  // no room for what they give
+constexpr i64 kTooLong = -2;      // a set on the way may not fit the scratch
+
+struct ExtensionInput {
+  GraphView graph;
+  const u32* rows;  // u32[kColumns, stride]
+  i64 stride;
+  const i64* list_begins;
+  const int* list_lengths;
+  const u32* order;  // the rows to extend, u32[num_rows]; null: the first num_rows
+  i64 num_rows;
+  u32* store;
+  i64 room, oriented_room;
+  i64 rows_at_once;  // taken by a warp together, so that it meets rows of one prefix
+  u32* next_row;
+  const u32* stop;
+};
+
+// Gives the admissible candidates of a row to the output.
+template <typename Output>
+struct EmitCandidates {
+  const Search& search;
+  Output& output;
+  DEVICE bool operator()(u32 x, bool kept) {
+    return output.append(x, kept && search.admissible<kColumns>(x));
+  }
+};
+
+// Extend rows until there are none left, or no room.
+template <typename Output>
+DEVICE void extend(const ExtensionInput& in, Output& output) {
+  const int lane = lane_id();
+  const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
+  constexpr Level level = kLevels[kColumns];
+  Search search;
+  search.graph = in.graph;
+  search.rows = in.rows;
+  search.stride = in.stride;
+  search.list_begins = in.list_begins;
+  search.list_lengths = in.list_lengths;
+  search.store = in.store + warp * (kStored * in.room + kOrientedStored * in.oriented_room);
+  search.room = in.room;
+  search.oriented_room = in.oriented_room;
+  search.shared_store = dynamic_shared + warp_in_block() * (kStored + kOrientedStored) * kSharedRoom;
+  while (output.open()) {
+    const i64 begin = take(in.next_row, static_cast<u32>(in.rows_at_once));
+    if (begin >= in.num_rows || stop_asked(in.stop)) return;
+    const i64 end = min(begin + in.rows_at_once, in.num_rows);
+    for (i64 i = begin; i < end; ++i) {
+      const i64 row = in.order ? in.order[i] : i;
+      if (!output.begin_row(row)) continue;
+      if constexpr (!kGrouped) search.good = 0;
+      search.too_long = false;
+      bool room = true;
+      if (search.enter_row(row)) {
+        EmitCandidates<Output> emit = {search, output};
+        if constexpr (kEmitted >= 0) {
+          constexpr SetOp op = kSets[kEmitted];
+          const u32* array;
+          int count;
+          search.entered = row;
+          search.adjacency<kEmitted>(array, count);
+          search.give_set<kEmitted, op.below | level.below, op.above | level.above>(array, count, emit);
+        } else {
+          const u32* list;
+          int count;
+          search.candidates<kColumns>(list, count);
+          for (int base = 0; base < count; base += 32) {
+            if (!emit(list[min(base + lane, count - 1)], base + lane < count)) break;
+          }
+        }
+      }
+      output.end_row(row, search.too_long);
+    }
+  }
+}

@@ -1,0 +1,299 @@
+"""Extension on the device: launches of ``extend_rows.cu``, and of its rival ``extend_two_pass.cu``."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.cuda.launch import WARP, Device
+from longwall.kernels.cuda.program_header import Variant, program_header, stored_sets
+from longwall.kernels.cuda.staging import RowLists, Staging, places
+from longwall.kernels.engine import Ablation, Extension, GraphArrays, ScratchTooLarge, ShortOfMemory
+from longwall.kernels.frontier import Part, row_lists
+from longwall.kernels.program import SearchProgram, emitted_set, to_extend
+
+Array = Any  # a CuPy array
+
+WARPS_PER_BLOCK = 8
+BLOCK_VALUES = 2048  # kBlockValues
+MOST_BLOCKS = 1 << 20  # a packed position has 20 bits for the block's number
+_BLOCK_WORDS = BLOCK_VALUES + 1  # with its link to the next one
+_BLOCK_BYTES = 4 * _BLOCK_WORDS
+NOT_EXTENDED, TOO_LONG = -1, -2  # kNotExtended, kTooLong
+SHARED_ROOM = 512  # elements of a set in a warp's shared memory: 2 KiB
+_LEAST_ROOM = 1024  # elements of a set in global memory, where not all warps have room for the longest sets
+_FIRST_WINDOW = 1 << 12
+
+
+@dataclass(frozen=True)
+class _Step:
+    """How rows of so many columns are extended.
+
+    Attributes
+    ----------
+    columns
+        Of the rows.
+    header
+        The program, as C++.
+    plain, oriented
+        Numbers of stored sets.
+    """
+
+    columns: int
+    header: str
+    plain: int
+    oriented: int
+    lists: list[tuple[int, Part]]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows to extend (uint32[columns, n], contiguous), and where their lists are."""
+
+    rows: Array
+    lists: RowLists | None
+
+
+class Extender:
+    """What the extensions of one searcher share.
+
+    Parameters
+    ----------
+    device, graph, program
+        As for the searcher.
+    store : uint32[words]
+        Scratch for sets; enough for one warp.
+    memory
+        Bytes for the pool of blocks.
+    warps
+        Number of warps that fill the device.
+    ablation
+        What is done the plain way.
+    staging
+        Brings lists to the device, None where they are read where they are.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        graph: GraphArrays,
+        program: SearchProgram,
+        store: Array,
+        memory: int,
+        warps: int,
+        ablation: Ablation,
+        staging: Staging | None,
+    ):
+        self._device, self._graph, self._program = device, graph, program
+        self._store, self._memory, self._warps, self._ablation = store, memory, warps, ablation
+        self._staging = staging
+        self._least_blocks = graph.max_degree // BLOCK_VALUES + 2
+        self._pool: Array = None  # the blocks, then their links
+        self._window = _FIRST_WINDOW
+        self._steps: dict[int, _Step] = {}
+
+    def extend_rows(self, rows: Array, capacity: int) -> Extension:
+        """Extend `rows` (uint32[columns, n]) by one level, writing at most `capacity` new vertices."""
+        xp, n = self._device.xp, rows.shape[1]
+        if not n:
+            return self._result(xp.zeros(0, np.int64))
+        step = self._step(rows.shape[0])
+        lists = self._staging.bring(rows, step.lists) if self._staging is not None and step.lists else None
+        if lists is not None:
+            rows = rows[:, : lists.rows]
+        rows = xp.ascontiguousarray(rows)
+        extend = self._in_two_passes if self._ablation.two_pass else self._in_one_pass
+        found = extend(step, _Rows(rows, lists), capacity)
+        if rows.shape[1] == n:
+            return found
+        counts = xp.full(n, NOT_EXTENDED, np.int64)
+        counts[: rows.shape[1]] = found.counts
+        return Extension(counts, found.values)
+
+    # --- one pass -------------------------------------------------------------------------------------------------
+
+    def _in_one_pass(self, step: _Step, rows: _Rows, capacity: int) -> Extension:
+        xp, n = self._device.xp, rows.rows.shape[1]
+        blocks = self._blocks_for(capacity)
+        follows = self._pool[blocks * BLOCK_VALUES :]
+        counts, starts = xp.empty(n, np.int64), xp.empty(n, np.uint32)
+        limit = n
+        while True:
+            counts[:] = NOT_EXTENDED
+            used = (follows, xp.zeros(1, np.uint32), blocks, xp.zeros(1, np.uint64), capacity, counts, starts)
+            self._fill(step, rows, None, limit, used, long=False)
+            long = xp.flatnonzero(counts == TOO_LONG).astype(np.uint32)
+            if long.size:
+                self._fill(step, rows, long, long.size, used, long=True)
+            # Where all blocks are taken before any row is done, fewer warps try again: one of them needs no more than
+            # the least number of blocks.
+            if limit == 1 or bool((counts >= 0).any()) or int(self._device.stop_flag[0]):
+                break
+            limit = max(limit // 8, 1)
+        ends = xp.cumsum(xp.maximum(counts, 0))
+        if int(ends[-1]) > capacity:
+            counts[ends > capacity] = NOT_EXTENDED
+        counts[counts < 0] = NOT_EXTENDED
+        result = self._result(counts)
+        if result.values.size:
+            xp.cumsum(xp.maximum(counts, 0), out=ends)
+            self._device.launch(
+                "gather_blocks.cu",
+                "gather_blocks",
+                (self._pool, follows, counts, ends, starts, n, result.values),
+                blocks=self._grid(-(-n // WARP)),
+                threads=WARPS_PER_BLOCK * WARP,
+            )
+        return result
+
+    def _fill(
+        self, step: _Step, rows: _Rows, order: Array | None, number: int, used: tuple[Any, ...], *, long: bool
+    ) -> None:
+        """Extend rows into the pool; `used` is what the kernel is told about it besides where it is."""
+        blocks = used[2]
+        warps = min(max((blocks - self._least_blocks) // 2, 1), number)
+        self._launch("extend_rows", step, rows, order, number, warps, (self._pool, *used), long=long)
+        self._device.synchronize()  # as in launch.exact
+
+    def _blocks_for(self, capacity: int) -> int:
+        """Have a pool for so many values, as far as the memory goes; gives its number of blocks."""
+        wanted = min(-(-capacity // BLOCK_VALUES) + 2 * self._warps + self._least_blocks, MOST_BLOCKS)
+        blocks = min(self._memory // _BLOCK_BYTES, wanted)
+        if blocks < self._least_blocks:
+            raise ScratchTooLarge(self._store.nbytes + self._least_blocks * _BLOCK_BYTES)
+        if self._pool is None or self._pool.size < blocks * _BLOCK_WORDS:
+            self._pool = None  # freed before it is replaced
+            while True:
+                try:
+                    self._pool = self._device.xp.empty(blocks * _BLOCK_WORDS, np.uint32)
+                    break
+                except ShortOfMemory:
+                    if blocks == self._least_blocks:
+                        raise
+                    blocks = max(blocks // 2, self._least_blocks)
+                    self._memory = blocks * _BLOCK_BYTES
+        return int(self._pool.size) // _BLOCK_WORDS
+
+    # --- two passes -----------------------------------------------------------------------------------------------
+
+    def _in_two_passes(self, step: _Step, rows: _Rows, capacity: int) -> Extension:
+        xp, n = self._device.xp, rows.rows.shape[1]
+        counts, long = xp.zeros(n, np.int64), xp.zeros(n, bool)
+        done = total = 0
+        # Rows are counted in windows, so that few are counted in vain where the capacity ends early.
+        while done < n:
+            width = min(self._window, n - done)
+            numbers = xp.arange(done, done + width, dtype=np.uint32)
+            self._pass(step, rows, numbers, counts, None, None, long=False)
+            numbers = numbers[counts[done : done + width] == TOO_LONG]
+            long[numbers] = True
+            self._pass(step, rows, numbers, counts, None, None, long=True)
+            ends = xp.cumsum(counts[done : done + width])
+            fitting = int(xp.count_nonzero(ends <= capacity - total))
+            if fitting:
+                total += int(ends[fitting - 1])
+            done += fitting
+            if fitting < width:
+                self._window = max(done, _FIRST_WINDOW)
+                break
+            self._window = width * 2 if width == self._window else self._window
+        counts[done:] = NOT_EXTENDED
+        result = self._result(counts)
+        ends = xp.cumsum(xp.maximum(counts, 0))
+        for chosen in (False, True):
+            numbers = xp.flatnonzero((counts > 0) & (long == chosen)).astype(np.uint32)
+            self._pass(step, rows, numbers, counts, ends, result.values, long=chosen)
+        return result
+
+    def _pass(
+        self, step: _Step, rows: _Rows, numbers: Array, counts: Array, ends: Array, out: Array, *, long: bool
+    ) -> None:
+        if numbers.size:
+            null = np.uintp(0)
+            rest = (counts, null if ends is None else ends, null if out is None else out)
+            self._launch("extend_two_pass", step, rows, numbers, numbers.size, numbers.size, rest, long=long)
+            self._device.synchronize()
+
+    # --- both -----------------------------------------------------------------------------------------------------
+
+    def _result(self, counts: Array) -> Extension:
+        xp = self._device.xp
+        return Extension(counts, xp.empty(int(xp.maximum(counts, 0).sum()), np.uint32))
+
+    def _step(self, columns: int) -> _Step:
+        if columns not in self._steps:
+            program = to_extend(self._program, columns)
+            emitted = emitted_set(program, columns)
+            lists, numbers = row_lists(program, columns)
+            variant = Variant(
+                emitted=emitted,
+                grouped=self._ablation.grouped,
+                shared_room=SHARED_ROOM,
+                lists=() if self._staging is None else numbers,
+            )
+            header = program_header(program, columns, variant)
+            self._steps[columns] = _Step(columns, header, *stored_sets(program, emitted), lists)
+        return self._steps[columns]
+
+    def _rooms(self, step: _Step, *, long: bool) -> tuple[int, int, int]:
+        """Elements that a stored set may have, of both kinds, and how many warps can have that room.
+
+        All warps get as much as fits; rows with longer sets are left to a few warps that have room for any.
+        """
+        longest, oriented = self._graph.max_degree, self._graph.max_out_degree
+        words = step.plain * longest + step.oriented * oriented
+        if not words:
+            return longest, oriented, self._warps
+        if not long and words * self._warps > self._store.size:
+            most = max(self._store.size // self._warps // (step.plain + step.oriented), _LEAST_ROOM)
+            longest, oriented = min(longest, most), min(oriented, most)
+            words = step.plain * longest + step.oriented * oriented
+        return longest, oriented, min(self._store.size // words, self._warps)
+
+    def _grid(self, warps: int) -> int:
+        return max(min(warps, self._warps) // WARPS_PER_BLOCK, 1)
+
+    def _launch(
+        self,
+        name: str,
+        step: _Step,
+        rows: _Rows,
+        order: Array | None,
+        number: int,
+        warps: int,
+        rest: tuple[Any, ...],
+        *,
+        long: bool,
+    ) -> None:
+        graph, null = self._graph, np.uintp(0)
+        room, oriented_room, fitting = self._rooms(step, long=long)
+        warps = min(warps, fitting)
+        # Neighbouring rows share a prefix, whose sets a warp computes once; but every warp should have rows.
+        at_once = 1 if long else min(max(number // (warps * 4), 1), 32)
+        per_block = min(warps, WARPS_PER_BLOCK)
+        self._device.launch(
+            f"{name}.cu",
+            name,
+            (
+                graph.indptr,
+                graph.indices,
+                graph.split,
+                graph.labels,
+                rows.rows,
+                rows.rows.shape[1],
+                *places(rows.lists),
+                null if order is None else order,
+                number,
+                self._store,
+                room,
+                oriented_room,
+                at_once,
+                self._device.xp.zeros(1, np.uint32),
+                self._device.stop_flag,
+                *rest,
+            ),
+            blocks=warps // per_block,
+            threads=per_block * WARP,
+            shared=per_block * (step.plain + step.oriented) * SHARED_ROOM * 4,
+            generated=step.header,
+        )
