@@ -22,7 +22,7 @@ class ChunkStack:
     Parameters
     ----------
     xp
-        The array module of the engine: chunks are given back in it.
+        The array module of the engine.
     room
         Bytes of chunks that the engine's memory may hold.
     host_room
@@ -44,17 +44,24 @@ class ChunkStack:
         self.spilled = 0
 
     def push(self, table: EmbeddingTable) -> None:
-        """Put a chunk on top."""
-        table = _trimmed(table)
+        """Put a chunk on top; where it is on the host, all chunks go there."""
+        table = trimmed(table)
         self._engine.append(table)
         self._sizes[0] += _held(table)
+        if table.xp is not self._xp:
+            self.leave_engine()
         while self._sizes[0] > self._rooms[0]:
-            oldest = self._engine.popleft()
-            self._sizes[0] -= _held(oldest)
-            self._to_host(oldest)
+            self._oldest_to_host()
+
+    def leave_engine(self) -> bool:
+        """Move all chunks out of the engine's memory; gives whether there were any."""
+        held = bool(self._engine)
+        while self._engine:
+            self._oldest_to_host()
+        return held
 
     def pop(self) -> EmbeddingTable | None:
-        """Take the youngest chunk, None where there is none."""
+        """Take the youngest chunk, None where there is none; it may be on the host."""
         if self._engine:
             table = self._engine.pop()
             self._sizes[0] -= _held(table)
@@ -62,12 +69,12 @@ class ChunkStack:
         if self._host:
             table = self._host.pop()
             self._sizes[1] -= _held(table)
-            return table.to(self._xp)
+            return table
         if self._files:
             path, record = self._files.pop()
             table = read_chunk(path, checksum=record.checksum)
             remove_chunk(path, record, self._disk)
-            return table.to(self._xp)
+            return table
         return None
 
     def clear(self) -> None:
@@ -79,7 +86,9 @@ class ChunkStack:
             remove_chunk(path, record, self._disk)
         self._files.clear()
 
-    def _to_host(self, table: EmbeddingTable) -> None:
+    def _oldest_to_host(self) -> None:
+        table = self._engine.popleft()
+        self._sizes[0] -= _held(table)
         self._host.append(table.to(np))
         self._sizes[1] += _held(self._host[-1])
         while self._sizes[1] > self._rooms[1]:
@@ -90,13 +99,13 @@ class ChunkStack:
             self.spilled += 1
 
 
-def _trimmed(table: EmbeddingTable) -> EmbeddingTable:
+def trimmed(table: EmbeddingTable) -> EmbeddingTable:
     """The table without views that keep more than twice their size alive; what waits longer shrinks again."""
 
-    def trimmed(array: Any) -> Any:
+    def alone(array: Any) -> Any:
         return array.copy() if _whole(array).nbytes > 2 * array.nbytes else array
 
-    return EmbeddingTable(tuple(map(trimmed, table.values)), tuple(map(trimmed, table.offsets)), table.xp)
+    return EmbeddingTable(tuple(map(alone, table.values)), tuple(map(alone, table.offsets)), table.xp)
 
 
 def _held(table: EmbeddingTable) -> int:

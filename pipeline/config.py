@@ -106,7 +106,7 @@ class MemorySection(_Section):
     host: Size = None
     disk: Size = None
     spill: FilePath = Path("spill")
-    access: Literal["auto", "resident"] = "auto"
+    access: Literal["auto", "resident", "adaptive", "managed", "zero-copy"] = "auto"
 
 
 class EngineSection(_Section):

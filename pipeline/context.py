@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from longwall.kernels import Engine
+    from longwall.kernels.engine import GraphArrays
     from longwall.pipeline.checkpoint import Checkpoint
     from longwall.pipeline.config import RunSpec
+    from longwall.pipeline.placement import Placement
     from longwall.pipeline.progress import Observer
     from longwall.storage.account import Accounts
     from longwall.storage.budget import Budget
@@ -98,6 +100,14 @@ class Metrics:
 
 
 @dataclass(frozen=True)
+class OnEngine:
+    """The graph where the engine reads it, and how it came there."""
+
+    graph: GraphArrays
+    placement: Placement
+
+
+@dataclass
 class RunContext:
     """Everything that a workload may use while it executes its plan."""
 
@@ -123,3 +133,5 @@ class RunContext:
     """Told about every stage."""
     cancel: threading.Event
     """Set when the user interrupts: worker threads stop at their next chunk."""
+    on_engine: OnEngine | None = None
+    """The graph on the engine, once something has run there."""

@@ -12,25 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.engine import GraphArrays, RangeCounter
+from longwall.kernels.engine import GraphArrays, RangeCounter, ShortOfMemory
+from longwall.kernels.frontier import Part
 from longwall.kernels.row_program import RowProgram
 from longwall.pipeline.checkpoint import Partial
-from longwall.pipeline.context import RunContext
+from longwall.pipeline.chunked_count import count_in_chunks
+from longwall.pipeline.context import OnEngine, RunContext
 from longwall.pipeline.meter import Meter, record_levels
+from longwall.pipeline.placement import bring_graph, place_graph
 from longwall.pipeline.plan import MatchPlan
+from longwall.pipeline.portion import make_scratch
 from longwall.pipeline.sampling import estimate_levels, predicted_rows
 from longwall.pipeline.workers import Summing, Task, Worker, ranges, run_tasks
-from longwall.stages.counting import count_planned
+from longwall.stages.counting import count_planned, slot_reads
 from longwall.stages.source import edge_source, host_arrays
-from longwall.storage.budget import require
 from longwall.storage.errors import InputError, RunError
 
 PROGRESS_UNIT = "edge ends"  # every edge is the root of a task at both of its ends
-_DEVICE_SHARE = 0.9
 _PREDICTION_SHARE, _LEAST_EFFORT, _MOST_EFFORT = 0.01, 1e5, 1e7  # in steps, as the planner estimates them
 _SAMPLE_BYTES = 1 << 28
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _LONG_COUNT = 1e11  # steps: the kernels that sample would have to be compiled besides those that count
+_READ_BYTES = 64  # of a slot in a list of what is read
 _SOURCE_ROW_BYTES = 64  # of the source's edges, with the copies that filtering makes
 
 
@@ -49,15 +52,13 @@ def load_graph(context: RunContext) -> tuple[GraphArrays, int]:
     InputError
         If the graph does not fit the device's budget.
     """
-    graph, engine, budget = context.graph, context.engine, context.budget
-    host = host_arrays(graph)
-    free = engine.free_memory()
-    if free is None:
-        return engine.load(host), context.accounts.host.free
-    available = int(free * _DEVICE_SHARE) if budget.device is None else min(budget.device, int(free * _DEVICE_SHARE))
-    size = host.indptr.nbytes + host.indices.nbytes + host.split.nbytes + host.labels.nbytes
-    require("the graph on the device", size, available, "memory.device")
-    return engine.load(host), available - size
+    engine, account = context.engine, context.accounts.host
+    if context.on_engine is None:
+        host = host_arrays(context.graph)
+        placement = place_graph(host, engine, context.spec.memory.access, context.budget.device, account)
+        context.on_engine = OnEngine(bring_graph(host, engine, placement, account), placement)
+    there = context.on_engine
+    return there.graph, account.free if engine.free_memory() is None else there.placement.memory
 
 
 def predict(plan: MatchPlan, context: RunContext, graph: GraphArrays, memory: int) -> dict[int, float]:
@@ -72,9 +73,10 @@ def predict(plan: MatchPlan, context: RunContext, graph: GraphArrays, memory: in
     effort = min(_MOST_EFFORT, max(plan.cost * _PREDICTION_SHARE, _LEAST_EFFORT))
     memory = min(memory, _SAMPLE_BYTES)
     try:
-        with context.accounts.host.book(memory if context.engine.free_memory() is None else 0, "a sample"):
+        on_host = context.engine.free_memory() is None
+        with context.engine.faults(), context.accounts.host.book(memory if on_host else 0, "a sample"):
             return predicted_rows(plan, estimate_levels(plan, graph, context.engine, memory, effort=effort))
-    except (InputError, RunError):
+    except (InputError, RunError, ShortOfMemory):
         return {}
 
 
@@ -98,7 +100,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
 
     class SearchWorker(Summing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            self._searcher = engine.searcher(graph, program, share // 2)
+            self._searcher = make_scratch(engine, share // 2, lambda memory: engine.searcher(graph, program, memory))
             super().__init__(context, self._searcher)
             self._meter = Meter()
 
@@ -115,10 +117,14 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
             return replace(super().take(), levels=self._meter.take())
 
     phase = context.checkpoint.phase(f"search {plan.pattern.edge_text}", graph.num_slots)
-    tasks = ranges(graph.num_slots, pieces)
-    sources = tasks[0].size * _SOURCE_ROW_BYTES * engine.workers if engine.free_memory() is None else 0
-    with context.accounts.host.book(sources, "the edges of the workers' tasks"):
-        total: int = sum(run_tasks(context, phase, tasks, engine.workers, SearchWorker))
+    total: int
+    if graph.pages is not None:
+        total = count_in_chunks(plan, context, graph, memory, phase, pieces)
+    else:
+        tasks = ranges(graph.num_slots, pieces)
+        sources = tasks[0].size * _SOURCE_ROW_BYTES * engine.workers if engine.free_memory() is None else 0
+        with context.accounts.host.book(sources, "the edges of the workers' tasks"):
+            total = sum(run_tasks(context, phase, tasks, engine.workers, SearchWorker))
     record_levels(context, phase.partials, {1: "source", last: "count"}, predicted)
     embeddings, rest = divmod(total, plan.redundancy)
     if rest:
@@ -145,18 +151,20 @@ def count_ranges(
         Makes a worker's scratch from the graph and the bytes that it may take.
     """
     engine = context.engine
-    graph, memory = load_graph(context)
-    tasks = (_vertex_ranges if roots == "vertices" else slot_ranges)(context, cost)
+    graph, _ = load_graph(context)
+    by_vertex = roots == "vertices"
+    tasks = (vertex_ranges if by_vertex else slot_ranges)(context, cost)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
     phase = context.checkpoint.phase(name, tasks[-1].last)
 
     class RangeWorker(Summing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            self._counter = make(graph, memory // engine.workers)
+            self._counter = make_scratch(engine, range_scratch(context), lambda memory: make(graph, memory))
             super().__init__(context, self._counter)
 
         def count(self, first: int, last: int) -> int:
+            prepare_range(context, first, last, Part.WHOLE if by_vertex else Part.SMALLER, vertices=by_vertex)
             return self._counter.count(first, last)
 
     total: int = sum(run_tasks(context, phase, tasks, engine.workers, RangeWorker))
@@ -177,18 +185,23 @@ def run_row_program(
         The same in floating point.
     """
     engine = context.engine
-    graph, memory = load_graph(context)
-    tasks = _vertex_ranges(context, cost)
+    graph, _ = load_graph(context)
+    tasks = vertex_ranges(context, cost)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
 
     class RowWorker(Worker):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            self._counter = engine.row_counter(graph, program, memory // engine.workers, exact=exact)
+            self._counter = make_scratch(
+                engine,
+                range_scratch(context),
+                lambda memory: engine.row_counter(graph, program, memory, exact=exact),
+            )
             super().__init__(context, self._counter)
             self._taken = ([0] * len(program.products), [0.0] * len(program.products))
 
         def run(self, first: int, last: int) -> None:
+            prepare_range(context, first, last, Part.WHOLE, vertices=True)
             self._counter.add(first, last)
 
         def take(self) -> Partial:
@@ -209,12 +222,31 @@ def pieces_of(context: RunContext, cost: float) -> int:
     return max(context.engine.tasks(2 * context.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
 
 
+def range_scratch(context: RunContext) -> int:
+    """Bytes of scratch for a worker whose kernel goes over ranges of roots."""
+    graph, memory = load_graph(context)
+    return memory // context.engine.workers // (1 if graph.pages is None else 2)
+
+
+def prepare_range(context: RunContext, first: int, last: int, part: Part, *, vertices: bool = False) -> None:
+    """Make the pages ready that a kernel reads for a range of slots, or of vertices; see `slot_reads`."""
+    graph, _ = load_graph(context)
+    if graph.pages is not None:
+        if vertices:
+            first, last = (int(context.graph.indptr[vertex]) for vertex in (first, last))
+        graph.pages.prepare(1, list(slot_reads(graph, first, last, part, context.engine.xp)))
+
+
 def slot_ranges(context: RunContext, cost: float) -> list[Task]:
     """Tasks over the slots of the adjacency."""
-    return ranges(2 * context.graph.num_edges, pieces_of(context, cost))
+    graph, memory = load_graph(context)
+    pieces = pieces_of(context, cost)
+    if graph.pages is not None:  # what a range reads is listed before
+        pieces = max(pieces, -(-graph.num_slots * _READ_BYTES // (memory // 2)))
+    return ranges(graph.num_slots, pieces)
 
 
-def _vertex_ranges(context: RunContext, cost: float) -> list[Task]:
+def vertex_ranges(context: RunContext, cost: float) -> list[Task]:
     """Tasks over the vertices, cut so that each has about as many slots as the others."""
     ends = np.searchsorted(context.graph.indptr, [task.last for task in slot_ranges(context, cost)], side="left")
     cuts = np.unique(np.concatenate([[0], ends, [context.graph.num_vertices]])).tolist()

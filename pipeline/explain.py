@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.progress import NullObserver, Observer
 from longwall.pipeline.run import COMPILING, choose_engine, describe_graph, read_graph, resolve_budget
-from longwall.storage.budget import require
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.sizes import round_size
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
-    from longwall.kernels.engine import GraphArrays
     from longwall.pipeline.plan import MatchPlan
     from longwall.pipeline.sampling import LevelEstimate
     from longwall.storage.account import Accounts
@@ -76,6 +74,7 @@ def explain(
 def _predict(plan: Any, spec: RunSpec, graph: Graph, engine: Engine, budget: Budget, accounts: Accounts) -> list[str]:
     """Lines that foretell rows and bytes; none for plans that are formulas."""
     from longwall.pipeline.counting import SearchCount
+    from longwall.pipeline.placement import bring_graph, place_graph
     from longwall.pipeline.plan import MatchPlan
     from longwall.pipeline.sampling import estimate_levels
     from longwall.stages.source import host_arrays
@@ -85,25 +84,15 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, engine: Engine, budget: Bud
         return []
     arrays = host_arrays(graph)
     try:
-        room = _room(arrays, engine, budget, accounts)
-        estimates = estimate_levels(search, engine.load(arrays), engine, room)
+        placement = place_graph(arrays, engine, spec.memory.access, budget.device, accounts.host)
+        room = placement.memory if engine.free_memory() is None else placement.memory // 2
+        estimates = estimate_levels(search, bring_graph(arrays, engine, placement, accounts.host), engine, room)
     except (InputError, RunError) as refusal:
         return [f"prediction   none: {refusal}"]
     lines = _describe_levels(search, estimates)
     return (
         lines if search.suffix else [*lines, *_describe_totals(search, estimates, spec, graph, engine, accounts, room)]
     )
-
-
-def _room(graph: GraphArrays, engine: Engine, budget: Budget, accounts: Accounts) -> int:
-    """Bytes for sampling where the engine works, beside the graph."""
-    free = engine.free_memory()
-    if free is None:
-        return accounts.host.free
-    available = free if budget.device is None else min(budget.device, free)
-    size = sum(int(array.nbytes) for array in (graph.indptr, graph.indices, graph.split, graph.labels))
-    require("the graph on the device", size, available, "memory.device")
-    return (available - size) // 2
 
 
 def _describe_levels(plan: MatchPlan, estimates: Sequence[LevelEstimate]) -> list[str]:
@@ -166,7 +155,7 @@ def _describe_totals(
 
 def _bytes_in_flight(estimates: Sequence[LevelEstimate]) -> int:
     """Bytes of a worker's chunks, one per level, when they are as long as they get."""
-    from longwall.pipeline.listing import LARGEST_CHUNK
+    from longwall.pipeline.rooms import LARGEST_CHUNK
 
     total = 0.0
     for level in range(1, len(estimates)):

@@ -206,6 +206,7 @@ def _run(
     began: float,
 ) -> Result:
     from longwall.pipeline.checkpoint import Checkpoint
+    from longwall.pipeline.workers import sentences
     from longwall.pipeline.workloads import get_workload
     from longwall.storage.account import Accounts
     from longwall.storage.allocator import return_freed_memory
@@ -239,13 +240,18 @@ def _run(
         )
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         try:
-            with compiling, _timed(timings, "mine"), _interruptible(cancel, engine):
+            with compiling, sentences(engine), _timed(timings, "mine"), _interruptible(cancel, engine):
                 counts = workload.execute(plan, context)
         finally:
             directory.manifest["memory"] = {
                 name: {"limit": account.limit, "peak": account.peak}
                 for name, account in (("host", accounts.host), ("disk", accounts.disk))
             }
+            peak = engine.memory_peak()
+            if peak is not None:
+                device = {"limit": budget.device, "peak": peak.allocator, "driver": peak.driver, "before": peak.before}
+                directory.manifest["memory"]["device"] = device
+                metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
     limit = spec.export.limit
     truncated = limit is not None and any(one.count >= limit for one in counts)
     with _timed(timings, "write"):

@@ -8,18 +8,25 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple
 
-from longwall.kernels.engine import Scratch, ScratchTooLarge
+from longwall.kernels.engine import Engine, EngineLost, Scratch, ScratchTooLarge, ShortOfMemory
 from longwall.pipeline import checkpoint
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.context import RunContext
-from longwall.storage.errors import FinalError, InputError
+from longwall.pipeline.portion import Portion
+from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.sizes import round_size
 
 _POLL_SECONDS = 0.1
 _COMMITS_COST = 0.05  # of the time, at most
+_SHORT = {
+    "host": "out of memory{}: lower memory.host or use a machine with more",
+    "device": "the device is out of memory{}: free what other processes take of it, or lower memory.device",
+    "limit": "memory.device is too small{}: raise it",
+}
 _CRASH_COSTS = 0.02  # of the time since the phase began, where that is more than COMMIT_SECONDS
 
 
@@ -59,17 +66,25 @@ class Worker(ABC):
 
 
 class Summing(Worker):
-    """A worker whose tasks give integers."""
+    """A worker whose tasks give integers; where memory is short it does them in parts."""
 
-    _sum = 0
+    def __init__(self, context: RunContext, scratch: Scratch):
+        super().__init__(context, scratch)
+        self._cancel, self._portion = context.cancel, Portion(context.engine)
+        self._sum = 0
 
     @abstractmethod
     def count(self, first: int, last: int) -> int:
-        """Give the number of a range."""
+        """Give the number of a range; called again, for a part of it, where an allocation failed."""
 
     def run(self, first: int, last: int) -> None:
         """Add a range's number."""
-        self._sum += self.count(first, last)
+        while first < last and not self._cancel.is_set():
+            found, first = self._portion.take(last - first, partial(self._counted, first))
+            self._sum += found
+
+    def _counted(self, first: int, size: int) -> tuple[int, int]:
+        return self.count(first, first + size), first + size
 
     def take(self) -> Partial:
         """Give the sum."""
@@ -132,39 +147,39 @@ def run_tasks(
         context.cancel.set()
         context.engine.interrupt()
 
+    def work(worker: Worker) -> None:
+        finished: list[tuple[int, int]] = []
+        start = time.monotonic()
+        due = start + checkpoint.COMMIT_SECONDS
+        while not context.cancel.is_set():
+            with lock:
+                task = next(queue, None)
+            if task is None:
+                break
+            worker.run(task.first, task.last)
+            if context.cancel.is_set():
+                return  # an interrupted kernel gives half a result, which is in what the worker would give
+            finished.append((task.first, task.last))
+            context.observer.advance(task.size)
+            if (began := time.monotonic()) >= due:
+                phase.commit(finished, worker.take())
+                finished = []
+                now = time.monotonic()
+                due = now + max(checkpoint.COMMIT_SECONDS, _CRASH_COSTS * (now - start), (now - began) / _COMMITS_COST)
+        if finished:
+            phase.commit(finished, worker.take())
+
     def loop(number: int) -> None:
+        worker: Worker | None = None
         try:
-            worker = make_worker(number)
+            with sentences(context.engine):
+                worker = make_worker(number)
+                work(worker)
         except BaseException as failure:  # handed to the main thread below
             fail(failure)
-            return
         try:
-            finished: list[tuple[int, int]] = []
-            start = time.monotonic()
-            due = start + checkpoint.COMMIT_SECONDS
-            while not context.cancel.is_set():
-                with lock:
-                    task = next(queue, None)
-                if task is None:
-                    break
-                worker.run(task.first, task.last)
-                if context.cancel.is_set():
-                    return  # an interrupted kernel gives half a result, which is in what the worker would give
-                finished.append((task.first, task.last))
-                context.observer.advance(task.size)
-                if (began := time.monotonic()) >= due:
-                    phase.commit(finished, worker.take())
-                    finished = []
-                    now = time.monotonic()
-                    due = now + max(
-                        checkpoint.COMMIT_SECONDS, _CRASH_COSTS * (now - start), (now - began) / _COMMITS_COST
-                    )
-            if finished:
-                phase.commit(finished, worker.take())
-        except BaseException as failure:
-            fail(failure)
-        try:
-            worker.close()
+            if worker is not None:
+                worker.close()
         except BaseException as failure:
             fail(failure)
 
@@ -181,7 +196,7 @@ def run_tasks(
         _wait(threads)
         raise
     if failures:
-        raise _explained(failures[0])
+        raise failures[0]
     if not phase.complete:
         raise KeyboardInterrupt  # one that Python swallowed, in a finalizer
     return [partial.value for partial in phase.partials]
@@ -209,11 +224,31 @@ def _left(tasks: Sequence[Task], phase: Phase) -> Iterator[Task]:
             following += 1
 
 
-def _explained(failure: BaseException) -> BaseException:
-    """What engines raise, as the sentence that a user reads; anything else as it is."""
-    if isinstance(failure, ScratchTooLarge):
-        return InputError(
-            f"a worker needs {round_size(failure.needed)} of scratch memory, more than its share of the budget: "
+@contextmanager
+def sentences(engine: Engine) -> Iterator[None]:
+    """Work with an engine in this thread; what engines raise becomes the sentence that a user reads.
+
+    Raises
+    ------
+    InputError
+        If scratch does not fit the budget.
+    FinalError
+        If a count does not fit 64-bit integers.
+    RunError
+        If memory is short, or the device is lost.
+    """
+    try:
+        with engine.faults():
+            yield
+    except ScratchTooLarge as error:
+        raise InputError(
+            f"a worker needs {round_size(error.needed)} of scratch memory, more than its share of the budget: "
             "raise memory.host (or memory.device), or lower engine.threads"
-        )
-    return FinalError(str(failure)) if isinstance(failure, OverflowError) else failure
+        ) from error
+    except OverflowError as error:
+        raise FinalError(str(error)) from error
+    except ShortOfMemory as error:
+        wanted = "" if error.wanted is None else f" ({round_size(error.wanted)} more were wanted)"
+        raise RunError(_SHORT[error.place].format(wanted)) from error
+    except EngineLost as error:
+        raise RunError(f"the device was lost ({error}): see that it works again, or restart the machine") from error

@@ -98,18 +98,20 @@ class EmbeddingWriter:
         self._finished: list[dict[str, Any]] = []
         self.rows = 0
 
-    def write(self, table: EmbeddingTable) -> None:
-        """Append the rows of a table of all levels."""
-        granted = self._limit.take(len(table))
-        if granted < len(table):
-            table = table.sliced(0, granted)
-        if not granted:
-            return
+    def batch(self, table: EmbeddingTable) -> pa.RecordBatch:
+        """Give the rows of a table of all levels as they will be written; the writer stays as it is."""
         arrays = []
         for level in self._levels.values():
             column = table.column(level)
             arrays.append(pa.array(self._ids[column if isinstance(column, np.ndarray) else column.get()]))
-        self._held.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append what `batch` gave, as far as the limit allows."""
+        granted = self._limit.take(batch.num_rows)
+        if not granted:
+            return
+        self._held.append(batch.slice(0, granted))
         self._held_rows += granted
         self.rows += granted
         if self._held_rows >= min(self._group_rows, ROWS_PER_FILE - self._file_rows):

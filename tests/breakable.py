@@ -30,7 +30,7 @@ CONSTANTS = {
     "longwall.pipeline.checkpoint:COMMIT_SECONDS": 0.0,
     "longwall.pipeline.workers:_COMMITS_COST": float("inf"),
     "longwall.pipeline.workers:_CRASH_COSTS": 0.0,
-    "longwall.pipeline.listing:LARGEST_CHUNK": 64,
+    "longwall.pipeline.rooms:LARGEST_CHUNK": 64,
     "longwall.stages.export:ROWS_PER_FILE": 100,
 }
 SHARED = """

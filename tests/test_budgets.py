@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kill import left_in
 
 import longwall
-from longwall.pipeline import listing
+from longwall.pipeline import rooms
 from longwall.storage.errors import InputError, RunError
 
 PATTERNS = {
@@ -111,7 +111,7 @@ def test_any_budget_any_chunk_and_any_order_give_the_same_rows(lister, pattern, 
     least = lister.smallest(pattern, order, threads)
     host = int(least * (PLENTY / least) ** room)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing, "LARGEST_CHUNK", chunk)
+        patch.setattr(rooms, "LARGEST_CHUNK", chunk)
         rows, memory = lister.list(pattern, host, order=order, threads=threads)
     assert rows == lister.rows(pattern)
     check_kept(memory, host)

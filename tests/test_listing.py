@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import PATTERNS, graphs, queries
 
 import longwall
-from longwall.pipeline import listing
+from longwall.pipeline import chunks, listing, rooms
 from longwall.pipeline.patterns import make_pattern
 from longwall.pipeline.planner import plan_match
 from longwall.pipeline.workers import ranges
@@ -98,8 +98,8 @@ def test_rows_of_six_vertices(listed, small, query):
 )
 def test_threads_tasks_and_chunks_change_nothing(listed, small, query, threads, tasks, chunk):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing, "ranges", lambda total, _: ranges(total, tasks))
-        patch.setattr(listing, "LARGEST_CHUNK", chunk)
+        patch.setattr(chunks, "ranges", lambda total, _: ranges(total, tasks))
+        patch.setattr(rooms, "LARGEST_CHUNK", chunk)
         _, table = listed(small.edges, query, small.labels, threads=threads)
     check_rows(images(table, query.size), small.edges, query, small.labels)
 
@@ -154,7 +154,7 @@ def test_long_results_are_cut_into_several_files(lab, engine_kind, tmp_path, mon
     from longwall.stages import export
 
     monkeypatch.setattr(export, "ROWS_PER_FILE", 50)
-    monkeypatch.setattr(listing, "LARGEST_CHUNK", 20)
+    monkeypatch.setattr(rooms, "LARGEST_CHUNK", 20)
     query = naive.Query(3, ((0, 1), (0, 2)))
     graph = lab.graph(DENSE)
     plan = plan_match(make_pattern(query.edges), graph.stats, counting=False)

@@ -10,15 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from longwall.kernels.frontier import Part
 from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
 from longwall.pipeline.counting import CountPlan, plan_count
-from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, slot_ranges
+from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, prepare_range, range_scratch, slot_ranges
 from longwall.pipeline.listing import list_matches
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match
+from longwall.pipeline.portion import make_scratch
 from longwall.pipeline.workers import Worker, run_tasks
 from longwall.storage.errors import FinalError
 from longwall.storage.graph import Graph
@@ -49,7 +51,7 @@ def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCou
 def _count_per_vertex(context: RunContext) -> int:
     """Write the number of triangles of every vertex to ``vertices.parquet``; gives the number of triangles."""
     engine, checkpoint, disk = context.engine, context.checkpoint, context.accounts.disk
-    graph, memory = load_graph(context)
+    graph, _ = load_graph(context)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     phase = checkpoint.phase("triangles per vertex", graph.num_slots)
     disk.take(sum(file["bytes"] for file in phase.files()), "the counts of an earlier attempt")
@@ -58,11 +60,14 @@ def _count_per_vertex(context: RunContext) -> int:
         """Its file has all that it found; each commit replaces the one before."""
 
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            self._counter = engine.triangle_vertex_counter(graph, memory // engine.workers)
+            self._counter = make_scratch(
+                engine, range_scratch(context), lambda memory: engine.triangle_vertex_counter(graph, memory)
+            )
             super().__init__(context, self._counter)
             self._before: tuple[str, ...] = ()
 
         def run(self, first: int, last: int) -> None:
+            prepare_range(context, first, last, Part.SMALLER)
             self._counter.add(first, last)
 
         def take(self) -> Partial:

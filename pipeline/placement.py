@@ -1,0 +1,122 @@
+"""Where a graph lies while an engine mines it, and what its device's budget leaves for the mining."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from longwall.kernels.engine import Access, Engine, EngineUnavailable, GraphArrays, ShortOfMemory
+from longwall.storage.account import Account
+from longwall.storage.budget import require
+from longwall.storage.errors import InputError
+from longwall.storage.paged_graph import load_paged, state_bytes
+from longwall.storage.sizes import round_size
+
+_DEVICE_SHARE = 0.9  # of what is free: the rest is for the kernels' code and stacks
+_RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
+_VERTEX_SHARE = 0.25  # of the budget, that arrays with an entry per vertex may take beside pages
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the parts of a graph lie.
+
+    Attributes
+    ----------
+    access
+        Where the adjacency is.
+    vertices
+        Whether the arrays with an entry per vertex are on the device.
+    pages
+        Bytes of the device for pages of the adjacency, and for what is known of all pages; 0 where it is resident.
+    memory
+        Bytes that are left for the run, where the engine works.
+    limit
+        Bytes of the device for all but the pages; None where the engine works in host memory.
+    """
+
+    access: Access
+    vertices: bool
+    pages: int
+    memory: int
+    limit: int | None
+
+
+def place_graph(
+    graph: GraphArrays,
+    engine: Engine,
+    wanted: Literal["auto", "resident", "adaptive", "managed", "zero-copy"],
+    device: int | None,
+    host: Account,
+) -> Placement:
+    """Choose where a graph lies.
+
+    Parameters
+    ----------
+    graph
+        On the host.
+    engine
+        The engine.
+    wanted
+        What the config says; "auto": resident where it fits well.
+    device
+        The budget of the device; None: what is free there.
+    host
+        The account of the host's memory, with the graph.
+
+    Raises
+    ------
+    InputError
+        If the graph does not fit so.
+    """
+    free = engine.free_memory()
+    if free is None:
+        return Placement("resident", vertices=True, pages=0, memory=host.free, limit=None)
+    available = int(free * _DEVICE_SHARE) if device is None else min(device, int(free * _DEVICE_SHARE))
+    vertices = graph.indptr.nbytes + graph.split.nbytes + graph.labels.nbytes
+    whole = vertices + graph.indices.nbytes
+    fits = whole <= available * _RESIDENT_SHARE
+    access: Access = wanted if wanted != "auto" else "resident" if fits else "adaptive"
+    if access == "resident":
+        require("the graph on the device", whole, available, "memory.device")
+        return Placement(access, vertices=True, pages=0, memory=available - whole, limit=available)
+    if access == "managed":  # all pages may be touched by one extension
+        require("the graph in managed memory", graph.indices.nbytes, int(free * _DEVICE_SHARE), "the device")
+    there = vertices <= available * _VERTEX_SHARE
+    left = available - (vertices if there else 0)
+    state = state_bytes(graph.num_slots)
+    require("what is known of the graph's pages", 4 * state, left, "memory.device")
+    pages = state if access == "zero-copy" else max(left // 2, state)
+    return Placement(access, there, pages, memory=left - pages, limit=available - (pages - state))
+
+
+def bring_graph(graph: GraphArrays, engine: Engine, placement: Placement, host: Account) -> GraphArrays:
+    """Bring a graph to the engine.
+
+    Parameters
+    ----------
+    graph, engine, host
+        See `place_graph`.
+    placement
+        Where it lies.
+
+    Raises
+    ------
+    InputError
+        If there is no room for it after all, or this machine cannot do it.
+    """
+    if placement.limit is not None:
+        engine.limit_memory(placement.limit)
+    if placement.access in ("managed", "adaptive"):
+        # The managed copy is on the host as far as it is not on the device.
+        host.take(graph.indices.nbytes, "a managed copy of the adjacency")
+    try:
+        with engine.faults():
+            if placement.access == "resident":
+                return engine.load(graph)
+            return load_paged(engine, graph, placement.access, placement.pages, vertices=placement.vertices)
+    except EngineUnavailable as reason:
+        raise InputError(f'memory.access = "{placement.access}": {reason}') from None
+    except ShortOfMemory:
+        size = round_size(placement.limit or 0)
+        raise InputError(
+            f"the device has less room than memory.device says ({size}): lower it, or end what else uses the device"
+        ) from None

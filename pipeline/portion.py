@@ -1,0 +1,96 @@
+"""How much work is done at once where memory runs short in the middle of a run."""
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from longwall.kernels.engine import Engine, ScratchTooLarge, ShortOfMemory
+
+Found = TypeVar("Found")
+
+
+def no_room() -> bool:
+    """For callers who hold nothing that could leave the engine's memory."""
+    return False
+
+
+class Portion:
+    """The size of one piece of work: halved when memory is short, doubled when it was not; threads may share it.
+
+    Parameters
+    ----------
+    engine
+        The engine that does the work.
+    """
+
+    def __init__(self, engine: Engine):
+        self._engine = engine
+        self._size = sys.maxsize
+
+    @property
+    def cut(self) -> bool:
+        """Whether memory was ever short."""
+        return self._size < sys.maxsize
+
+    def take(self, most: int, work: Callable[[int], Found], make_room: Callable[[], bool] = no_room) -> Found:
+        """Do a piece of work that is as large as memory allows.
+
+        Parameters
+        ----------
+        most
+            Its largest size.
+        work
+            Does a piece of the size that it is given; where it fails it must have changed nothing.
+        make_room
+            Called when memory is short, to free some of it; gives whether it could.
+
+        Raises
+        ------
+        ShortOfMemory
+            If there is not even memory for a piece of size 1.
+        """
+        size = min(self._size, most)
+        while True:
+            try:
+                with self._engine.faults():
+                    found = work(size)
+            except ShortOfMemory as error:
+                # The error itself keeps alive what its frames hold, and must be gone when memory is released.
+                short = ShortOfMemory(error.place, error.wanted)
+            else:
+                if size < most:
+                    self._size = 2 * size
+                return found
+            if not make_room():
+                if size <= 1:
+                    raise short
+                size = self._size = size // 2
+            self._engine.release()
+
+
+def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> Found:
+    """Make a worker's scratch; a smaller one where the engine has less memory than was foreseen.
+
+    Parameters
+    ----------
+    engine
+        The engine.
+    memory
+        The most bytes that it may take.
+    make
+        Makes it with at most so many bytes.
+
+    Raises
+    ------
+    ScratchTooLarge
+        If it does not fit `memory`.
+    ShortOfMemory
+        If it would fit, but there is not so much.
+    """
+    portion = Portion(engine)
+    try:
+        return portion.take(memory, make)
+    except ScratchTooLarge as error:
+        if not portion.cut:
+            raise
+        raise ShortOfMemory("host" if engine.free_memory() is None else "device", error.needed) from None

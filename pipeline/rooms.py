@@ -1,0 +1,99 @@
+"""What each worker may use of the budgets when it holds tables: its share, cut into scratch, chunks and a stack."""
+
+from dataclasses import dataclass
+
+from longwall.kernels.engine import GraphArrays
+from longwall.pipeline.context import RunContext
+from longwall.stages.export import ROWS_PER_GROUP, bytes_per_row
+from longwall.storage.budget import require
+
+LARGEST_CHUNK = 1 << 20  # rows that are extended at once; longer chunks gain nothing
+_ON_HOST = 2  # tables of a device that the host holds besides its stack: one that is moved, one that is read ahead
+_LEAST_GROUP = 8  # rows
+_ACTIVE = 4  # tables that an extension holds: its input, its output, one that is sliced, and one that is read ahead
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """What one worker may use.
+
+    Attributes
+    ----------
+    scratch
+        Bytes of the engine's scratch.
+    rows
+        Most rows that one extension gives.
+    most_rows
+        Most rows of a chunk that could be extended.
+    stack
+        Bytes of waiting chunks in the engine's memory.
+    host_stack
+        Bytes of waiting chunks on the host, where the engine has a memory of its own.
+    group_rows
+        Rows of a row group.
+    host
+        Bytes of the host's budget, for all but the scratch.
+    """
+
+    scratch: int
+    rows: int
+    most_rows: int
+    stack: int
+    host_stack: int
+    group_rows: int
+    host: int
+
+    @classmethod
+    def within(cls, k: int, graph: GraphArrays, context: RunContext, memory: int, *, exporting: bool) -> "Rooms":
+        """Share out the budgets: chunks shrink before the stack has to spill.
+
+        Parameters
+        ----------
+        k
+            Columns of the longest rows.
+        graph
+            The data graph.
+        context
+            The run.
+        memory
+            Bytes where the engine works.
+        exporting
+            Whether rows are written.
+
+        Raises
+        ------
+        InputError
+            If the extensions of a single row do not fit.
+        """
+        on_host = context.engine.free_memory() is None
+        host = context.accounts.host.free // context.engine.workers
+        share = memory // context.engine.workers
+        table_row = 12 * k  # a value and an offset for each level, where no prefix is shared
+        active_row = _ACTIVE * table_row + 4 * k + 48  # the flat rows, and what is compressed when it is spilled
+        export_row = bytes_per_row(k) + 4 * k
+        least = graph.max_degree + 1
+        what = f"a chunk of {least:,} rows (the largest degree) per worker"
+        option = "memory.host" if on_host else "memory.device"
+        tables = share // 4 if on_host else share // 2
+        require(what, share - tables + least * active_row, share, option)
+        fitting = tables // (active_row + k * table_row)
+        if not on_host:  # chunks pass through the host: what is spilled, what is read ahead
+            require(what, 4 * least * (_ON_HOST * table_row), host, "memory.host")
+            fitting = min(fitting, host // 4 // (_ON_HOST * table_row))
+        rows = max(min(fitting, LARGEST_CHUNK), least)
+        stack = min(tables - rows * active_row, k * rows * table_row)
+        host_stack = 0 if on_host else host // 4
+        group_rows = 0
+        if exporting:  # as many rows are held until they fill a group as are written to it at once
+            require("a row group of the export", 8 * _LEAST_GROUP * export_row, host, "memory.host")
+            group_rows = min(ROWS_PER_GROUP, host // 4 // (2 * export_row))
+        return cls(
+            scratch=share // 2,
+            rows=rows,
+            most_rows=tables // active_row,
+            stack=stack,
+            host_stack=host_stack,
+            group_rows=group_rows,
+            host=2 * group_rows * export_row
+            + (rows * active_row + stack if on_host else rows * _ON_HOST * table_row + host_stack),
+        )

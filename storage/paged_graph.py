@@ -1,0 +1,110 @@
+"""A graph on an engine whose memory does not hold it all: which pages of the adjacency are on the device, and when.
+
+Before each extension the bytes that it will read of every page are known. They make the pages' heat (GAMMA section
+IV), and the hottest pages that fit are moved to the device; the others are read over the host link.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.engine import Access, Engine, GraphArrays
+from longwall.kernels.frontier import Reads
+from longwall.storage.access_heat import AccessHeat
+from longwall.storage.heat_record import HeatRecord
+from longwall.storage.hot_pages import HotPages, LastUsed, Ranges
+
+Array = Any  # a NumPy or a CuPy array
+
+PAGE_BYTES = 1 << 16  # the unit in which the driver moves managed memory
+_SLOT_BYTES = 4
+_LEVELS = 16  # that are recorded, at most: the levels of a pattern
+
+
+def load_paged(engine: Engine, host: GraphArrays, access: Access, room: int, *, vertices: bool) -> GraphArrays:
+    """Bring a graph to an engine, page by page.
+
+    Parameters
+    ----------
+    engine
+        The engine.
+    host
+        The graph on the host.
+    access
+        Not ``"resident"``.
+    room
+        Bytes of the device for pages, and for what is known of them.
+    vertices
+        Whether the arrays with an entry per vertex are brought to the device.
+    """
+    arrays = engine.load(host, access, vertices=vertices)
+    return replace(arrays, pages=GraphPages(engine, arrays, access, room))
+
+
+class GraphPages:
+    """Where the pages are; see :class:`longwall.kernels.engine.Pages`.
+
+    Parameters
+    ----------
+    engine
+        The engine.
+    arrays
+        The graph on the engine.
+    access, room
+        See `load_paged`.
+    """
+
+    slots = PAGE_BYTES // _SLOT_BYTES
+
+    def __init__(self, engine: Engine, arrays: GraphArrays, access: Access, room: int):
+        self._engine, self._arrays, self._access = engine, arrays, access
+        self.remote = access != "managed"
+        number, xp = -(-arrays.num_slots // self.slots), engine.xp
+        self._room = max((room - state_bytes(arrays.num_slots)) // PAGE_BYTES, 0)
+        self._heat, self._record = AccessHeat(number, xp), HeatRecord(number, xp)
+        self._pages, self._used = HotPages(number, xp), LastUsed(number, xp)
+        self.away = xp.zeros(number + 1, np.int32)
+        if self.remote:
+            self._tell()
+
+    def prepare(self, level: int, reads: Sequence[Reads]) -> None:
+        """Choose the pages that should be on the device for what comes next, and move them."""
+        spatial = self._engine.page_bytes(self._arrays, reads, self.slots)
+        heat = self._heat.observe(spatial)
+        if self._access == "adaptive":
+            moves = self._pages.choose(heat, self._room)
+            self._move(moves.leave, to_device=False)
+            self._move(moves.enter, to_device=True)
+            self._tell()
+        elif self._access == "managed":
+            self._used.touch(spatial)
+            self._move(self._used.over(self._room), to_device=False)
+        self._record.record(level, spatial, self._pages.hot)
+
+    def shrink(self, room: int) -> None:
+        """Give up pages until so many bytes are left on the device."""
+        self._room = min(self._room, room // PAGE_BYTES)
+        if self._access == "adaptive":
+            self._move(self._pages.shrink(self._room), to_device=False)
+            self._tell()
+
+    def write_heat(self, path: Path) -> None:
+        """Write what every level read of every page; see :class:`longwall.storage.heat_record.HeatRecord`."""
+        self._record.write(path)
+
+    def _tell(self) -> None:
+        self._engine.xp.cumsum(~self._pages.hot, dtype=np.int32, out=self.away[1:])
+
+    def _move(self, pages: Ranges, *, to_device: bool) -> None:
+        slots = np.minimum(pages * self.slots, self._arrays.num_slots)
+        self._engine.move_pages(self._arrays, slots, to_device=to_device)
+
+
+def state_bytes(num_slots: int) -> int:
+    """Bytes of the device that it takes to know where the pages of so many slots are, and how hot."""
+    number = -(-num_slots * _SLOT_BYTES // PAGE_BYTES)
+    state = AccessHeat.nbytes(number) + HotPages.nbytes(number) + LastUsed.nbytes(number)
+    return state + HeatRecord.nbytes(number, _LEVELS) + 4 * (number + 1)

@@ -1,0 +1,195 @@
+"""A graph in pages gives what a resident one gives, wherever its pages are; and hot pages are where they should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.engine import Ablation, EngineUnavailable, GraphArrays
+from longwall.kernels.frontier import Part, Reads
+from longwall.pipeline.patterns import parse_pattern
+from longwall.pipeline.planner import plan_match
+from longwall.stages.counting import count_planned, slot_reads
+from longwall.stages.extension import extend_planned
+from longwall.stages.source import edge_source, host_arrays
+from longwall.storage.generators import generate
+from longwall.storage.graph import Graph
+from longwall.storage.paged_graph import GraphPages, load_paged, state_bytes
+from longwall.storage.tables.table import EmbeddingTable
+
+ACCESS = ["adaptive", "managed", "zero-copy"]
+PLENTY = 1 << 28
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
+    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
+
+
+@pytest.fixture(scope="module", params=[None, 2], ids=["unlabelled", "labelled"])
+def graph(request: pytest.FixtureRequest) -> Graph:
+    labels = {} if request.param is None else {"num_labels": request.param}
+    return generate("rmat", seed=6, scale=8, edge_factor=6, **labels)
+
+
+def make_engine(kind: str, **plain: bool) -> Any:
+    if kind == "cpu":
+        return CpuEngine(1)
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    try:
+        return CudaEngine(Ablation(**plain))
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+def room_for(graph: GraphArrays, share: float) -> int:
+    """Room for a share of the pages."""
+    return state_bytes(graph.num_slots) + int(graph.indices.nbytes * share)
+
+
+def rows_of(table: EmbeddingTable) -> Any:
+    rows = table.to(np).columns()
+    return rows[:, np.lexsort(rows[::-1])]
+
+
+def all_rows(graph: GraphArrays, program: Any, engine: Any, capacity: int, memory: int) -> tuple[Any, int]:
+    """Every row of the last level, sorted, and the number of embeddings by counting below the second to last level."""
+    searcher = engine.searcher(graph, program, memory)
+    levels = (program.levels[0], program.levels[1])
+    waiting = [edge_source(graph, levels, 0, graph.num_slots, engine.xp)]
+    found, counted = [], 0
+    while waiting:
+        chunk = waiting.pop()
+        extended, rest = extend_planned(chunk, searcher, capacity, graph.pages)
+        if rest is not None:
+            waiting.append(rest)
+        (found if extended.num_levels == program.depth else waiting).append(extended)
+        if extended.num_levels == program.depth - 1:
+            counted += count_planned(extended, searcher, graph.pages)
+    rows = np.concatenate([rows_of(table) for table in found], axis=1)
+    return rows[:, np.lexsort(rows[::-1])], counted
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("plain", [{}, {"two_pass": True}, {"grouped": False}, {"page_order": False}], ids=str)
+@pytest.mark.parametrize("access", ACCESS)
+@pytest.mark.parametrize(("name", "induced"), [("clique-4", False), ("house", False), ("cycle-4", True)])
+def test_rows_do_not_depend_on_where_the_graph_is(
+    graph: Graph, access: str, name: str, induced: bool, plain: dict[str, bool]
+) -> None:
+    pattern = parse_pattern(name)
+    if graph.has_labels:
+        pattern = parse_pattern(name, (0, 1, 1, 0, 1)[: pattern.num_vertices])
+    program = plan_match(pattern, graph.stats, induced=induced, counting=False).program
+    host = host_arrays(graph)
+    expected, number = all_rows(host, program, CpuEngine(1), PLENTY, PLENTY)
+    assert number == expected.shape[1]
+    engine = make_engine("cuda", **plain)
+    for share, vertices, capacity, memory in ((0.0, False, 4000, 1 << 20), (0.3, True, 10**6, 1 << 24)):
+        with engine.faults():
+            paged = load_paged(engine, host, access, room_for(host, share), vertices=vertices)
+            rows, counted = all_rows(paged, program, engine, capacity, memory)
+        np.testing.assert_array_equal(rows, expected)
+        assert counted == number
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ACCESS)
+def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, access: str) -> None:
+    host, cpu, engine = host_arrays(graph), CpuEngine(1), make_engine("cuda")
+    with engine.faults():
+        paged = load_paged(engine, host, access, room_for(host, 0.2), vertices=True)
+        pages, end = paged.pages, host.num_slots
+        assert pages is not None
+        for k in (3, 4, 5):
+            counter = engine.clique_counter(paged, k, 1 << 24)
+            total = 0
+            for first, last in ((0, end // 3), (end // 3, end)):
+                pages.prepare(1, list(slot_reads(paged, first, last, Part.SMALLER, engine.xp)))
+                total += counter.count(first, last)
+            assert total == cpu.clique_counter(host, k, PLENTY).count(0, end)
+        pages.prepare(1, list(slot_reads(paged, 0, end, Part.WHOLE, engine.xp)))
+        cycles = engine.four_cycle_counter(paged, 1 << 24).count(0, host.num_vertices)
+    assert cycles == cpu.four_cycle_counter(host, PLENTY).count(0, host.num_vertices)
+
+
+class Watched(CpuEngine):
+    """Knows which slots are on the device."""
+
+    def __init__(self, graph: GraphArrays):
+        super().__init__(1)
+        self.there = np.zeros(graph.num_slots, bool)
+        self.moved = 0
+
+    def move_pages(self, graph: GraphArrays, ranges: Any, *, to_device: bool) -> None:
+        for first, last in ranges.tolist():
+            assert 0 <= first < last <= graph.num_slots
+            assert not (self.there[first:last] == to_device).any()
+            self.there[first:last] = to_device
+            self.moved += last - first
+
+
+def test_the_hottest_pages_are_on_the_device(graph: Graph) -> None:
+    host = host_arrays(graph)
+    engine = Watched(host)
+    pages = load_paged(engine, host, "adaptive", room_for(host, 0.25), vertices=True).pages
+    assert isinstance(pages, GraphPages)
+    most = int(host.indices.nbytes * 0.25) // 256
+    history = np.zeros(-(-host.num_slots // 64))
+    rng = np.random.default_rng(3)
+    for level in (2, 3, 4, 4):
+        vertices = rng.integers(0, host.num_vertices, 200).astype(np.uint32) // rng.integers(1, 9)
+        reads = [Reads(vertices, Part.WHOLE)]
+        spatial = np.zeros(len(history))
+        for vertex in vertices:
+            np.add.at(spatial, np.arange(host.indptr[vertex], host.indptr[vertex + 1]) // 64, 4)
+        coming, before = spatial.sum(), history.sum()
+        heat = coming / (coming + before) * spatial + before / (coming + before) * history
+        pages.prepare(level, reads)
+        there = engine.there[::64]
+        assert there.sum() == min(most, np.count_nonzero(heat))
+        assert heat[there].min() >= heat[~there].max()
+        np.testing.assert_array_equal(np.diff(pages.away), ~there)
+        history += spatial
+    moved = engine.moved
+    pages.prepare(4, [])  # nothing new: nothing moves
+    assert engine.moved == moved
+    pages.shrink(3 * 256)
+    assert engine.there[::64].sum() == 3
+
+
+def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> None:
+    host = host_arrays(graph)
+    sent: list[list[int]] = []
+    engine = CpuEngine(1)
+    engine.move_pages = lambda graph, ranges, *, to_device: sent.extend(ranges.tolist())  # type: ignore[method-assign]
+    pages = load_paged(engine, host, "managed", room_for(host, 0) + 2 * 256, vertices=True).pages
+    assert pages is not None
+    owner = np.searchsorted(host.indptr, np.array([0, 640, 1280]), side="right") - 1
+    for vertex in owner:
+        pages.prepare(2, [Reads(np.array([vertex], np.uint32), Part.WHOLE)])
+    first = sent[0]
+    assert first[0] <= 0 < first[1]
+    assert not pages.away.any()
+
+
+def test_heat_is_recorded(graph: Graph, tmp_path: Path) -> None:
+    host = host_arrays(graph)
+    pages = load_paged(CpuEngine(1), host, "adaptive", room_for(host, 0.5), vertices=True).pages
+    assert isinstance(pages, GraphPages)
+    everything = np.arange(host.num_vertices, dtype=np.uint32)
+    pages.prepare(2, [Reads(everything, Part.WHOLE)])
+    pages.prepare(3, [Reads(everything[:1], Part.SMALLER), Reads(everything[:1], Part.LARGER)])
+    pages.write_heat(tmp_path / "heat.parquet")
+    table = pq.read_table(tmp_path / "heat.parquet").to_pandas()
+    assert table.groupby("level")["bytes"].sum().to_dict() == {
+        2: host.indices.nbytes,
+        3: 4 * int(host.indptr[1]),
+    }
