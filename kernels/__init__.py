@@ -1,11 +1,11 @@
 """Pure functions on arrays, twice: ``cpu`` (Numba) and ``cuda`` (CuPy)."""
 
-from longwall.kernels.engine import Engine, EngineUnavailable
+from longwall.kernels.engine import Ablation, Engine, EngineUnavailable
 
-__all__ = ["Engine", "EngineUnavailable", "select_engine"]
+__all__ = ["Ablation", "Engine", "EngineUnavailable", "select_engine"]
 
 
-def select_engine(kind: str, threads: int = 0) -> Engine:
+def select_engine(kind: str, threads: int = 0, ablation: Ablation | None = None) -> Engine:
     """Give the engine of that kind.
 
     Parameters
@@ -14,6 +14,8 @@ def select_engine(kind: str, threads: int = 0) -> Engine:
         ``"cpu"``, ``"cuda"``, or ``"auto"``: CUDA where it works.
     threads
         Worker threads of the CPU engine; 0 takes all cores that this process may use.
+    ablation
+        What the CUDA engine does the plain way; nothing if not given.
 
     Raises
     ------
@@ -31,7 +33,7 @@ def select_engine(kind: str, threads: int = 0) -> Engine:
         else:
             from longwall.kernels.cuda.engine import CudaEngine
 
-            return CudaEngine()
+            return CudaEngine(ablation or Ablation())
     from longwall.kernels.cpu.engine import CpuEngine
 
     return CpuEngine(threads)

@@ -134,13 +134,14 @@ class Pages(Protocol):
         Adjacency slots of a page.
     away : int32[pages + 1]
         Number of the pages before each one that are read over the host link; an array of the engine.
-    remote
-        Whether there can be such pages; if not, pages come to the device when they are touched.
+    staged
+        Whether lists that lie in such pages are best copied to the device in the order of the pages, before they are
+        read in any other order. Not where pages come to the device when they are touched.
     """
 
     slots: int
     away: Array
-    remote: bool
+    staged: bool
 
     def prepare(self, level: int, reads: Sequence[Reads]) -> None:
         """Choose the pages that should be on the device for what comes next, and move them.
@@ -185,10 +186,14 @@ class Extension:
         interrupted; which ones is the engine's business.
     values : uint32[sum of the counts that are not negative]
         The new vertices, row by row.
+    begun
+        If not 0, there was no room for all of the first row: it was extended by vertices below `begun` alone, and no
+        other row was.
     """
 
     counts: Array
     values: Array
+    begun: int = 0
 
 
 class Scratch(Protocol):
@@ -211,8 +216,18 @@ class Searcher(Scratch, Protocol):
         """Count the embeddings below `rows` (uint32[columns, n])."""
         ...
 
-    def extend_rows(self, rows: Array, capacity: int) -> Extension:
-        """Extend `rows` (uint32[columns, n]) by one level, writing at most `capacity` new vertices."""
+    def extend_rows(self, rows: Array, capacity: int, first: int = 0) -> Extension:
+        """Extend rows by one level.
+
+        Parameters
+        ----------
+        rows : uint32[columns, n]
+            The rows.
+        capacity
+            Most new vertices; at least 1.
+        first
+            The first row is extended by vertices from this one on.
+        """
         ...
 
     def reads(self, rows: Array, *, counting: bool) -> list[Reads]:
@@ -265,6 +280,8 @@ class Engine(Protocol):
         Number of worker threads that pay off.
     device
         The hardware, in words.
+    ablation
+        What it does the plain way.
     """
 
     @property
@@ -275,6 +292,8 @@ class Engine(Protocol):
     def workers(self) -> int: ...  # noqa: D102
     @property
     def device(self) -> str: ...  # noqa: D102
+    @property
+    def ablation(self) -> Ablation: ...  # noqa: D102
 
     def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:
         """Bring a host graph to where the kernels can read it.

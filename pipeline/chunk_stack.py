@@ -43,6 +43,9 @@ class ChunkStack:
         self._sizes = [0, 0]
         self.spilled = 0
 
+    def __len__(self) -> int:
+        return len(self._engine) + len(self._host) + len(self._files)
+
     def push(self, table: EmbeddingTable) -> None:
         """Put a chunk on top; where it is on the host, all chunks go there."""
         table = trimmed(table)

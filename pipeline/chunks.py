@@ -7,7 +7,7 @@ memory.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,31 @@ from longwall.pipeline.workers import ranges
 from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.tables.table import EmbeddingTable
+
+
+class Waiting(NamedTuple):
+    """Rows that are to be extended, on the host or in the engine's memory; the first by vertices from `first` on."""
+
+    rows: EmbeddingTable
+    first: int = 0
+
+
+class Step(NamedTuple):
+    """What an extension gives.
+
+    Attributes
+    ----------
+    rows
+        The extended rows.
+    rests
+        Rows that were not extended; what is in the engine's memory comes last.
+    begun
+        A row that is not extended by all of its vertices.
+    """
+
+    rows: EmbeddingTable
+    rests: list[EmbeddingTable]
+    begun: Waiting | None = None
 
 
 class Chunks:
@@ -63,49 +88,48 @@ class Chunks:
         levels = (self.program.levels[0], self.program.levels[1])
         return edge_source(self.graph, levels, first, first + size, self.context.engine.xp), size
 
-    def extend(
-        self, chunk: EmbeddingTable, searcher: Any, meter: Meter, make_room: Callable[[], bool] = no_room
-    ) -> tuple[EmbeddingTable, list[EmbeddingTable]]:
+    def extend(self, chunk: "Waiting", searcher: Any, meter: Meter, make_room: Callable[[], bool] = no_room) -> "Step":
         """Extend by a level as far as there is room.
 
         Parameters
         ----------
         chunk
-            The rows, on the host or in the engine's memory.
+            What is extended.
         searcher
             The worker's scratch.
         meter
             Told about it.
         make_room
             See `Portion.take`.
-
-        Returns
-        -------
-        extended : EmbeddingTable
-            The extended rows.
-        rests : list of EmbeddingTable
-            The rows that were not extended; what is in the engine's memory comes last.
         """
-        with meter.time(chunk.num_levels) as reading:
-            extended, rests = self._rows.take(self._pieces(chunk), partial(self._extended, chunk, searcher), make_room)
-            reading.rows_in = len(chunk) - sum(map(len, rests))
-            reading.rows_out, reading.size = len(extended), extended.nbytes
-        return extended, rests
+        rows = chunk.rows
+        with meter.time(rows.num_levels) as reading:
+            step = self._rows.take(self._pieces(rows), partial(self._extended, chunk, searcher), make_room)
+            reading.rows_in = len(rows) - sum(map(len, step.rests)) - (step.begun is not None)
+            reading.rows_out, reading.size = len(step.rows), step.rows.nbytes
+        return step
 
-    def _extended(self, chunk: EmbeddingTable, searcher: Any, size: int) -> tuple[EmbeddingTable, list[EmbeddingTable]]:
+    def _extended(self, chunk: "Waiting", searcher: Any, size: int) -> "Step":
         """Extend a share of a chunk's rows, in the same share of the room: `size` out of `_pieces`."""
-        rows, pieces = len(chunk), self._pieces(chunk)
-        taken = -(-rows * size // pieces)
-        capacity = max(self.rooms.rows * size // pieces, self.graph.max_degree + 1)
-        part, rests = chunk, []
-        if taken < rows:
-            part, rests = chunk.sliced(0, taken), [chunk.sliced(taken, rows)]
-        extended, rest = extend_planned(part.to(self.context.engine.xp), searcher, capacity, self.graph.pages)
-        return extended, rests if rest is None else [*rests, rest]
+        number, pieces = len(chunk.rows), self._pieces(chunk.rows)
+        taken = -(-number * size // pieces)
+        capacity = max(self.rooms.rows * size // pieces, 1)
+        part, rests = chunk.rows, []
+        if taken < number:
+            part, rests = chunk.rows.sliced(0, taken), [chunk.rows.sliced(taken, number)]
+        part = part.to(self.context.engine.xp)
+        extended, rest, begun = extend_planned(part, searcher, capacity, self.graph.pages, chunk.first)
+        if rest is None:
+            return Step(extended, rests)
+        if not begun:
+            return Step(extended, [*rests, rest])
+        if len(rest) > 1:
+            rests.append(rest.sliced(1, len(rest)))
+        return Step(extended, rests, Waiting(rest.sliced(0, 1), begun))
 
-    def _pieces(self, chunk: EmbeddingTable) -> int:
-        """Into how many pieces an extension can be cut: the least is a row, in room for the largest degree."""
-        return max(len(chunk), -(-self.rooms.rows // (self.graph.max_degree + 1)))
+    def _pieces(self, rows: EmbeddingTable) -> int:
+        """Into how many pieces an extension can be cut: the least is a row, extended by one vertex."""
+        return max(len(rows), self.rooms.rows)
 
     def slot_tasks(self, pieces: int) -> list[Any]:
         """Tasks over the slots, none of more slots than a chunk has rows."""
@@ -161,15 +185,24 @@ class Descent:
         self, source: EmbeddingTable, finish: Callable[[EmbeddingTable], None], enough: Callable[[], bool]
     ) -> None:
         chunks, depth = self._chunks, self._chunks.program.depth
-        chunk: EmbeddingTable | None = source
+        chunk: Waiting | None = Waiting(source)
+        begun: list[tuple[int, Waiting]] = []  # rows that go on once the stack is as high as it was then
         while chunk is not None and not chunks.context.cancel.is_set():
-            if chunk.num_levels == depth or not len(chunk):
-                finish(chunk)
-                chunk = self._stack.pop()
-            else:
-                chunk, rests = chunks.extend(chunk, self._searcher, self._meter, self._stack.leave_engine)
-                for rest in rests:
+            rows = chunk.rows
+            if rows.num_levels < depth and len(rows):
+                step = chunks.extend(chunk, self._searcher, self._meter, self._stack.leave_engine)
+                for rest in step.rests:
                     self._stack.push(self._waiting(rest))
+                if step.begun is not None:
+                    begun.append((len(self._stack), step.begun))
+                chunk = Waiting(step.rows)
+            else:
+                finish(rows)
+                if begun and begun[-1][0] == len(self._stack):
+                    chunk = begun.pop()[1]
+                else:
+                    youngest = self._stack.pop()
+                    chunk = None if youngest is None else Waiting(youngest)
             if enough():
                 self._stack.clear()
                 return

@@ -110,10 +110,13 @@ class MemorySection(_Section):
 
 
 class EngineSection(_Section):
-    """``[engine]``: which kernels run; `threads` = 0 means all cores."""
+    """``[engine]``: which kernels run; `threads` = 0 means all cores; what the GPU should do the plain way."""
 
     kind: Literal["auto", "cpu", "cuda"] = "auto"
     threads: Annotated[int, Field(ge=0)] = 0
+    ablation: Annotated[
+        tuple[Literal["two-pass", "ungrouped", "unordered"], ...], Field(strict=False), BeforeValidator(_tuple)
+    ] = ()
 
 
 class SchedulerSection(_Section):

@@ -9,13 +9,14 @@ import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from longwall.kernels.engine import GraphArrays
-from longwall.pipeline.session import Session, on_host
+from longwall.pipeline.session import Access, Session, on_host
 from longwall.stages import aggregation, filtering, free_extension
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph
@@ -80,11 +81,12 @@ class Embeddings:
         """The rows in parts, as Arrow record batches in original vertex ids (see `schema`)."""
         import pyarrow as pa
 
-        row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * len(self.names)
+        rows = max(self.session.work // (_ROW_BYTES + _ROW_COLUMN_BYTES * len(self.names)), 1)
         with self.session.pool.book(self.session.work, "work space"), closing(self.table.stream()) as chunks:
             for chunk in chunks:
-                for part in self.session.parts(chunk, row_bytes):
-                    columns = (self.graph.original_ids[on_host(ids)] for ids in self._vertices(part))
+                for begin in range(0, len(chunk), rows):
+                    part = chunk.sliced(begin, min(begin + rows, len(chunk)))
+                    columns = (self.graph.original_ids[ids] for ids in self._vertices(part))
                     yield pa.record_batch([pa.array(column) for column in columns], schema=self.schema)
 
     def _vertices(self, part: EmbeddingTable) -> Iterator[Any]:
@@ -93,7 +95,7 @@ class Embeddings:
             if self.kind == "vertex":
                 yield part.column(level)
             else:
-                yield from free_extension.edge_ends(self.arrays, part.column(level), part.xp)
+                yield from free_extension.edge_ends(part.column(level), part.xp)
 
     def to_arrow(self) -> "pa.Table":
         """All rows as an Arrow table in original vertex ids; it is not part of the memory budget.
@@ -129,6 +131,8 @@ def vertices(
     memory: str | int | None = None,
     spill: str | Path = "spill",
     disk: str | int | None = None,
+    device: str | int | None = None,
+    access: Access = "auto",
 ) -> Embeddings:
     """Embeddings of one vertex: every vertex of the graph.
 
@@ -145,15 +149,21 @@ def vertices(
         Folder for what does not fit; nothing is left in it.
     disk
         Bytes of files there, as for `memory`.
+    device
+        With ``"cuda"``, memory of the GPU that the graph, or its hot pages, and all temporaries may take, as for
+        `memory`; by default most of what is free.
+    access
+        With ``"cuda"``, where the graph is: ``"auto"`` (on the GPU if it fits well, otherwise adaptive),
+        ``"resident"``, ``"adaptive"``, ``"managed"`` or ``"zero-copy"``; as `memory.access` of a config.
 
     Raises
     ------
     InputError
-        If the engine does not work here or a size is none.
+        If the engine does not work here, a size is none, or the graph does not fit the GPU so.
     RunError
         If the graph does not fit the memory.
     """
-    session = Session(graph, engine, memory, spill, disk)
+    session = Session(graph, engine, memory, spill, disk, device, access)
     tables = free_extension.all_vertices(session.arrays, session.xp, session.work)
     return Embeddings(session, session.collect(1, tables), "vertex")
 
@@ -165,9 +175,11 @@ def edges(
     memory: str | int | None = None,
     spill: str | Path = "spill",
     disk: str | int | None = None,
+    device: str | int | None = None,
+    access: Access = "auto",
 ) -> Embeddings:
     """Embeddings of one edge: every edge of the graph, once; parameters as in :func:`vertices`."""
-    session = Session(graph, engine, memory, spill, disk)
+    session = Session(graph, engine, memory, spill, disk, device, access)
     tables = free_extension.all_edges(session.arrays, session.xp, session.work)
     return Embeddings(session, session.collect(1, tables), "edge")
 
@@ -190,11 +202,11 @@ def extend_vertices(embeddings: Embeddings, adjacent_to: Sequence[int] | None = 
     """
     if embeddings.kind != "vertex":
         raise InputError("extend_vertices takes embeddings made of vertices: start from longwall.vertices(graph)")
-    columns, arrays = embeddings.table.num_levels, embeddings.arrays
+    columns, arrays, take = embeddings.table.num_levels, embeddings.arrays, embeddings.session.take
     wanted = None if adjacent_to is None else _column_numbers(adjacent_to, columns)
     return _extended(
         embeddings,
-        lambda chunk, memory: free_extension.extend_by_vertex(chunk, arrays, wanted, memory),
+        lambda chunk, memory: free_extension.extend_by_vertex(chunk, arrays, wanted, memory, take),
         arrays.max_degree * (columns if wanted is None else 1),
     )
 
@@ -224,10 +236,10 @@ def extend_edges(embeddings: Embeddings) -> Embeddings:
     """
     if embeddings.kind != "edge":
         raise InputError("extend_edges takes embeddings made of edges: start from longwall.edges(graph)")
-    arrays = embeddings.arrays
+    arrays, take = embeddings.arrays, embeddings.session.take
     return _extended(
         embeddings,
-        lambda chunk, memory: free_extension.extend_by_edge(chunk, arrays, memory),
+        lambda chunk, memory: free_extension.extend_by_edge(chunk, arrays, memory, take),
         arrays.max_degree * 2 * embeddings.table.num_levels,
     )
 
@@ -288,7 +300,8 @@ def filter(embeddings: Embeddings, keep: filtering.Predicate) -> Embeddings:  # 
         A v-ET or an e-ET.
     keep
         ``keep(columns, graph, xp)`` gives a bool array with one entry per row; `columns[i]` is the array of
-        column i in internal ids, always int64, `graph` has `indptr`, `indices` and `labels`, `xp` is numpy or cupy.
+        column i in internal ids, always int64: vertices of a v-ET; edges of an e-ET by their ends, as
+        ``larger << 32 | smaller``. `graph` has `indptr`, `indices` and `labels`, `xp` is numpy or cupy.
         It is called for parts of the rows, and only the columns that it asks for are made. NumPy arrays that it
         gets are read-only.
     """
@@ -298,8 +311,7 @@ def filter(embeddings: Embeddings, keep: filtering.Predicate) -> Embeddings:  # 
     def kept() -> Generator[EmbeddingTable, None, None]:
         with closing(embeddings.table.stream()) as chunks:
             for chunk in chunks:
-                for part in session.parts(chunk, row_bytes):
-                    yield filtering.filter_rows(part, keep, arrays)
+                yield from session.by_parts(chunk, row_bytes, lambda part: filtering.filter_rows(part, keep, arrays))
 
     return Embeddings(session, session.collect(embeddings.table.num_levels, kept()), embeddings.kind)
 
@@ -375,12 +387,12 @@ def _codes(embeddings: Embeddings, encode: Callable[[EmbeddingTable], aggregatio
     code_bytes = aggregation.CODE_BYTES + aggregation.CODE_COLUMN_BYTES * levels
     row_bytes = aggregation.ROW_BYTES + aggregation.ROW_COLUMN_BYTES * levels + code_bytes
     codes: aggregation.Codes = aggregation.Codes()
-    with session.pool.book(session.work, "work space"), closing(embeddings.table.stream()) as chunks:
+    with session.at_work(), closing(embeddings.table.stream()) as chunks:
         held = session.pool.book(0, "the table of distinct codes")
         try:
             for chunk in chunks:
-                for part in session.parts(chunk, row_bytes):
-                    codes.update(encode(part))
+                for found in session.by_parts(chunk, row_bytes, encode):
+                    codes.update(found)
                     held.release()
                     held = session.pool.book(code_bytes * len(codes), "the table of distinct codes")
         finally:
@@ -396,28 +408,28 @@ def _count_by(embeddings: Embeddings, key: Callable[[Any, GraphArrays, Any], Any
     touched: set[int] = set()
     total = pending = None
 
-    def count(chunk: EmbeddingTable) -> aggregation.Groups | None:
-        found = None
-        for part in session.parts(chunk, row_bytes):
-            columns = Columns(part)
-            keys = session.xp.asarray(key(columns, session.arrays, session.xp))
-            if keys.shape != (len(part),):
-                raise InputError(f"a key must give an array of shape ({len(part)},), it gave one of shape {keys.shape}")
-            touched.update(columns.touched)
-            values, counts = aggregation.count_by(keys, session.xp)
-            found = aggregation.add_counts(found, (on_host(values), on_host(counts)))
-        return found
+    def count(part: EmbeddingTable) -> aggregation.Groups:
+        columns = Columns(part)
+        keys = session.xp.asarray(key(columns, session.arrays, session.xp))
+        if keys.shape != (len(part),):
+            raise InputError(f"a key must give an array of shape ({len(part)},), it gave one of shape {keys.shape}")
+        touched.update(columns.touched)
+        values, counts = aggregation.count_by(keys, session.xp)
+        return on_host(values), on_host(counts)
 
-    with session.pool.book(session.work, "work space"):
+    def count_all(chunk: EmbeddingTable) -> aggregation.Groups | None:
+        return reduce(aggregation.add_counts, session.by_parts(chunk, row_bytes, count), None)
+
+    with session.at_work():
         held = session.pool.book(0, "the groups")
         try:
             for number in range(table.num_chunks):
                 try:
                     with table.chunk(number, (sorted(touched) or [last]) if number else None) as chunk:
-                        found = count(chunk)
+                        found = count_all(chunk)
                 except NotRead:
                     with table.chunk(number) as chunk:
-                        found = count(chunk)
+                        found = count_all(chunk)
                 # Few large merges instead of many: the groups of new chunks wait until they are as many.
                 pending = aggregation.add_counts(pending, found)
                 if total is None or pending is None or len(pending[0]) >= len(total[0]):

@@ -13,7 +13,7 @@ import numpy as np
 
 from longwall.kernels.engine import GraphArrays
 from longwall.pipeline.checkpoint import Partial, Phase
-from longwall.pipeline.chunks import Chunks, Descent
+from longwall.pipeline.chunks import Chunks, Descent, Waiting
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, pieces_of, predict
 from longwall.pipeline.meter import Meter, record_levels
@@ -236,11 +236,13 @@ def _extended(
         yield from listing.source(first, last, meter)
         return
     for number in range(first, last):
-        waiting = [ahead.get(number)]
+        waiting = [Waiting(ahead.get(number))]
         while waiting:
-            chunk, rests = listing.extend(waiting.pop(), searcher, meter)
-            waiting += rests
-            yield chunk
+            step = listing.extend(waiting.pop(), searcher, meter)
+            waiting += map(Waiting, step.rests)
+            if step.begun is not None:
+                waiting.append(step.begun)
+            yield step.rows
 
 
 def _ahead(listing: _Listing, before: Phase | None, phase: Phase) -> ReadAhead:

@@ -8,6 +8,7 @@ from longwall.stages.export import ROWS_PER_GROUP, bytes_per_row
 from longwall.storage.budget import require
 
 LARGEST_CHUNK = 1 << 20  # rows that are extended at once; longer chunks gain nothing
+_LEAST_CHUNK = 1 << 10  # rows
 _ON_HOST = 2  # tables of a device that the host holds besides its stack: one that is moved, one that is read ahead
 _LEAST_GROUP = 8  # rows
 _ACTIVE = 4  # tables that an extension holds: its input, its output, one that is sliced, and one that is read ahead
@@ -63,7 +64,7 @@ class Rooms:
         Raises
         ------
         InputError
-            If the extensions of a single row do not fit.
+            If not even a short chunk fits.
         """
         on_host = context.engine.free_memory() is None
         host = context.accounts.host.free // context.engine.workers
@@ -71,8 +72,8 @@ class Rooms:
         table_row = 12 * k  # a value and an offset for each level, where no prefix is shared
         active_row = _ACTIVE * table_row + 4 * k + 48  # the flat rows, and what is compressed when it is spilled
         export_row = bytes_per_row(k) + 4 * k
-        least = graph.max_degree + 1
-        what = f"a chunk of {least:,} rows (the largest degree) per worker"
+        least = min(graph.max_degree + 1, _LEAST_CHUNK)
+        what = f"a chunk of {least:,} rows per worker"
         option = "memory.host" if on_host else "memory.device"
         tables = share // 4 if on_host else share // 2
         require(what, share - tables + least * active_row, share, option)

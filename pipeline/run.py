@@ -210,6 +210,7 @@ def _run(
     from longwall.pipeline.workloads import get_workload
     from longwall.storage.account import Accounts
     from longwall.storage.allocator import return_freed_memory
+    from longwall.storage.paged_graph import GraphPages
     from longwall.storage.spill import SpillFolder
 
     return_freed_memory()
@@ -252,9 +253,13 @@ def _run(
                 device = {"limit": budget.device, "peak": peak.allocator, "driver": peak.driver, "before": peak.before}
                 directory.manifest["memory"]["device"] = device
                 metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
+            if context.on_engine is not None:
+                directory.manifest["memory"]["graph"] = asdict(context.on_engine.placement)
     limit = spec.export.limit
     truncated = limit is not None and any(one.count >= limit for one in counts)
     with _timed(timings, "write"):
+        if context.on_engine is not None and isinstance(context.on_engine.graph.pages, GraphPages):
+            context.on_engine.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
         directory.manifest |= {"timings": timings, "truncated": truncated}
         directory.finish(metrics)
@@ -303,10 +308,14 @@ def choose_engine(spec: RunSpec) -> Engine:
     InputError
         If this machine does not have it.
     """
-    from longwall.kernels import EngineUnavailable, select_engine
+    from longwall.kernels import Ablation, EngineUnavailable, select_engine
 
+    plain = spec.engine.ablation
+    ablation = Ablation(
+        two_pass="two-pass" in plain, grouped="ungrouped" not in plain, page_order="unordered" not in plain
+    )
     try:
-        return select_engine(spec.engine.kind, spec.engine.threads)
+        return select_engine(spec.engine.kind, spec.engine.threads, ablation)
     except EngineUnavailable as error:
         raise InputError(f'engine.kind = "{spec.engine.kind}": {error}') from None
 

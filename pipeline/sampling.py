@@ -259,8 +259,8 @@ class _Sampler:
         while rows.shape[1]:
             extension = self._searcher.extend_rows(xp.ascontiguousarray(rows), self._capacity)
             waiting = xp.flatnonzero(extension.counts < 0)
-            if waiting.size == rows.shape[1]:
-                raise RunError("the prediction was interrupted")
+            if waiting.size == rows.shape[1] or extension.begun:
+                raise RunError("the prediction was interrupted, or has too little memory")
             yield rows, extension
             rows = rows[:, waiting]
 

@@ -2,21 +2,25 @@
 
 import os
 import weakref
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
 from longwall.kernels import EngineUnavailable, select_engine
+from longwall.kernels.engine import EngineLost, ShortOfMemory
+from longwall.pipeline.placement import bring_graph, place_graph
+from longwall.pipeline.portion import Portion
 from longwall.stages.free_extension import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
 from longwall.storage.account import Account, OverBudget
 from longwall.storage.allocator import return_freed_memory
 from longwall.storage.budget import Budget
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph
 from longwall.storage.sizes import parse_size, round_size
 from longwall.storage.spill import SpillFolder
@@ -26,7 +30,16 @@ from longwall.storage.tables.table import EmbeddingTable, read_only
 
 _WORK_SHARE, _CHUNK_SHARE = 4, 16  # of the budget: temporaries of one call; a chunk, of which a few are read at once
 _LARGEST_WORK, _LARGEST_CHUNK = 256 * 2**20, 32 * 2**20  # more gains nothing, unless a single row needs more
-_DEVICE_SHARE = 4  # of the device's free memory, for temporaries
+_DEVICE_SHARE = 4  # of what the graph leaves of the device, for temporaries: there is a chunk of rows beside them
+_SHORT = {
+    "host": "out of memory{}: lower memory, or use a machine with more",
+    "device": 'the device is out of memory{}: free what other processes take of it, or use engine="cpu"',
+    "limit": 'device is too small{}: raise it, or use engine="cpu"',
+}
+
+Access = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
+"""Where the graph is while a device works on it; as `memory.access` of a config."""
+Found = TypeVar("Found")
 
 
 class Session:
@@ -42,49 +55,71 @@ class Session:
         Budgets: sizes such as ``"4GiB"``, or bytes; None or ``"auto"`` takes a share of what is free.
     spill
         Folder for what does not fit.
+    device
+        Budget of the engine's device, as for `memory`: the graph's part there and all that is computed.
+    access
+        Where the graph is, if the engine has a device.
 
     Attributes
     ----------
+    engine
+        What extensions and filters are computed with.
     arrays
         The graph where the engine reads it; read-only, where that is the host.
     xp
         The engine's array module.
     work
         Bytes that the temporaries of a call may take; see `work_for`.
+    take
+        Does a piece of work of at most so many bytes, with less where memory is short; see
+        :meth:`longwall.pipeline.portion.Portion.take`.
     host, disk
         The accounts.
 
     Raises
     ------
     InputError
-        If the engine does not work here or a size is none.
+        If the engine does not work here, a size is none, or the graph does not fit the device.
     OverBudget
         If the graph does not fit.
     """
 
-    def __init__(self, graph: Graph, engine: str, memory: str | int | None, spill: str | Path, disk: str | int | None):
+    def __init__(
+        self,
+        graph: Graph,
+        engine: str,
+        memory: str | int | None,
+        spill: str | Path,
+        disk: str | int | None,
+        device: str | int | None,
+        access: Access,
+    ):
         return_freed_memory()
+        if access not in get_args(Access):
+            raise InputError(f"access: {access!r} is not one of {', '.join(get_args(Access))}")
         folder = SpillFolder(Path(spill), advice="choose another spill, or raise memory")
-        budget = Budget.resolve(host=_size("memory", memory), disk=_size("disk", disk), spill=Path(spill))
+        sizes = {"device": _size("device", device), "host": _size("memory", memory), "disk": _size("disk", disk)}
+        budget = Budget.resolve(**sizes, spill=Path(spill))
         self.graph = graph
         self.host, self.disk = Account("memory", budget.host), Account("disk", budget.disk)
         self.host.book(graph.nbytes, "the graph")
         try:
-            chosen = select_engine(engine)
+            self.engine = select_engine(engine)
         except EngineUnavailable as reason:
             raise InputError(f'engine "{engine}": {reason}') from None
-        arrays, self.xp = chosen.load(host_arrays(graph)), chosen.xp
+        self.xp = self.engine.xp
+        in_memory = host_arrays(graph)
+        self._placement = place_graph(in_memory, self.engine, access, budget.device, self.host)
+        self._device_free = self.engine.free_memory()
+        arrays = bring_graph(in_memory, self.engine, self._placement, self.host)
         self.arrays = replace(
             arrays, **{name: read_only(getattr(arrays, name)) for name in ("indptr", "indices", "split", "labels")}
         )
-        self._device_free = chosen.free_memory()
+        self.take = Portion(self.engine).take
         self._host_free = self.host.free
-        shares = [self._host_free // _WORK_SHARE]
-        if self._device_free is not None:
-            shares.append(self._device_free // _DEVICE_SHARE)
-        self._most_work = min(shares)
+        self._most_work = min(self._host_free // _WORK_SHARE, self._device_room // _DEVICE_SHARE)
         self.work = min(self._most_work, _LARGEST_WORK)
-        self._chunk_bytes = min(self.host.free // _CHUNK_SHARE, _LARGEST_CHUNK)
+        self._chunk_bytes = min(self._host_free // _CHUNK_SHARE, self._device_room // _CHUNK_SHARE, _LARGEST_CHUNK)
         self.pool = ChunkPool(self.host, self.disk, folder)
         # Tables may outlive the session, but not the pool. A forked child must not take its parent's files away.
         self._finalizer = weakref.finalize(self.pool, _close, folder, os.getpid())
@@ -93,11 +128,29 @@ class Session:
         """An empty table of this session."""
         return ChunkedTable(self.pool, num_levels, self._chunk_bytes)
 
-    def parts(self, chunk: EmbeddingTable, row_bytes: int) -> Iterator[EmbeddingTable]:
-        """Cut a chunk so that parts of rows with `row_bytes` of temporaries fit `work`; in the engine's arrays."""
-        rows = max(self.work // row_bytes, 1)
-        for begin in range(0, len(chunk), rows):
-            yield chunk.sliced(begin, min(begin + rows, len(chunk))).to(self.xp)
+    def by_parts(
+        self, chunk: EmbeddingTable, row_bytes: int, work: Callable[[EmbeddingTable], Found]
+    ) -> Iterator[Found]:
+        """Do work for a chunk in parts.
+
+        Parameters
+        ----------
+        chunk
+            On the host.
+        row_bytes
+            Bytes that the temporaries of a row take.
+        work
+            Called with rows in the engine's arrays; again with fewer of them where memory is short.
+        """
+
+        def some(begin: int, memory: int) -> tuple[Found, int]:
+            end = min(begin + max(memory // row_bytes, 1), len(chunk))
+            return work(chunk.sliced(begin, end).to(self.xp)), end
+
+        done = 0
+        while done < len(chunk):
+            found, done = self.take(self.work, partial(some, done))
+            yield found
 
     def work_for(self, candidates: int) -> int:
         """Bytes for the temporaries of a call that extends rows of up to so many candidates."""
@@ -109,27 +162,52 @@ class Session:
         """Make one table of many, in order; `work` bytes are booked meanwhile. The generator is closed in the end."""
         result = self.new_table(num_levels)
         try:
-            with closing(tables), self.pool.book(self.work if work is None else work, "work space"):
+            with closing(tables), self.at_work(work):
                 for table in tables:
                     result.append(table.to(np))
-        except TooManyCandidates as row:
-            result.drop()
-            raise self._refusal(row) from None
         except BaseException:
             result.drop()  # now, not when the traceback goes
             raise
         return result
+
+    @contextmanager
+    def at_work(self, work: int | None = None) -> Iterator[None]:
+        """Work with the engine in this thread, with `work` bytes booked; `self.work` if None.
+
+        Raises
+        ------
+        OverBudget
+            If the bytes are not free, or too few for a single row.
+        RunError
+            If memory is short, or the device is lost.
+        """
+        try:
+            with self.pool.book(self.work if work is None else work, "work space"), self.engine.faults():
+                yield
+        except TooManyCandidates as row:
+            raise self._refusal(row) from None
+        except ShortOfMemory as error:
+            wanted = "" if error.wanted is None else f" ({round_size(error.wanted)} more were wanted)"
+            raise RunError(_SHORT[error.place].format(wanted)) from error
+        except EngineLost as error:
+            raise RunError(f"the device was lost ({error}): see that it works again, or restart the machine") from error
+
+    @property
+    def _device_room(self) -> int:
+        """What the graph leaves of the device; of the host, where the engine works there."""
+        return self._host_free if self._placement.limit is None else self._placement.memory
 
     def _refusal(self, row: TooManyCandidates) -> OverBudget:
         what = (
             f"extending one embedding by {row.candidates:,} candidates needs {round_size(row.needed)} of work space, "
             f"and there is {round_size(self._most_work)}"
         )
-        device = self._device_free
-        if device is not None and row.needed > device // _DEVICE_SHARE:
+        if self._device_free is not None and row.needed > self._device_room // _DEVICE_SHARE:
+            # However the graph is placed in so much, its pages leave half of what is not the graph.
+            enough = self.graph.nbytes + 2 * _DEVICE_SHARE * row.needed
             return OverBudget(
-                f"{what}: a device with {_at_least(_DEVICE_SHARE * row.needed)} of free memory would do (this one has "
-                f'{round_size(device)}), or engine="cpu"'
+                f"{what}: a device budget of {_at_least(enough)} would do (the device has "
+                f'{round_size(self._device_free)} free), or engine="cpu"'
             )
         enough = self.host.limit - self._host_free + _WORK_SHARE * row.needed
         return OverBudget(f'{what}: raise memory to "{_at_least(enough)}"')

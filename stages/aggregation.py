@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.engine import GraphArrays
+from longwall.kernels.frontier import Part, Reads
 from longwall.stages.free_extension import edge_ends, is_edge
 from longwall.storage.errors import InputError
 from longwall.storage.tables.table import EmbeddingTable
@@ -40,6 +41,8 @@ def vertex_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -
     """Count the rows of a v-ET by code: a bit per pair of columns that is an edge, then the labels."""
     xp, columns = table.xp, table.columns()
     k = columns.shape[0]
+    if graph.pages is not None:
+        graph.pages.prepare(k, [Reads(columns[i], Part.WHOLE, k - 1 - i) for i in range(k - 1)])
     code = xp.zeros(len(table), dtype=xp.int64)
     for bit, (i, j) in enumerate(_pairs(k)):
         code |= is_edge(graph, columns[i], columns[j], xp).astype(xp.int64) << bit
@@ -66,7 +69,7 @@ def vertex_patterns(codes: Codes, num_levels: int) -> list[tuple[PatternCode, in
 def edge_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> Codes:
     """Count the rows of an e-ET by code: where each end of each edge stands first, then the labels of the ends."""
     xp = table.xp
-    ends = xp.stack([end for column in table.columns() for end in edge_ends(graph, column, xp)])
+    ends = xp.stack([end for column in table.columns() for end in edge_ends(column, xp)])
     # Local numbers: the first column in which the vertex of each column stands.
     local = xp.stack([(ends == ends[i]).argmax(axis=0) for i in range(ends.shape[0])])
     require_few(int((local == xp.arange(ends.shape[0])[:, None]).sum(axis=0).max()) if len(table) else 0)

@@ -1,12 +1,32 @@
 """The extension stage: a table in, the same table with one more level out."""
 
+from typing import NamedTuple
+
 from longwall.kernels.engine import Pages, Searcher
 from longwall.storage.tables.table import EmbeddingTable
 
 
+class Extended(NamedTuple):
+    """What an extension gives.
+
+    Attributes
+    ----------
+    rows
+        The extended rows (rows without extension are compacted away).
+    rest
+        The rows that were not extended for want of room, None where there are none.
+    begun
+        If not 0, `rows` are of the first row alone, by vertices below this one; it is the first of the rest too.
+    """
+
+    rows: EmbeddingTable
+    rest: EmbeddingTable | None
+    begun: int = 0
+
+
 def extend_planned(
-    table: EmbeddingTable, searcher: Searcher, capacity: int, pages: Pages | None = None
-) -> tuple[EmbeddingTable, EmbeddingTable | None]:
+    table: EmbeddingTable, searcher: Searcher, capacity: int, pages: Pages | None = None, first: int = 0
+) -> Extended:
     """Extend by the next level of the searcher's program, as far as there is room.
 
     Parameters
@@ -16,27 +36,24 @@ def extend_planned(
     searcher
         An engine's scratch for the program.
     capacity
-        Largest number of new rows; at least the largest degree of the graph.
+        Largest number of new rows.
     pages
         The pages of the graph that the engine reads; made ready for what the extension reads.
-
-    Returns
-    -------
-    extended : EmbeddingTable
-        The extended rows (rows without extension are compacted away).
-    rest : EmbeddingTable or None
-        The rows that were not extended for want of room.
+    first
+        The first row is extended by vertices from this one on.
     """
     rows = table.columns()
     if pages is not None:
         pages.prepare(table.num_levels, searcher.reads(rows, counting=False))
-    result = searcher.extend_rows(rows, capacity)
+    result = searcher.extend_rows(rows, capacity, first)
     counts, waiting = result.counts, result.counts < 0
     done = int(table.xp.count_nonzero(~waiting))
+    if result.begun:
+        return Extended(table.sliced(0, 1).extended(counts[:1], result.values), table, result.begun)
     if done == len(table):
-        return table.extended(counts, result.values), None
+        return Extended(table.extended(counts, result.values), None)
     if not bool(waiting[:done].any()):  # the leading rows
         extended = table.sliced(0, done).extended(counts[:done], result.values)
-        return extended, table.sliced(done, len(table))
+        return Extended(extended, table.sliced(done, len(table)))
     # `extended` drops rows without children, and those that wait alike.
-    return table.extended(table.xp.maximum(counts, 0), result.values), table.filtered(waiting)
+    return Extended(table.extended(table.xp.maximum(counts, 0), result.values), table.filtered(waiting))

@@ -3,22 +3,29 @@
 These are the stages behind the library calls; a planned search uses :mod:`longwall.stages.extension`, which
 intersects instead of uniting. A table goes in, tables come out, cut so that their arrays and all temporaries fit a
 number of bytes: how many candidates a row has is known from the degrees before it is extended.
+
+An edge is coded by its ends: ``larger << 32 | smaller``, int64. What is read of the adjacency is in
+:mod:`longwall.stages.list_reader`.
 """
 
-import operator
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial, reduce
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from longwall.kernels.engine import GraphArrays
+from longwall.kernels.frontier import Part, Reads
+from longwall.stages.list_reader import degrees, read_lists
+from longwall.storage.errors import InputError
 from longwall.storage.tables.table import EmbeddingTable
 
 Array = Any  # a NumPy or a CuPy array
+Found = TypeVar("Found")
 
-_CANDIDATE_BYTES = 24  # a sorted key, its mark, the key or value that is kept
-_IN_WORK_BYTES = 160  # of a candidate of the block in work: row, slot, the binary search's bounds
-_ROW_BYTES, _ROW_COLUMN_BYTES = 128, 40  # of a row to extend, and for each of its columns
-_LARGEST_BLOCK = 1 << 16  # candidates in work at once: more leave the cache
+_CANDIDATE_BYTES = 24  # its copy on the device; a sorted key, its mark and the key or value that is kept, or the latter
+_IN_WORK_BYTES = 160  # of a candidate of the block in work: list, row, slot, both ends, the binary search's bounds
+_ROW_BYTES, _ROW_COLUMN_BYTES = 160, 288  # of a row to extend, and for each of its columns, which may have two lists
+_LARGEST_BLOCK = 1 << 18  # candidates in work at once: more gains nothing
+_MOST_VERTICES = 1 << 31  # whose edges have codes that are not negative
 
 Children = tuple[Array, Array]
 """Number of new values per row (int64), and the values, row by row."""
@@ -40,6 +47,20 @@ class TooManyCandidates(Exception):
         self.candidates, self.needed = candidates, memory_for(candidates)
 
 
+class Take(Protocol):
+    """How a piece of work is done: by ``work(memory)``, where memory is at most `most` bytes.
+
+    A piece that fails for want of memory may be tried again with less.
+    """
+
+    def __call__(self, most: int, work: Callable[[int], Found]) -> Found: ...  # noqa: D102
+
+
+def at_once(most: int, work: Callable[[int], Found]) -> Found:
+    """Do the work with all the memory there is."""
+    return work(most)
+
+
 def memory_for(candidates: int) -> int:
     """Bytes of memory with which a row of so many candidates can be extended."""
     return 2 * _CANDIDATE_BYTES * candidates
@@ -53,17 +74,33 @@ def all_vertices(graph: GraphArrays, xp: Any, memory: int) -> Generator[Embeddin
 
 
 def all_edges(graph: GraphArrays, xp: Any, memory: int) -> Generator[EmbeddingTable, None, None]:
-    """An e-ET of one level in parts of at most `memory` bytes: every edge, as the slot to its smaller vertex."""
+    """An e-ET of one level in parts of at most `memory` bytes: the code of every edge, ascending.
+
+    Raises
+    ------
+    InputError
+        If the graph has more vertices than codes can tell apart.
+    """
+    if graph.num_vertices > _MOST_VERTICES:
+        raise InputError(f"tables of edges take graphs of at most {_MOST_VERTICES:,} vertices: use tables of vertices")
     step = max(memory // 48, 1)
     for first in range(0, graph.num_slots, step):
         last = min(first + step, graph.num_slots)
-        slots = xp.arange(first, last)
-        owners = xp.searchsorted(graph.indptr, slots, side="right") - 1
-        yield EmbeddingTable((slots[graph.indices[first:last] < owners],), (), xp)
+        owners = xp.searchsorted(graph.indptr, xp.arange(first, last), side="right")
+        owners -= 1
+        if graph.pages is not None:
+            vertices = xp.arange(int(owners[0]), int(owners[-1]) + 1, dtype=xp.uint32)
+            graph.pages.prepare(0, [Reads(vertices, Part.WHOLE)])
+        neighbours = graph.indices[first:last]
+        smaller = neighbours < owners
+        codes = owners[smaller]
+        codes <<= 32
+        codes |= neighbours[smaller]
+        yield EmbeddingTable((codes,), (), xp)
 
 
 def extend_by_vertex(
-    table: EmbeddingTable, graph: GraphArrays, levels: list[int] | None, memory: int
+    table: EmbeddingTable, graph: GraphArrays, levels: list[int] | None, memory: int, take: Take = at_once
 ) -> Iterator[EmbeddingTable]:
     """Add a level with the common or the united neighbours of matched vertices.
 
@@ -77,6 +114,8 @@ def extend_by_vertex(
         The new vertex must be adjacent to the vertices of all these levels; None: to any matched vertex.
     memory
         Bytes that each part of the result and all temporaries may take.
+    take
+        How each piece of the work is done.
 
     Yields
     ------
@@ -89,45 +128,46 @@ def extend_by_vertex(
         If a single row has more candidates than fit.
     """
     xp = table.xp
-    block = _block(memory)
     if levels is None and table.num_levels == 1:
         levels = [0]
+    chosen = levels
 
-    def common(columns: Array) -> Children:
+    def common_candidates(columns: Array) -> Array:
+        return degrees(graph, reduce(xp.maximum, columns[chosen]))
+
+    def common(columns: Array, block: int) -> Children:
         # Ids are degree ranks: the largest id has the fewest neighbours.
-        ordered = xp.sort(columns[levels], axis=0)
+        ordered = xp.sort(columns[chosen], axis=0)
         return _common_neighbours(graph, ordered[-1], ordered[:-1], columns, block, xp)
 
-    def united(columns: Array) -> Children:
-        keys = xp.empty(_total(_all_degrees(graph, columns), xp), dtype=xp.int64)
-        at = 0
-        for column in columns:
-            for rows, slots in _candidates(graph, column, block, xp):
-                rows *= graph.num_vertices
-                rows += graph.indices[slots]
-                keys[at : at + rows.size] = rows
-                at += rows.size
-        counts, values = _distinct(keys, columns, graph.num_vertices, xp)
+    def united_candidates(columns: Array) -> Array:
+        return sum(degrees(graph, column) for column in columns)
+
+    def united(columns: Array, block: int) -> Children:
+        counts, values = _distinct(_united_neighbours(graph, columns, block, xp), columns, graph.num_vertices, xp)
         return counts, values.astype(xp.uint32)
 
     if levels is None:
-        yield from _in_parts(table, lambda columns: _all_degrees(graph, columns), united, memory)
+        yield from _in_parts(table, united_candidates, united, memory, take)
     else:
-        fewest = partial(reduce, xp.maximum)
-        yield from _in_parts(table, lambda columns: _degrees(graph, fewest(columns[levels])), common, memory)
+        yield from _in_parts(table, common_candidates, common, memory, take)
 
 
-def extend_by_edge(table: EmbeddingTable, graph: GraphArrays, memory: int) -> Iterator[EmbeddingTable]:
+def extend_by_edge(
+    table: EmbeddingTable, graph: GraphArrays, memory: int, take: Take = at_once
+) -> Iterator[EmbeddingTable]:
     """Add a level with the edges that touch an embedding and are not part of it.
 
     Parameters
     ----------
     table
-        An e-ET: edges as the slots that lead to their smaller vertex.
+        An e-ET: edges as codes.
     graph
         The data graph, in arrays of the table's module.
     memory
         Bytes that each part of the result and all temporaries may take.
+    take
+        How each piece of the work is done.
 
     Yields
     ------
@@ -140,45 +180,39 @@ def extend_by_edge(table: EmbeddingTable, graph: GraphArrays, memory: int) -> It
         If a single row has more candidates than fit.
     """
     xp = table.xp
-    block = _block(memory)
 
-    def all_ends(columns: Array) -> list[Array]:
-        return [end for column in columns for end in edge_ends(graph, column, xp)]
+    def candidates(columns: Array) -> Array:
+        ends = _all_ends(columns, xp)
+        return sum(degrees(graph, end) * fresh for end, fresh in zip(ends, _fresh(ends, xp), strict=True))
 
-    def touching(columns: Array) -> Children:
-        ends = all_ends(columns)
-        keys = xp.empty(_total(_all_degrees(graph, ends), xp), dtype=xp.int64)
-        at = 0
-        for end in ends:
-            for rows, slots in _candidates(graph, end, block, xp):
-                _make_smaller(graph, end[rows], slots, xp)
-                rows *= graph.num_slots
-                rows += slots
-                keys[at : at + rows.size] = rows
-                at += rows.size
-        return _distinct(keys, columns, graph.num_slots, xp)
-
-    yield from _in_parts(table, lambda columns: _all_degrees(graph, all_ends(columns)), touching, memory)
+    yield from _in_parts(
+        table, candidates, lambda columns, block: _touching_edges(graph, columns, block, xp), memory, take
+    )
 
 
-def edge_ends(graph: GraphArrays, slots: Array, xp: Any) -> tuple[Array, Array]:
-    """The owner and the neighbour of adjacency slots, uint32 each."""
-    owners = xp.searchsorted(graph.indptr, slots, side="right") - 1
-    return owners.astype(xp.uint32), graph.indices[slots]
+def edge_ends(codes: Array, xp: Any) -> tuple[Array, Array]:
+    """The larger and the smaller end of edges, uint32 each."""
+    return (codes >> 32).astype(xp.uint32), codes.astype(xp.uint32)  # 32 bits hold the lower half
 
 
 def is_edge(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
     """Whether pairs of vertices are adjacent: one binary search per pair, all in step."""
-    position = _slot_position(graph, first, second, xp)
-    inside = position < graph.indptr[first.astype(xp.int64) + 1]
-    return inside & (graph.indices[xp.minimum(position, graph.num_slots - 1)] == second)
+    low = graph.indptr[first]
+    end = high = graph.indptr[first.astype(xp.int64) + 1]
+    for _ in range(graph.max_degree.bit_length() + 1):
+        middle = (low + high) >> 1
+        smaller = (low < high) & (graph.indices[xp.minimum(middle, graph.num_slots - 1)] < second)
+        high = xp.where(smaller, high, xp.minimum(middle, high))
+        low = xp.where(smaller, middle + 1, low)
+    return (low < end) & (graph.indices[xp.minimum(low, graph.num_slots - 1)] == second)
 
 
 def _in_parts(
     table: EmbeddingTable,
     candidates: Callable[[Array], Array],
-    children: Callable[[Array], Children],
+    children: Callable[[Array, int], Children],
     memory: int,
+    take: Take,
 ) -> Iterator[EmbeddingTable]:
     """Extend as many rows at once as fit.
 
@@ -189,79 +223,141 @@ def _in_parts(
     candidates
         Gives the number of candidates of each row, from the flat columns.
     children
-        Gives the new values of rows, from their flat columns.
+        Gives the new values of rows, from their flat columns and the number of candidates in work at once.
     memory
         Bytes: a quarter for the rows, a quarter for the block in work, half for the candidates.
+    take
+        How each piece of the work is done.
     """
     xp = table.xp
-    rows_at_once = max(memory // 4 // (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels), 1)
-    limit = memory // 2 // _CANDIDATE_BYTES
-    for begin in range(0, len(table), rows_at_once):
-        rows = table.sliced(begin, min(begin + rows_at_once, len(table)))
+
+    def window(begin: int, memory: int) -> tuple[EmbeddingTable, Array, Array]:
+        number = max(memory // 4 // (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels), 1)
+        rows = table.sliced(begin, min(begin + number, len(table)))
         columns = rows.columns()
-        ends = xp.cumsum(candidates(columns))
-        first = before = 0
+        return rows, columns, xp.cumsum(candidates(columns))
+
+    def part(rows: EmbeddingTable, columns: Array, ends: Array, first: int, less: int) -> tuple[EmbeddingTable, int]:
+        before = int(ends[first - 1]) if first else 0
+        # Where memory is short a row is tried with less than it may need, but it must fit what was promised.
+        last = max(int(xp.searchsorted(ends, before + _limit(less), side="right")), first + 1)
+        number = int(ends[last - 1]) - before
+        if number > _limit(memory):
+            raise TooManyCandidates(number)
+        block = min(max(less // 4 // _IN_WORK_BYTES, 1), _LARGEST_BLOCK)
+        return rows.sliced(first, last).extended(*children(columns[:, first:last], block)), last
+
+    begin = 0
+    while begin < len(table):
+        rows, columns, ends = take(memory, partial(window, begin))
+        first = 0
         while first < len(rows):
-            last = int(xp.searchsorted(ends, before + limit, side="right"))
-            if last == first:
-                raise TooManyCandidates(int(ends[first]) - before)
-            yield rows.sliced(first, last).extended(*children(columns[:, first:last]))
-            first, before = last, int(ends[last - 1])
+            extended, first = take(memory, partial(part, rows, columns, ends, first))
+            yield extended
+            del extended  # not kept while the next one is made
+        begin += len(rows)
 
 
-def _block(memory: int) -> int:
-    return min(max(memory // 4 // _IN_WORK_BYTES, 1), _LARGEST_BLOCK)
-
-
-def _degrees(graph: GraphArrays, vertices: Array) -> Array:
-    return graph.indptr[vertices.astype("int64") + 1] - graph.indptr[vertices]
-
-
-def _all_degrees(graph: GraphArrays, columns: Iterable[Array]) -> Array:
-    """The sum of the degrees of the vertices of each row."""
-    return reduce(operator.add, (_degrees(graph, column) for column in columns))
-
-
-def _total(numbers: Array, xp: Any) -> int:
-    return int(xp.cumsum(numbers)[-1])
-
-
-def _candidates(graph: GraphArrays, vertices: Array, block: int, xp: Any) -> Iterator[tuple[Array, Array]]:
-    """All slots of one vertex per row as (rows, slots), int64 each, `block` at a time."""
-    ends = xp.cumsum(_degrees(graph, vertices))
-    shift = graph.indptr[vertices.astype(xp.int64) + 1] - ends
-    total = int(ends[-1]) if ends.size else 0
-    for begin in range(0, total, block):
-        end = min(begin + block, total)
-        first, last = (int(i) for i in xp.searchsorted(ends, xp.asarray([begin, end - 1]), side="right"))
-        # No vertex is isolated, so each end but the last begins one more row.
-        rows = xp.zeros(end - begin, dtype=xp.int64)
-        rows[ends[first:last] - begin] = 1
-        xp.cumsum(rows, out=rows)
-        rows += first
-        slots = xp.arange(begin, end)
-        slots += shift[rows]
-        yield rows, slots
+def _limit(memory: int) -> int:
+    """How many candidates fit."""
+    return memory // 2 // _CANDIDATE_BYTES
 
 
 def _common_neighbours(graph: GraphArrays, base: Array, others: Array, columns: Array, block: int, xp: Any) -> Children:
     """Neighbours of `base` that are adjacent to all `others` and stand in no column; one vertex per row each."""
     counts = xp.zeros(base.size, dtype=xp.int64)
     found = []
-    for rows, slots in _candidates(graph, base, block, xp):
-        new = graph.indices[slots]
+    searched = [Reads(other, Part.WHOLE) for other in others]
+    for rows, new in read_lists(graph, base, columns.shape[0], searched, block, xp):
         for other in others:
             kept = is_edge(graph, other[rows], new, xp)
             rows, new = rows[kept], new[kept]
-        fresh = xp.ones(new.size, dtype=bool)
-        for column in columns:
-            fresh &= column[rows] != new
+        fresh = ~_stands_in(columns, rows, new, xp)
         rows, new = rows[fresh], new[fresh]
-        if new.size:
-            first, last = int(rows[0]), int(rows[-1]) + 1
-            counts[first:last] += xp.diff(xp.searchsorted(rows, xp.arange(first, last + 1)))
-            found.append(new)
-    return counts, xp.concatenate(found) if found else xp.empty(0, dtype=xp.uint32)
+        _count(counts, rows, xp)
+        found.append(new)
+    return counts, _joined(found, xp.uint32, xp)
+
+
+def _united_neighbours(graph: GraphArrays, columns: Array, block: int, xp: Any) -> Array:
+    """Neighbours of the vertices of each row, as keys ``row * number of vertices + neighbour``."""
+    levels = columns.shape[0]
+    owners = columns.T.ravel()
+    row_keys = xp.arange(owners.size) // levels
+    row_keys *= graph.num_vertices
+    keys = xp.empty(int(xp.cumsum(degrees(graph, owners))[-1]), dtype=xp.int64)
+    at = 0
+    for lists, new in read_lists(graph, owners, levels, [], block, xp):
+        here = keys[at : at + lists.size]
+        here[:] = row_keys[lists]
+        here += new
+        at += lists.size
+    return keys
+
+
+def _touching_edges(graph: GraphArrays, columns: Array, block: int, xp: Any) -> Children:
+    """Edges with an end among the ends of each row that are not part of it."""
+    levels, number = columns.shape
+    ends = _all_ends(columns, xp)
+    # Where the distinct ends stand: list by list, row by row.
+    place = xp.flatnonzero(_fresh(ends, xp).T)
+    row_of = place // len(ends)
+    place -= row_of * len(ends)
+    owners = ends[place, row_of]
+    del place
+    counts = xp.zeros(number, dtype=xp.int64)
+    found = []
+    for lists, far in read_lists(graph, owners, levels, [], block, xp):
+        rows, near = row_of[lists], owners[lists]
+        kept = ~_stands_in(ends, rows, far, xp)
+        # An edge between two ends of a row is found from both: the one from the larger is new, or part of the row.
+        inner = xp.flatnonzero(~kept & (near > far))
+        codes = _codes(near[inner], far[inner], xp)
+        kept[inner[~_stands_in(columns, rows[inner], codes, xp)]] = True
+        _count(counts, rows[kept], xp)
+        found.append(_codes(near[kept], far[kept], xp))
+    return counts, _joined(found, xp.int64, xp)
+
+
+def _all_ends(columns: Array, xp: Any) -> Array:
+    """Both ends of every edge of each row: uint32[2 * levels, rows]."""
+    return xp.stack([end for column in columns for end in edge_ends(column, xp)])
+
+
+def _fresh(ends: Array, xp: Any) -> Array:
+    """Whether an end does not stand before in its row: bool[2 * levels, rows]."""
+    fresh = xp.ones(ends.shape, dtype=bool)
+    for i in range(2, len(ends)):  # the first two are the ends of one edge
+        for j in range(i):
+            fresh[i] &= ends[i] != ends[j]
+    return fresh
+
+
+def _codes(one: Array, other: Array, xp: Any) -> Array:
+    """The codes of edges between vertices: int64."""
+    codes = xp.maximum(one, other).astype(xp.int64)
+    codes <<= 32
+    codes |= xp.minimum(one, other)
+    return codes
+
+
+def _stands_in(columns: Array, rows: Array, values: Array, xp: Any) -> Array:
+    """Whether values stand in one of the columns of their rows: bool[len(values)]."""
+    found = xp.zeros(values.size, dtype=bool)
+    for column in columns:
+        found |= column[rows] == values
+    return found
+
+
+def _count(counts: Array, rows: Array, xp: Any) -> None:
+    """Add how often each row stands in `rows`, ascending, to its count."""
+    if rows.size:
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        counts[first:last] += xp.diff(xp.searchsorted(rows, xp.arange(first, last + 1)))
+
+
+def _joined(found: list[Array], dtype: Any, xp: Any) -> Array:
+    return xp.concatenate(found) if found else xp.empty(0, dtype=dtype)
 
 
 def _distinct(keys: Array, columns: Array, bound: int, xp: Any) -> Children:
@@ -288,22 +384,3 @@ def _distinct(keys: Array, columns: Array, bound: int, xp: Any) -> Children:
     counts = xp.diff(xp.searchsorted(kept, base))
     kept %= bound
     return counts, kept
-
-
-def _slot_position(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
-    """Position, in the row of `first`, of the first neighbour that is not smaller than `second`."""
-    low = graph.indptr[first]
-    high = graph.indptr[first.astype(xp.int64) + 1]
-    for _ in range(graph.max_degree.bit_length() + 1):
-        middle = (low + high) >> 1
-        smaller = (low < high) & (graph.indices[xp.minimum(middle, graph.num_slots - 1)] < second)
-        high = xp.where(smaller, high, xp.minimum(middle, high))
-        low = xp.where(smaller, middle + 1, low)
-    return low
-
-
-def _make_smaller(graph: GraphArrays, owners: Array, slots: Array, xp: Any) -> None:
-    """Change slots to those of the same edges that lead to their smaller vertices."""
-    others = graph.indices[slots]
-    turned = xp.flatnonzero(others > owners)
-    slots[turned] = _slot_position(graph, others[turned], owners[turned], xp)

@@ -61,13 +61,13 @@ class GraphPages:
 
     def __init__(self, engine: Engine, arrays: GraphArrays, access: Access, room: int):
         self._engine, self._arrays, self._access = engine, arrays, access
-        self.remote = access != "managed"
+        self.staged = access != "managed" and engine.ablation.page_order
         number, xp = -(-arrays.num_slots // self.slots), engine.xp
         self._room = max((room - state_bytes(arrays.num_slots)) // PAGE_BYTES, 0)
         self._heat, self._record = AccessHeat(number, xp), HeatRecord(number, xp)
         self._pages, self._used = HotPages(number, xp), LastUsed(number, xp)
         self.away = xp.zeros(number + 1, np.int32)
-        if self.remote:
+        if access != "managed":
             self._tell()
 
     def prepare(self, level: int, reads: Sequence[Reads]) -> None:

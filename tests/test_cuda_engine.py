@@ -104,7 +104,8 @@ def test_count_rows(
     expected = cpu.searcher(host, found.program, PLENTY).count_rows(rows)
     on_device = cuda.xp.asarray(rows)
     assert cuda.searcher(device, found.program, PLENTY).count_rows(on_device) == expected
-    one_warp = cuda.searcher(device, found.program, len(found.program.sets) * 4 * host.max_degree)
+    least = cuda_search.RING_BYTES + len(found.program.sets) * 4 * host.max_degree
+    one_warp = cuda.searcher(device, found.program, least)
     assert one_warp.count_rows(on_device[:, : rows.shape[1] // 8]) == cpu.searcher(
         host, found.program, PLENTY
     ).count_rows(rows[:, : rows.shape[1] // 8])
@@ -122,33 +123,36 @@ def test_extend_rows(cuda: Any, cpu: CpuEngine, graph: Graph, name: str, induced
     found = plan(name, graph, induced=induced, counting=False)
     rows = edges(found, host)
     theirs, ours = cpu.searcher(host, found.program, PLENTY), cuda.searcher(device, found.program, PLENTY)
-    for capacity in (host.max_degree + 1, 5000, 10**6):
-        level = rows
+    for capacity, few in ((9, 40), (host.max_degree + 1, 10**6), (10**6, 10**6)):
+        level = rows[:, :few]
         while level.shape[0] < found.program.depth and level.shape[1]:
             counts, values = drain(theirs, level, capacity)
             got_counts, got_values = drain(ours, cuda.xp.asarray(level), capacity)
             np.testing.assert_array_equal(got_counts, counts)
             np.testing.assert_array_equal(got_values, values)
             assert got_values.dtype == np.uint32
-            level = np.vstack([np.repeat(level, counts, axis=1), values[None]])[:, :3000].astype(np.uint32)
+            level = np.vstack([np.repeat(level, counts, axis=1), values[None]])[:, : min(few, 3000)].astype(np.uint32)
 
 
 def drain(searcher: Any, rows: Any, capacity: int) -> tuple[Any, Any]:
     """Extend all rows, as often as it takes; gives counts and values on the host."""
     counts = np.full(rows.shape[1], -1)
     values: list[Any] = [None] * rows.shape[1]
-    waiting = np.arange(rows.shape[1])
+    waiting, first = np.arange(rows.shape[1]), 0
     while waiting.size:
-        part = searcher.extend_rows(rows[:, waiting], capacity)
+        part = searcher.extend_rows(rows[:, waiting], capacity, first)
         found = to_host(part.counts)
         assert len(found) == len(waiting)
         assert len(part.values) == found[found > 0].sum() <= capacity
         done = np.flatnonzero(found >= 0)
         assert done.size
-        counts[waiting[done]] = found[done]
         for row, own in zip(waiting[done], np.split(to_host(part.values), np.cumsum(found[done])[:-1]), strict=True):
-            values[row] = own
-        waiting = waiting[found < 0]
+            goes_on = first and row == waiting[0]
+            values[row] = np.concatenate([values[row], own]) if goes_on else own
+            counts[row] = len(values[row])
+        assert part.begun == 0 or (part.begun > first and done.tolist() == [0])
+        waiting = waiting if part.begun else waiting[found < 0]
+        first = part.begun
     return counts, np.concatenate([np.empty(0, np.uint32), *values])
 
 

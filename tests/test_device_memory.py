@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -154,12 +155,12 @@ class TroubledScratch:
         self._engine.check(rows.shape[1])
         return int(self._scratch.count_rows(rows))
 
-    def extend_rows(self, rows: Any, capacity: int) -> Any:
+    def extend_rows(self, rows: Any, capacity: int, first: int = 0) -> Any:
         self._engine.check(rows.shape[1])
-        found = self._scratch.extend_rows(np.asarray(rows), capacity)
-        return type(found)(
-            **{name: afar(array) if self._engine.xp is not np else array for name, array in vars(found).items()}
-        )
+        found = self._scratch.extend_rows(np.asarray(rows), capacity, first)
+        if self._engine.xp is np:
+            return found
+        return replace(found, counts=afar(found.counts), values=afar(found.values))
 
 
 class Runner:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from networkx.generators.atlas import graph_atlas_g
 
 import longwall
+from longwall.kernels.engine import EngineLost, ShortOfMemory
 from longwall.pipeline import session
 from longwall.storage.building.build import build_graph
 
@@ -361,7 +362,7 @@ def star():
 def test_a_hub_gets_the_work_space_that_it_needs(star, monkeypatch):
     monkeypatch.setattr(session, "_LARGEST_WORK", 2**12)
     assert len(longwall.extend_vertices(longwall.vertices(star, memory="64MiB"))) == 2 * 5000
-    first = longwall.filter(longwall.edges(star, memory="64MiB"), lambda c, graph, xp: c[0] == graph.indptr[1])
+    first = longwall.filter(longwall.edges(star, memory="64MiB"), lambda c, graph, xp: c[0] == 1 << 32)
     assert len(longwall.extend_edges(first)) == 4999
 
 
@@ -375,8 +376,14 @@ def test_the_memory_that_is_said_to_be_enough_for_a_hub_is_enough(star):
 def test_the_device_is_named_where_it_is_too_small_for_a_hub(star, monkeypatch):
     engine = session.select_engine("cpu")
     monkeypatch.setattr(type(engine), "free_memory", lambda self: 2**18)
-    with pytest.raises(longwall.RunError, match=r'a device with 938KiB of free memory .*256 KiB.*or engine="cpu"'):
+    with pytest.raises(longwall.RunError, match=r'a device budget of 2MiB would do .*256 KiB free.*or engine="cpu"'):
         longwall.extend_vertices(longwall.vertices(star, memory="64MiB"))
+    monkeypatch.setattr(type(engine), "free_memory", lambda self: 2**24)
+    with pytest.raises(longwall.RunError, match="a device budget of"):
+        longwall.extend_vertices(longwall.vertices(star, memory="64MiB", device="256KiB"))
+    for access in ("auto", "resident", "adaptive", "managed", "zero-copy"):
+        table = longwall.vertices(star, memory="64MiB", device="2MiB", access=access)
+        assert len(longwall.extend_vertices(table)) == 2 * 5000
 
 
 @pytest.mark.parametrize("size", [4e9, True, b"4GiB", [1]])
@@ -384,6 +391,108 @@ def test_a_size_of_another_type_is_refused(graph, size):
     for option in ("memory", "disk"):
         with pytest.raises(longwall.InputError, match=rf"{option}: .* is not a size; give whole bytes"):
             longwall.vertices(graph, **{option: size})
+
+
+def test_where_the_graph_is_to_be_is_checked(graph):
+    with pytest.raises(longwall.InputError, match="access: 'unified' is not one of auto, resident, adaptive"):
+        longwall.vertices(graph, access="unified")
+    with pytest.raises(longwall.InputError, match=r"device: .*not a size"):
+        longwall.edges(graph, device="much")
+
+
+@pytest.fixture
+def gpu():
+    try:
+        session.select_engine("cuda")
+    except session.EngineUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("access", ["auto", "resident", "adaptive", "managed", "zero-copy"])
+def test_rows_do_not_depend_on_where_the_graph_is(small, expected, tmp_path, monkeypatch, access):
+    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 8)
+    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 32)
+    found = everything(small, engine="cuda", memory="4MiB", device="2MiB", access=access, spill=tmp_path / "spill")
+    assert all(a == b for a, b in zip(found, expected(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def larger():
+    """More than half of the device budget of the tests that take it."""
+    return longwall.generate_graph("erdos-renyi", seed=3, vertices=2000, edges=60_000)
+
+
+def few_wedges(larger, **options):
+    some = longwall.filter(longwall.edges(larger, **options), lambda columns, graph, xp: columns[0] % 400 == 0)
+    return longwall.extend_edges(some)
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("access", ["auto", "managed", "zero-copy"])
+def test_a_session_stays_inside_the_budget_of_the_device(larger, monkeypatch, access):
+    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 1024)
+    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 4096)
+    found = few_wedges(larger, engine="cuda", device="600KiB", access=access)
+    assert found.arrays.pages is not None
+    assert sorted(rows(found)) == sorted(rows(few_wedges(larger)))
+    assert found.session.engine.memory_peak().allocator <= 600 * 2**10
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
+def test_a_device_that_runs_short_gets_smaller_parts(larger):
+    first = longwall.filter(
+        longwall.edges(larger, engine="cuda", device="64MiB"), lambda columns, graph, xp: columns[0] % 400 == 0
+    )
+    engine, graph_bytes = first.session.engine, sum(a.nbytes for a in (first.arrays.indptr, first.arrays.indices))
+    engine.release()
+    engine.limit_memory(graph_bytes + 400_000)
+    assert sorted(rows(longwall.extend_edges(first))) == sorted(rows(few_wedges(larger)))
+    engine.limit_memory(1)
+    with pytest.raises(longwall.RunError, match="device is too small"):
+        longwall.extend_edges(first)
+
+
+def test_a_part_that_is_too_large_for_memory_is_cut(graph):
+    wedges = longwall.extend_vertices(longwall.vertices(graph))
+    sizes = []
+
+    def narrow(columns, graph, xp):
+        sizes.append(len(columns[0]))
+        if sizes[-1] > 20:
+            raise MemoryError
+        return columns[0] % 2 == 0
+
+    kept = longwall.filter(wedges, narrow)
+    assert max(sizes) > 20
+    assert rows(kept) == rows(longwall.filter(wedges, lambda columns, graph, xp: columns[0] % 2 == 0))
+    found = longwall.aggregate(wedges, lambda *given: narrow(*given).astype(int)).to_pylist()
+    assert {row["key"]: row["count"] for row in found} == {0: len(wedges) - len(kept), 1: len(kept)}
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (ShortOfMemory("host"), "out of memory: lower memory"),
+        (ShortOfMemory("device", 2**20), r"device is out of memory \(1 MiB more were wanted\): free what"),
+        (ShortOfMemory("limit"), "device is too small: raise it"),
+        (EngineLost("fell off"), r"the device was lost \(fell off\)"),
+    ],
+)
+def test_what_an_engine_raises_becomes_a_sentence(graph, fault, sentence):
+    def broken(columns, graph, xp):
+        raise fault
+
+    wedges = longwall.extend_vertices(longwall.vertices(graph))
+    used = wedges.session.host.used
+    for call in (longwall.filter, longwall.aggregate):
+        with pytest.raises(longwall.RunError, match=sentence):
+            call(wedges, broken)
+    gc.collect()
+    assert wedges.session.host.used == used
 
 
 def test_auto_is_the_default_size(graph):

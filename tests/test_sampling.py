@@ -36,8 +36,9 @@ def actual_rows(plan: MatchPlan, graph, context) -> list[int]:
     rows = [len(table)]
     while table.num_levels < program.depth:
         if len(table):
-            table, rest = extend_planned(table, searcher, 1 << 22)
+            table, rest, begun = extend_planned(table, searcher, 1 << 22)
             assert rest is None
+            assert not begun
             rows.append(len(table))
         else:
             return rows + [0] * (program.depth - 1 + bool(plan.suffix) - len(rows))

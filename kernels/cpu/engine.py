@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu import cliques, rows, search, wedges
 from longwall.kernels.cpu.compilation import watch_compilation
 from longwall.kernels.cpu.page_bytes import page_bytes
-from longwall.kernels.engine import Access, Extension, GraphArrays, ScratchTooLarge, host_faults
+from longwall.kernels.engine import Ablation, Access, Extension, GraphArrays, ScratchTooLarge, host_faults
 from longwall.kernels.frontier import Reads, frontier
 from longwall.kernels.program import ProgramArrays, SearchProgram, pack, to_count, to_extend
 from longwall.kernels.row_program import RowProgram
@@ -27,6 +27,7 @@ class CpuEngine:
     def __init__(self, threads: int = 0):
         self.workers = threads or len(os.sched_getaffinity(0))
         self.device = f"{self.workers} threads"
+        self.ablation = Ablation()
         self.stop_flag = np.zeros(1, np.uint8)
 
     def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:  # noqa: ARG002
@@ -143,7 +144,7 @@ class CpuSearcher:
         """Tell what counting below `rows`, or extending them, reads for their own vertices."""
         return frontier((to_count if counting else to_extend)(self._whole, rows.shape[0]), rows, np)
 
-    def extend_rows(self, rows: NDArray[np.uint32], capacity: int) -> Extension:
+    def extend_rows(self, rows: NDArray[np.uint32], capacity: int, first: int = 0) -> Extension:
         """Extend `rows` by one level."""
         graph, columns = self._graph, rows.shape[0]
         if columns not in self._steps:
@@ -151,7 +152,7 @@ class CpuSearcher:
         program = self._steps[columns]
         out = np.empty(capacity, np.uint32)
         counts = np.empty(rows.shape[1], np.int64)
-        done, written = search.extend_rows(
+        done, written, begun = search.extend_rows(
             graph.indptr,
             graph.indices,
             graph.labels,
@@ -168,9 +169,10 @@ class CpuSearcher:
             self._stop_flag,
             out,
             counts,
+            first,
         )
         counts[done:] = -1
-        return Extension(counts, out[:written])
+        return Extension(counts, out[:written], int(begun))
 
 
 class CpuTriangleCounter:

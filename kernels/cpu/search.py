@@ -401,6 +401,7 @@ def extend_rows(
     stop_flag,
     out,
     counts,
+    first,
 ):
     """Extend rows[:, begin:end] by one level; parameters not named here are those of :func:`count_rows`.
 
@@ -410,6 +411,8 @@ def extend_rows(
         Receives the new vertices, row by row. A row is only begun where its whole candidate set has room.
     counts : int64[n]
         Receives the number of extensions of each row.
+    first
+        The first row is extended by vertices from this one on; by as many as fit, if it alone has too many.
 
     Returns
     -------
@@ -417,12 +420,15 @@ def extend_rows(
         The first row that was not extended.
     written : int
         Number of elements of `out`.
+    begun : int
+        Where the first row goes on, 0 where it is whole.
     """
     columns = rows.shape[0]
     num_vertices = indptr.size - 1
     values, start, stop = state[0], state[1], state[2]
     state[:] = 0
     written = 0
+    begun = np.int64(0)
     done = begin
     good = 0
     for r in range(begin, end):
@@ -440,15 +446,20 @@ def extend_rows(
                 a, z = _trim(indices, start[s], stop[s], low, high)
             else:
                 a, z = _trim(store, start[s], stop[s], low, high)
-            if written + (z - a) > out.size:
+            if written + (z - a) > out.size and r > begin:
                 break
             for i in range(a, z):
                 x = np.int64(indices[i]) if in_place else np.int64(store[i])
-                if _admissible(x, columns, levels, values, indptr, labels):
+                if _admissible(x, columns, levels, values, indptr, labels) and (x >= first or r > begin):
+                    if written + found == out.size:
+                        begun = x
+                        break
                     out[written + found] = x
                     found += 1
         counts[r] = found
         written += found
         done = r + 1
+        if begun:
+            break
     _clear_marks(sets, indices, start, stop, store, marks, num_vertices)
-    return done, written
+    return done, written, begun

@@ -45,7 +45,7 @@ class CudaEngine:
 
     def __init__(self, ablation: Ablation = Ablation()) -> None:  # noqa: B008 - immutable
         self.xp: Any = open_device()
-        self._ablation = ablation
+        self.ablation = ablation
         self._device = Device(self.xp)
         self.device = self._device.name
 
@@ -116,7 +116,7 @@ class CudaEngine:
 
     def searcher(self, graph: GraphArrays, program: SearchProgram, memory: int) -> CudaSearcher:
         """Scratch for a search program."""
-        return CudaSearcher(self._device, graph, program, memory, self._ablation)
+        return CudaSearcher(self._device, graph, program, memory, self.ablation)
 
     def clique_counter(self, graph: GraphArrays, k: int, memory: int) -> CudaCliqueCounter | CudaTriangleCounter:
         """Scratch for counting k-cliques."""

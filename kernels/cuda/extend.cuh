@@ -14,6 +14,7 @@ struct ExtensionInput {
   const int* list_lengths;
   const u32* order;  // the rows to extend, u32[num_rows]; null: the first num_rows
   i64 num_rows;
+  u32 first;  // row 0 is extended by vertices from this one on
   u32* store;
   i64 room, oriented_room;
   i64 rows_at_once;  // taken by a warp together, so that it meets rows of one prefix
@@ -26,8 +27,9 @@ template <typename Output>
 struct EmitCandidates {
   const Search& search;
   Output& output;
+  u32 first;
   DEVICE bool operator()(u32 x, bool kept) {
-    return output.append(x, kept && search.admissible<kColumns>(x));
+    return output.append(x, kept && x >= first && search.admissible<kColumns>(x));
   }
 };
 
@@ -58,7 +60,7 @@ DEVICE void extend(const ExtensionInput& in, Output& output) {
       search.too_long = false;
       bool room = true;
       if (search.enter_row(row)) {
-        EmitCandidates<Output> emit = {search, output};
+        EmitCandidates<Output> emit = {search, output, row == 0 ? in.first : 0};
         if constexpr (kEmitted >= 0) {
           constexpr SetOp op = kSets[kEmitted];
           const u32* array;

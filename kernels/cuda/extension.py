@@ -1,6 +1,6 @@
 """Extension on the device: launches of ``extend_rows.cu``, and of its rival ``extend_two_pass.cu``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ Array = Any  # a CuPy array
 
 WARPS_PER_BLOCK = 8
 BLOCK_VALUES = 2048  # kBlockValues
+_USED_BITS = 12  # kUsedBits
+_LEAST_BLOCKS = 4  # a warp takes one when it begins, and again for rows with long sets
 MOST_BLOCKS = 1 << 20  # a packed position has 20 bits for the block's number
 _BLOCK_WORDS = BLOCK_VALUES + 1  # with its link to the next one
 _BLOCK_BYTES = 4 * _BLOCK_WORDS
@@ -48,10 +50,11 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows to extend (uint32[columns, n], contiguous), and where their lists are."""
+    """Rows to extend (uint32[columns, n], contiguous), where their lists are, and where the first row goes on."""
 
     rows: Array
     lists: RowLists | None
+    first: int
 
 
 class Extender:
@@ -87,13 +90,12 @@ class Extender:
         self._device, self._graph, self._program = device, graph, program
         self._store, self._memory, self._warps, self._ablation = store, memory, warps, ablation
         self._staging = staging
-        self._least_blocks = graph.max_degree // BLOCK_VALUES + 2
         self._pool: Array = None  # the blocks, then their links
         self._window = _FIRST_WINDOW
         self._steps: dict[int, _Step] = {}
 
-    def extend_rows(self, rows: Array, capacity: int) -> Extension:
-        """Extend `rows` (uint32[columns, n]) by one level, writing at most `capacity` new vertices."""
+    def extend_rows(self, rows: Array, capacity: int, first: int) -> Extension:
+        """Extend `rows` (uint32[columns, n]) by one level; see :class:`longwall.kernels.engine.Searcher`."""
         xp, n = self._device.xp, rows.shape[1]
         if not n:
             return self._result(xp.zeros(0, np.int64))
@@ -103,12 +105,12 @@ class Extender:
             rows = rows[:, : lists.rows]
         rows = xp.ascontiguousarray(rows)
         extend = self._in_two_passes if self._ablation.two_pass else self._in_one_pass
-        found = extend(step, _Rows(rows, lists), capacity)
+        found = extend(step, _Rows(rows, lists, first), capacity)
         if rows.shape[1] == n:
             return found
         counts = xp.full(n, NOT_EXTENDED, np.int64)
         counts[: rows.shape[1]] = found.counts
-        return Extension(counts, found.values)
+        return Extension(counts, found.values, found.begun)
 
     # --- one pass -------------------------------------------------------------------------------------------------
 
@@ -117,7 +119,7 @@ class Extender:
         blocks = self._blocks_for(capacity)
         follows = self._pool[blocks * BLOCK_VALUES :]
         counts, starts = xp.empty(n, np.int64), xp.empty(n, np.uint32)
-        limit = n
+        limit, begun = n, False
         while True:
             counts[:] = NOT_EXTENDED
             used = (follows, xp.zeros(1, np.uint32), blocks, xp.zeros(1, np.uint64), capacity, counts, starts)
@@ -125,14 +127,18 @@ class Extender:
             long = xp.flatnonzero(counts == TOO_LONG).astype(np.uint32)
             if long.size:
                 self._fill(step, rows, long, long.size, used, long=True)
-            # Where all blocks are taken before any row is done, fewer warps try again: one of them needs no more than
-            # the least number of blocks.
-            if limit == 1 or bool((counts >= 0).any()) or int(self._device.stop_flag[0]):
-                break
-            limit = max(limit // 8, 1)
-        ends = xp.cumsum(xp.maximum(counts, 0))
-        if int(ends[-1]) > capacity:
+            found = int(counts[0])
+            ends = xp.cumsum(xp.maximum(counts, 0))
             counts[ends > capacity] = NOT_EXTENDED
+            if bool((counts >= 0).any()) or int(self._device.stop_flag[0]):
+                break
+            if limit == 1:  # all blocks, or all that is asked for, are of the first row
+                begun = True
+                written = (blocks - (int(starts[0]) >> _USED_BITS)) * BLOCK_VALUES if found < 0 else found
+                counts[0] = min(written, capacity)
+                break
+            # All blocks are taken before any row is done: fewer warps try again.
+            limit = max(limit // 8, 1)
         counts[counts < 0] = NOT_EXTENDED
         result = self._result(counts)
         if result.values.size:
@@ -144,23 +150,23 @@ class Extender:
                 blocks=self._grid(-(-n // WARP)),
                 threads=WARPS_PER_BLOCK * WARP,
             )
-        return result
+        return replace(result, begun=int(result.values[-1]) + 1) if begun else result
 
     def _fill(
         self, step: _Step, rows: _Rows, order: Array | None, number: int, used: tuple[Any, ...], *, long: bool
     ) -> None:
         """Extend rows into the pool; `used` is what the kernel is told about it besides where it is."""
         blocks = used[2]
-        warps = min(max((blocks - self._least_blocks) // 2, 1), number)
+        warps = min(max((blocks - _LEAST_BLOCKS) // 2, 1), number)
         self._launch("extend_rows", step, rows, order, number, warps, (self._pool, *used), long=long)
         self._device.synchronize()  # as in launch.exact
 
     def _blocks_for(self, capacity: int) -> int:
         """Have a pool for so many values, as far as the memory goes; gives its number of blocks."""
-        wanted = min(-(-capacity // BLOCK_VALUES) + 2 * self._warps + self._least_blocks, MOST_BLOCKS)
+        wanted = min(-(-capacity // BLOCK_VALUES) + 2 * self._warps + _LEAST_BLOCKS, MOST_BLOCKS)
         blocks = min(self._memory // _BLOCK_BYTES, wanted)
-        if blocks < self._least_blocks:
-            raise ScratchTooLarge(self._store.nbytes + self._least_blocks * _BLOCK_BYTES)
+        if blocks < _LEAST_BLOCKS:
+            raise ScratchTooLarge(self._store.nbytes + _LEAST_BLOCKS * _BLOCK_BYTES)
         if self._pool is None or self._pool.size < blocks * _BLOCK_WORDS:
             self._pool = None  # freed before it is replaced
             while True:
@@ -168,9 +174,9 @@ class Extender:
                     self._pool = self._device.xp.empty(blocks * _BLOCK_WORDS, np.uint32)
                     break
                 except ShortOfMemory:
-                    if blocks == self._least_blocks:
+                    if blocks == _LEAST_BLOCKS:
                         raise
-                    blocks = max(blocks // 2, self._least_blocks)
+                    blocks = max(blocks // 2, _LEAST_BLOCKS)
                     self._memory = blocks * _BLOCK_BYTES
         return int(self._pool.size) // _BLOCK_WORDS
 
@@ -195,6 +201,8 @@ class Extender:
             done += fitting
             if fitting < width:
                 self._window = max(done, _FIRST_WINDOW)
+                if not done:
+                    return self._begin(step, rows, capacity, counts, long)
                 break
             self._window = width * 2 if width == self._window else self._window
         counts[done:] = NOT_EXTENDED
@@ -204,6 +212,15 @@ class Extender:
             numbers = xp.flatnonzero((counts > 0) & (long == chosen)).astype(np.uint32)
             self._pass(step, rows, numbers, counts, ends, result.values, long=chosen)
         return result
+
+    def _begin(self, step: _Step, rows: _Rows, capacity: int, counts: Array, long: Array) -> Extension:
+        """Extend the first row as far as there is room; it is written whole, and cut."""
+        xp = self._device.xp
+        counts[1:] = NOT_EXTENDED
+        values, ends = xp.empty(int(counts[0]), np.uint32), xp.cumsum(counts[:1])
+        self._pass(step, rows, xp.zeros(1, np.uint32), counts, ends, values, long=bool(long[0]))
+        counts[0] = capacity
+        return Extension(counts, values[:capacity], int(values[capacity - 1]) + 1)
 
     def _pass(
         self, step: _Step, rows: _Rows, numbers: Array, counts: Array, ends: Array, out: Array, *, long: bool
@@ -284,6 +301,7 @@ class Extender:
                 *places(rows.lists),
                 null if order is None else order,
                 number,
+                rows.first,
                 self._store,
                 room,
                 oriented_room,

@@ -6,6 +6,8 @@ from typing import Any
 
 from longwall.kernels.engine import MemoryPeak, ShortOfMemory
 
+_UNIT = 512  # bytes, of which CuPy's pools give multiples
+
 
 class DeviceMemory:
     """A pool of device memory; `allocate` is a CuPy allocator, for any number of threads.
@@ -45,7 +47,7 @@ class DeviceMemory:
                 pointer = self._pool.malloc(size)
             except memory.OutOfMemoryError:
                 limit = self._pool.get_limit()
-                reached = bool(limit) and self._pool.total_bytes() + size > limit
+                reached = bool(limit) and self._pool.total_bytes() + -(-size // _UNIT) * _UNIT > limit
                 raise ShortOfMemory("limit" if reached else "device", size) from None
         with self._lock:
             taken = int(self._pool.total_bytes())

@@ -233,7 +233,9 @@ struct Search {
   template <int S>
   DEVICE u32* stored_at(int most) const {
     constexpr int plain = stored_before(S, false), narrow = stored_before(S, true);
-    if (most <= kSharedRoom) return shared_store + (plain + narrow) * kSharedRoom;
+    if constexpr (kSharedRoom > 0) {
+      if (most <= kSharedRoom) return shared_store + (plain + narrow) * kSharedRoom;
+    }
     if (most > (oriented(S) ? oriented_room : room)) return nullptr;
     return store + plain * room + narrow * oriented_room;
   }

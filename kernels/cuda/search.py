@@ -3,11 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from longwall.kernels.cuda.extension import Extender
 from longwall.kernels.cuda.launch import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.program_header import Variant, program_header, stored_sets
 from longwall.kernels.cuda.staging import RowLists, Staging, places
-from longwall.kernels.engine import Ablation, Extension, GraphArrays
+from longwall.kernels.engine import Ablation, Extension, GraphArrays, ScratchTooLarge
 from longwall.kernels.frontier import Reads, frontier, row_lists
 from longwall.kernels.program import SearchProgram, to_count, to_extend
 
@@ -17,6 +19,7 @@ WARPS_PER_BLOCK = 8
 BLOCKS_PER_MULTIPROCESSOR = 4  # as in the kernels' launch bounds
 RING_SLOTS = 4096  # kRingSlots
 RING_SLOT_WORDS = 8
+RING_BYTES = 4 * RING_SLOTS * RING_SLOT_WORDS
 _STAGING_SHARE = 3  # the part of the memory that lists from the host have
 PATIENCE = 1 << 18  # cycles: about 0.15 ms, long enough to hide the look at who is idle
 
@@ -30,11 +33,15 @@ class CudaSearcher:
         self._device, self._graph, self._program, self._ablation = device, graph, program, ablation
         self._room, self._oriented_room = graph.max_degree, graph.max_out_degree
         self._staging: Staging | None = None
-        if graph.pages is not None and graph.pages.remote and ablation.page_order:
+        if graph.pages is not None and graph.pages.staged:
             share = memory // _STAGING_SHARE
             self._staging, memory = Staging(device, graph, share), memory - share
         plain, oriented = stored_sets(program)
         words = plain * self._room + oriented * self._oriented_room
+        ring = RING_BYTES if program.blocks else 0  # where it counts, warps hand over work
+        if memory < ring + words * 4:
+            raise ScratchTooLarge(ring + words * 4)
+        memory -= ring
         wanted = device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR * WARPS_PER_BLOCK
         # Half of the memory is for what an extension gives, where one warp's sets do not need more.
         warps = units_that_fit(wanted, words * 4, max(memory // 2, min(words * 4, memory)))
@@ -42,8 +49,7 @@ class CudaSearcher:
         self._blocks = warps // self._warps_per_block
         xp = device.xp
         self._store = xp.empty(max(self._blocks * self._warps_per_block * words, 1), xp.uint32)
-        self._ring = xp.zeros((RING_SLOTS, RING_SLOT_WORDS), xp.uint32)
-        self._ring[:, 0] = xp.arange(RING_SLOTS, dtype=xp.uint32)
+        self._ring: Array = None
         self._control = xp.zeros(6, xp.uint32)
         left = memory - self._store.nbytes
         self._extender = Extender(device, graph, program, self._store, left, wanted, ablation, self._staging)
@@ -70,6 +76,10 @@ class CudaSearcher:
         if lists is not None:
             n = lists.rows
             variant = replace(variant, lists=row_lists(program, columns)[1])
+        if self._ring is None:
+            ring = self._device.xp.zeros((RING_SLOTS, RING_SLOT_WORDS), np.uint32)
+            ring[:, 0] = self._device.xp.arange(RING_SLOTS, dtype=np.uint32)
+            self._ring = ring
         self._control[0] = 0
         self._device.launch(
             "count_rows.cu",
@@ -107,6 +117,6 @@ class CudaSearcher:
         program = (to_count if counting else to_extend)(self._program, rows.shape[0])
         return frontier(program, rows, self._device.xp, grouped=counting or self._ablation.grouped)
 
-    def extend_rows(self, rows: Array, capacity: int) -> Extension:
-        """Extend `rows` (uint32[columns, n]) by one level, writing at most `capacity` new vertices."""
-        return self._extender.extend_rows(rows, capacity)
+    def extend_rows(self, rows: Array, capacity: int, first: int = 0) -> Extension:
+        """Extend `rows` (uint32[columns, n]) by one level."""
+        return self._extender.extend_rows(rows, capacity, first)

@@ -2,8 +2,8 @@
 
 Each level holds one value per tree node; the children of a node stand together, so the link to the parent is
 stored as offsets. A row is a node of the last level together with its ancestors. A v-ET holds vertices, an e-ET
-holds edges (as the adjacency slot whose neighbour has the smaller id). This module holds no policy: how long a
-table may grow is the executor's business.
+holds edges (as their ends, ``larger << 32 | smaller``). This module holds no policy: how long a table may grow is
+the executor's business.
 """
 
 from collections.abc import Sequence
