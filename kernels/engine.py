@@ -314,6 +314,14 @@ class Engine(Protocol):
         """
         ...
 
+    def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
+        """Make an empty array on the host for an adjacency that `load` brings to such an access without a copy."""
+        ...
+
+    def host_copy(self, graph: GraphArrays, access: Access) -> int:
+        """Tell how many bytes of the host `load` takes for a copy of the adjacency."""
+        ...
+
     def move_pages(self, graph: GraphArrays, ranges: NDArray[np.int64], *, to_device: bool) -> None:
         """Move parts of an adjacency in managed memory: ranges of slots, int64[k, 2], to the device or to the host."""
         ...

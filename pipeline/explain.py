@@ -53,7 +53,7 @@ def explain(
         budget = resolve_budget(spec)
         accounts = Accounts.of(budget)
         with SpillFolder(spec.memory.spill) as spill, engine.watch_compilation(lambda: observer.note(COMPILING)):
-            graph = read_graph(spec, observer, accounts, spill)
+            graph = read_graph(spec, observer, accounts, spill, engine)
             plan = get_workload(spec.workload.kind).plan(spec.workload, graph)
             prediction = _predict(plan, spec, graph, engine, budget, accounts)
     finally:

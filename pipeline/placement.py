@@ -1,15 +1,20 @@
 """Where a graph lies while an engine mines it, and what its device's budget leaves for the mining."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from longwall.kernels.engine import Access, Engine, EngineUnavailable, GraphArrays, ShortOfMemory
 from longwall.storage.account import Account
 from longwall.storage.budget import require
 from longwall.storage.errors import InputError
+from longwall.storage.graph import NewArray
 from longwall.storage.paged_graph import load_paged, state_bytes
 from longwall.storage.sizes import round_size
 
+Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _DEVICE_SHARE = 0.9  # of what is free: the rest is for the kernels' code and stacks
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
 _VERTEX_SHARE = 0.25  # of the budget, that arrays with an entry per vertex may take beside pages
@@ -43,7 +48,7 @@ class Placement:
 def place_graph(
     graph: GraphArrays,
     engine: Engine,
-    wanted: Literal["auto", "resident", "adaptive", "managed", "zero-copy"],
+    wanted: Wanted,
     device: int | None,
     host: Account,
 ) -> Placement:
@@ -70,11 +75,10 @@ def place_graph(
     free = engine.free_memory()
     if free is None:
         return Placement("resident", vertices=True, pages=0, memory=host.free, limit=None)
-    available = int(free * _DEVICE_SHARE) if device is None else min(device, int(free * _DEVICE_SHARE))
+    available = _available(free, device)
     vertices = graph.indptr.nbytes + graph.split.nbytes + graph.labels.nbytes
     whole = vertices + graph.indices.nbytes
-    fits = whole <= available * _RESIDENT_SHARE
-    access: Access = wanted if wanted != "auto" else "resident" if fits else "adaptive"
+    access = _access(whole, wanted, available)
     if access == "resident":
         require("the graph on the device", whole, available, "memory.device")
         return Placement(access, vertices=True, pages=0, memory=available - whole, limit=available)
@@ -86,6 +90,31 @@ def place_graph(
     require("what is known of the graph's pages", 4 * state, left, "memory.device")
     pages = state if access == "zero-copy" else max(left // 2, state)
     return Placement(access, there, pages, memory=left - pages, limit=available - (pages - state))
+
+
+def adjacency_maker(engine: Engine, wanted: Wanted, device: int | None) -> NewArray:
+    """Make arrays for adjacencies that need no copy where they will probably lie; parameters as of `place_graph`."""
+
+    def make(length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        free = engine.free_memory()
+        if free is None:
+            return np.empty(length, dtype)
+        access = _access(length * dtype.itemsize, wanted, _available(free, device))
+        with engine.faults():
+            return engine.host_array(length, dtype, access)
+
+    return make
+
+
+def _available(free: int, device: int | None) -> int:
+    most = int(free * _DEVICE_SHARE)
+    return most if device is None else min(device, most)
+
+
+def _access(size: int, wanted: Wanted, available: int) -> Access:
+    if wanted != "auto":
+        return wanted
+    return "resident" if size <= available * _RESIDENT_SHARE else "adaptive"
 
 
 def bring_graph(graph: GraphArrays, engine: Engine, placement: Placement, host: Account) -> GraphArrays:
@@ -106,8 +135,7 @@ def bring_graph(graph: GraphArrays, engine: Engine, placement: Placement, host: 
     if placement.limit is not None:
         engine.limit_memory(placement.limit)
     if placement.access in ("managed", "adaptive"):
-        # The managed copy is on the host as far as it is not on the device.
-        host.take(graph.indices.nbytes, "a managed copy of the adjacency")
+        host.take(engine.host_copy(graph, placement.access), "a managed copy of the adjacency")
     try:
         with engine.faults():
             if placement.access == "resident":

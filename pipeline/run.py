@@ -221,7 +221,7 @@ def _run(
     with SpillFolder(spec.memory.spill) as spill:
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         with compiling, _timed(timings, "graph"):
-            graph = read_graph(spec, observer, accounts, spill)
+            graph = read_graph(spec, observer, accounts, spill, engine)
         workload = get_workload(spec.workload.kind)
         with _timed(timings, "plan"):
             plan = workload.plan(spec.workload, graph)
@@ -328,8 +328,8 @@ def resolve_budget(spec: RunSpec) -> Budget:
     return Budget.resolve(device=memory.device, host=memory.host, disk=memory.disk, spill=memory.spill)
 
 
-def read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder) -> Graph:
-    """Read, open or generate the data graph of a config; it is booked in the host's account.
+def read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder, engine: Engine) -> Graph:
+    """Read, open or generate the data graph of a config, for an engine; it is booked in the host's account.
 
     Raises
     ------
@@ -340,19 +340,22 @@ def read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: Spi
     from longwall.storage.account import OverBudget
 
     try:
-        return _read_graph(spec, observer, accounts, spill)
+        return _read_graph(spec, observer, accounts, spill, engine)
     except OverBudget as error:
         raise InputError(str(error)) from None  # the budgets are the user's
 
 
-def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder) -> Graph:
+def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder, engine: Engine) -> Graph:
+    from longwall.pipeline.placement import adjacency_maker
+
+    adjacency = adjacency_maker(engine, spec.memory.access, spec.memory.device)
     if spec.graph.generator is not None:
         from longwall.storage.generators import generate
 
         parameters = dict(spec.graph.generator)
         kind = parameters.pop("kind")
         observer.phase(f"generating the {kind} graph", None, "edges")
-        return generate(kind, **parameters, accounts=accounts, spill=spill)
+        return generate(kind, **parameters, accounts=accounts, spill=spill, adjacency=adjacency)
     from longwall.storage.ingest import Reading, load_graph
 
     assert spec.graph.path is not None
@@ -362,6 +365,7 @@ def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: Sp
         Reading(observer, spec.graph.path.name),
         accounts=accounts,
         spill=spill,
+        adjacency=adjacency,
     )
 
 

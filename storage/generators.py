@@ -13,7 +13,7 @@ import numpy.typing as npt
 from longwall.storage.account import Account, Accounts
 from longwall.storage.building.build import Watcher, build_in_memory, build_store
 from longwall.storage.errors import InputError
-from longwall.storage.graph import Graph
+from longwall.storage.graph import Graph, NewArray
 from longwall.storage.random_edges import LABELS, barabasi_albert, erdos_renyi, rmat, word_source
 from longwall.storage.readers.raw import EdgeBlock, RawGraph
 from longwall.storage.resources import open_resources
@@ -73,6 +73,7 @@ def generate(
     num_labels: int = 0,
     accounts: Accounts | None = None,
     spill: SpillFolder | None = None,
+    adjacency: NewArray = np.empty,
     **params: int | float,
 ) -> Graph:
     """Generate a random graph in memory; isolated vertices are dropped, as everywhere.
@@ -89,6 +90,8 @@ def generate(
         Budgets, this machine's defaults if not given. The graph's `nbytes` stay booked in `accounts.host`.
     spill
         Where scratch files go, `spill` in the working folder if not given.
+    adjacency
+        Makes the array of the neighbours.
     **params
         The kind's parameters.
 
@@ -103,7 +106,7 @@ def generate(
         open_resources(accounts, spill) as (accounts, spill),
         _open(kind, seed, num_labels, params, accounts.host) as raw,
     ):
-        return build_in_memory(raw, accounts, spill)
+        return build_in_memory(raw, accounts, spill, adjacency=adjacency)
 
 
 def generate_store(

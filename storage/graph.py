@@ -1,7 +1,7 @@
 """The data graph in memory: an undirected, simple graph in CSR form, its vertices numbered by degree rank."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.stats import GraphStats
+
+NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
+"""Makes an empty array of a length and a type."""
 
 HASHED = ("indptr", "indices", "original_ids", "labels", "edge_labels")
 """Arrays that the content hash covers; `split` follows from them."""

@@ -23,7 +23,7 @@ from longwall.storage.account import Account, Booking, OverBudget
 from longwall.storage.building.scratch import Scratch
 from longwall.storage.building.sink import Array, Sink
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.graph import ArrayHash, Graph, content_hash
+from longwall.storage.graph import ArrayHash, Graph, NewArray, content_hash
 from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.readers.source import input_errors
 from longwall.storage.spill import hold, remove_abandoned
@@ -238,7 +238,7 @@ def _blocks(stored: Any, workers: int, chunks: int = _CHUNKS_A_READ) -> Iterator
     return blocks
 
 
-def open_store(path: str | Path, host: Account | None = None) -> Graph:
+def open_store(path: str | Path, host: Account | None = None, adjacency: NewArray = np.empty) -> Graph:
     """Read a graph store into memory and check it against its own counts and hash.
 
     Parameters
@@ -247,6 +247,8 @@ def open_store(path: str | Path, host: Account | None = None) -> Graph:
         The store.
     host
         Pays for the graph, whose `nbytes` stay booked, and for reading it.
+    adjacency
+        Makes the array of the neighbours.
 
     Raises
     ------
@@ -256,7 +258,7 @@ def open_store(path: str | Path, host: Account | None = None) -> Graph:
     RunError
         The store is damaged.
     """
-    return _with_store(Path(path), lambda attributes, stored: _read(Path(path), attributes, stored, host))
+    return _with_store(Path(path), lambda attributes, stored: _read(Path(path), attributes, stored, host, adjacency))
 
 
 def describe_store(path: str | Path) -> dict[str, Any]:
@@ -318,7 +320,9 @@ def _with_store(path: Path, use: Callable[[dict[str, Any], dict[str, Any]], Answ
             raise _damaged(path) from error
 
 
-def _read(path: Path, attributes: dict[str, Any], stored: dict[str, Any], host: Account | None) -> Graph:
+def _read(
+    path: Path, attributes: dict[str, Any], stored: dict[str, Any], host: Account | None, adjacency: NewArray
+) -> Graph:
     workers, chunks = core_count(), _CHUNKS_A_READ
     with ExitStack() as undo:
         if host is not None:
@@ -332,7 +336,8 @@ def _read(path: Path, attributes: dict[str, Any], stored: dict[str, Any], host: 
         arrays: dict[str, Any] = dict.fromkeys(_DTYPES)
         hashes = {}
         for name, array in stored.items():
-            arrays[name], hashes[name] = _load(array, workers, chunks)
+            empty = adjacency if name == "indices" else np.empty
+            arrays[name], hashes[name] = _load(array, workers, chunks, empty)
         if content_hash(hashes) != attributes["content_hash"] or not _split_is_right(**arrays):
             raise _damaged(path)
         stats = GraphStats.from_dict(attributes["stats"])
@@ -354,9 +359,9 @@ def _check_shapes(path: Path, counts: dict[str, int], stored: dict[str, Any]) ->
             raise _damaged(path)
 
 
-def _load(stored: Any, workers: int, chunks: int) -> tuple[Array, ArrayHash]:
+def _load(stored: Any, workers: int, chunks: int, empty: NewArray) -> tuple[Array, ArrayHash]:
     """Read an array and hash it on the way."""
-    array = np.empty(stored.shape, stored.dtype)
+    array = empty(stored.size, stored.dtype)
     digest = ArrayHash(array.dtype, len(array))
     start = 0
     for block in _blocks(stored, workers, chunks):

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from longwall.storage.account import Account, Accounts
 from longwall.storage.building.build import NobodyWatches, Watcher, build_in_memory, build_store
 from longwall.storage.errors import InputError
-from longwall.storage.graph import Graph
+from longwall.storage.graph import Graph, NewArray
 from longwall.storage.graph_store import is_store, open_store
 from longwall.storage.parallel import core_count
 from longwall.storage.readers.edge_list import open_edge_list, open_label_list
@@ -56,6 +58,7 @@ def load_graph(
     *,
     accounts: Accounts | None = None,
     spill: SpillFolder | None = None,
+    adjacency: NewArray = np.empty,
 ) -> Graph:
     """Open a graph store, or read a file of any format and build the graph in memory.
 
@@ -72,6 +75,8 @@ def load_graph(
         Budgets, this machine's defaults if not given. The graph's `nbytes` stay booked in `accounts.host`.
     spill
         Where scratch files go, `spill` in the working folder if not given.
+    adjacency
+        Makes the array of the neighbours.
 
     Raises
     ------
@@ -85,9 +90,9 @@ def load_graph(
         if detect_format(path) == "store":
             if labels is not None:
                 raise InputError(f"{path}: a graph store keeps its own labels; leave labels out, or ingest with them")
-            return open_store(path, accounts.host)
+            return open_store(path, accounts.host, adjacency)
         with _open(path, labels, progress, accounts.host) as raw:
-            return build_in_memory(raw, accounts, spill)
+            return build_in_memory(raw, accounts, spill, adjacency=adjacency)
 
 
 def ingest(

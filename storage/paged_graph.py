@@ -19,7 +19,7 @@ from longwall.storage.hot_pages import HotPages, LastUsed, Ranges
 
 Array = Any  # a NumPy or a CuPy array
 
-PAGE_BYTES = 1 << 16  # the unit in which the driver moves managed memory
+PAGE_BYTES = 2 << 20  # smaller ones take as much of the device, and move at a tenth of the rate
 _SLOT_BYTES = 4
 _LEVELS = 16  # that are recorded, at most: the levels of a pattern
 

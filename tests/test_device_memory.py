@@ -10,8 +10,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -123,6 +123,28 @@ def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, ac
     assert cycles == cpu.four_cycle_counter(host, PLENTY).count(0, host.num_vertices)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ["adaptive", "managed"])
+def test_an_adjacency_that_was_made_for_it_is_not_copied(access: Any) -> None:
+    engine = make_engine("cuda")
+    with engine.faults():
+        made = generate(
+            "rmat",
+            seed=6,
+            scale=8,
+            edge_factor=6,
+            adjacency=lambda length, dtype: engine.host_array(length, dtype, access),
+        )
+        host = host_arrays(made)
+        assert engine.host_copy(host, access) == 0
+        loaded = engine.load(host, access)
+        assert loaded.indices.data.ptr == made.indices.ctypes.data
+        np.testing.assert_array_equal(loaded.indices.get(), generate("rmat", seed=6, scale=8, edge_factor=6).indices)
+        other = host_arrays(generate("rmat", seed=6, scale=8, edge_factor=6))
+        assert engine.host_copy(other, access) == other.indices.nbytes
+        assert engine.host_copy(other, "zero-copy") == engine.host_copy(other, "resident") == 0
+
+
 class Watched(CpuEngine):
     """Knows which slots are on the device."""
 

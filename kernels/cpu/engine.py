@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,14 @@ class CpuEngine:
     def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:  # noqa: ARG002
         """The kernels read host arrays in place, whatever the access."""
         return graph
+
+    def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:  # noqa: ARG002
+        """Make an empty array."""
+        return np.empty(length, dtype)
+
+    def host_copy(self, graph: GraphArrays, access: Access) -> int:  # noqa: ARG002
+        """Nothing is copied."""
+        return 0
 
     def move_pages(self, graph: GraphArrays, ranges: NDArray[np.int64], *, to_device: bool) -> None:
         """All pages are where the kernels are."""

@@ -17,7 +17,7 @@ from longwall.kernels.cuda.counters import (
 )
 from longwall.kernels.cuda.device import open_device
 from longwall.kernels.cuda.faults import cuda_faults
-from longwall.kernels.cuda.host_memory import ManagedArray, mapped
+from longwall.kernels.cuda.host_memory import ManagedArray, is_managed, managed_array, mapped
 from longwall.kernels.cuda.launch import Device
 from longwall.kernels.cuda.module import watch_compilation
 from longwall.kernels.cuda.page_bytes import page_bytes
@@ -69,6 +69,17 @@ class CudaEngine:
             labels=place(graph.labels),
             managed=managed,
         )
+
+    def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
+        """Make an empty array on the host: managed memory, where pages will move."""
+        if access in ("adaptive", "managed"):
+            return managed_array(self.xp, length, dtype)
+        return np.empty(length, dtype)
+
+    def host_copy(self, graph: GraphArrays, access: Access) -> int:
+        """Tell how many bytes of the host `load` takes for a copy of the adjacency."""
+        copied = access in ("adaptive", "managed") and not is_managed(graph.indices)
+        return graph.indices.nbytes if copied else 0
 
     def move_pages(self, graph: GraphArrays, ranges: NDArray[np.int64], *, to_device: bool) -> None:
         """Move parts of an adjacency in managed memory, before the kernels that are launched next."""

