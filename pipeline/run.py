@@ -6,6 +6,7 @@ workload together, and makes sure that a run ends whole, failed or interrupted, 
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import threading
@@ -195,6 +196,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     finally:
         directory.close()
         observer.close()
+        gc.collect()  # arrays in cycles would keep the engine's device memory from the next run
 
 
 def _run(

@@ -217,6 +217,10 @@ class MemoryPool:
         self._limit = 0
         self._lock = threading.RLock()
 
+    def __del__(self) -> None:
+        if self._allocator is None:
+            emulated.give(self._total)
+
     def malloc(self, size: int) -> MemoryPointer:
         """Allocate."""
         return MemoryPointer(_PooledMemory(size, self) if size else BaseMemory(), 0)
