@@ -46,14 +46,15 @@ def extend_planned(
     if pages is not None:
         pages.prepare(table.num_levels, searcher.reads(rows, counting=False))
     result = searcher.extend_rows(rows, capacity, first)
-    counts, waiting = result.counts, result.counts < 0
-    done = int(table.xp.count_nonzero(~waiting))
+    xp, counts = table.xp, result.counts
     if result.begun:
         return Extended(table.sliced(0, 1).extended(counts[:1], result.values), table, result.begun)
-    if done == len(table):
+    waiting = xp.flatnonzero(counts < 0)
+    if not waiting.size:
         return Extended(table.extended(counts, result.values), None)
-    if not bool(waiting[:done].any()):  # the leading rows
+    done = len(table) - waiting.size
+    if int(waiting[0]) == done:  # the leading rows are extended
         extended = table.sliced(0, done).extended(counts[:done], result.values)
         return Extended(extended, table.sliced(done, len(table)))
     # `extended` drops rows without children, and those that wait alike.
-    return Extended(table.extended(table.xp.maximum(counts, 0), result.values), table.filtered(waiting))
+    return Extended(table.extended(xp.maximum(counts, 0), result.values), table.filtered(counts < 0))

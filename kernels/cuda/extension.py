@@ -98,7 +98,9 @@ class Extender:
         """Extend `rows` (uint32[columns, n]) by one level; see :class:`longwall.kernels.engine.Searcher`."""
         xp, n = self._device.xp, rows.shape[1]
         if not n:
-            return self._result(xp.zeros(0, np.int64))
+            return Extension(xp.zeros(0, np.int64), xp.empty(0, np.uint32))
+        if first:
+            rows = rows[:, :1]  # lest another row is the first of those that are left
         step = self._step(rows.shape[0])
         lists = self._staging.bring(rows, step.lists) if self._staging is not None and step.lists else None
         if lists is not None:
@@ -130,7 +132,7 @@ class Extender:
             found = int(counts[0])
             ends = xp.cumsum(xp.maximum(counts, 0))
             counts[ends > capacity] = NOT_EXTENDED
-            if bool((counts >= 0).any()) or int(self._device.stop_flag[0]):
+            if xp.flatnonzero(counts >= 0).size or int(self._device.stop_flag[0]):
                 break
             if limit == 1:  # all blocks, or all that is asked for, are of the first row
                 begun = True
@@ -140,9 +142,8 @@ class Extender:
             # All blocks are taken before any row is done: fewer warps try again.
             limit = max(limit // 8, 1)
         counts[counts < 0] = NOT_EXTENDED
-        result = self._result(counts)
+        result, ends = self._result(counts)
         if result.values.size:
-            xp.cumsum(xp.maximum(counts, 0), out=ends)
             self._device.launch(
                 "gather_blocks.cu",
                 "gather_blocks",
@@ -195,7 +196,7 @@ class Extender:
             long[numbers] = True
             self._pass(step, rows, numbers, counts, None, None, long=True)
             ends = xp.cumsum(counts[done : done + width])
-            fitting = int(xp.count_nonzero(ends <= capacity - total))
+            fitting = int(xp.searchsorted(ends, capacity - total, side="right"))
             if fitting:
                 total += int(ends[fitting - 1])
             done += fitting
@@ -206,8 +207,7 @@ class Extender:
                 break
             self._window = width * 2 if width == self._window else self._window
         counts[done:] = NOT_EXTENDED
-        result = self._result(counts)
-        ends = xp.cumsum(xp.maximum(counts, 0))
+        result, ends = self._result(counts)
         for chosen in (False, True):
             numbers = xp.flatnonzero((counts > 0) & (long == chosen)).astype(np.uint32)
             self._pass(step, rows, numbers, counts, ends, result.values, long=chosen)
@@ -233,9 +233,11 @@ class Extender:
 
     # --- both -----------------------------------------------------------------------------------------------------
 
-    def _result(self, counts: Array) -> Extension:
+    def _result(self, counts: Array) -> tuple[Extension, Array]:
+        """Room for the new vertices, and where those of each row end."""
         xp = self._device.xp
-        return Extension(counts, xp.empty(int(xp.maximum(counts, 0).sum()), np.uint32))
+        ends = xp.cumsum(xp.maximum(counts, 0))
+        return Extension(counts, xp.empty(int(ends[-1]), np.uint32)), ends
 
     def _step(self, columns: int) -> _Step:
         if columns not in self._steps:
