@@ -155,6 +155,14 @@ class Pages(Protocol):
         """
         ...
 
+    def scan(self, first: int, last: int) -> None:
+        """Tell that a range of slots is read once, in order."""
+        ...
+
+    def shrink(self) -> bool:
+        """Give up half of the pages on the device, for good; gives whether there were any."""
+        ...
+
 
 @dataclass(frozen=True)
 class Ablation:

@@ -190,7 +190,7 @@ class Descent:
         while chunk is not None and not chunks.context.cancel.is_set():
             rows = chunk.rows
             if rows.num_levels < depth and len(rows):
-                step = chunks.extend(chunk, self._searcher, self._meter, self._stack.leave_engine)
+                step = chunks.extend(chunk, self._searcher, self._meter, self._make_room)
                 for rest in step.rests:
                     self._stack.push(self._waiting(rest))
                 if step.begun is not None:
@@ -206,6 +206,11 @@ class Descent:
             if enough():
                 self._stack.clear()
                 return
+
+    def _make_room(self) -> bool:
+        """Free memory of the engine: of chunks that wait, then of pages."""
+        pages = self._chunks.graph.pages
+        return self._stack.leave_engine() or (pages is not None and pages.shrink())
 
     def _waiting(self, rest: EmbeddingTable) -> EmbeddingTable:
         """Rows as they wait: without what they do not need, on the host where there is no room for that."""

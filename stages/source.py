@@ -41,6 +41,8 @@ def edge_source(graph: GraphArrays, levels: tuple[Level, Level], first: int, las
     EmbeddingTable
         A v-ET of two levels: the slot's owner and its neighbour.
     """
+    if graph.pages is not None:
+        graph.pages.scan(first, last)
     vertex = int(xp.searchsorted(graph.indptr, first, side="right")) - 1
     beyond = int(xp.searchsorted(graph.indptr, last, side="left"))
     owners = xp.arange(vertex, beyond, dtype=xp.uint32)

@@ -84,12 +84,23 @@ class GraphPages:
             self._move(self._used.over(self._room), to_device=False)
         self._record.record(level, spatial, self._pages.hot)
 
-    def shrink(self, room: int) -> None:
-        """Give up pages until so many bytes are left on the device."""
-        self._room = min(self._room, room // PAGE_BYTES)
-        if self._access == "adaptive":
-            self._move(self._pages.shrink(self._room), to_device=False)
-            self._tell()
+    def scan(self, first: int, last: int) -> None:
+        """Tell that a range of slots is read once, in order: worth no move, but it may bring pages by itself."""
+        if self._access == "managed":
+            touched = self._engine.xp.zeros(self.away.size - 1, np.uint64)
+            touched[first // self.slots : -(-last // self.slots)] = 1
+            self._used.touch(touched)
+            self._move(self._used.over(self._room), to_device=False)
+
+    def shrink(self) -> bool:
+        """Give up half of the pages on the device, the coldest, for good; gives whether there were any."""
+        if self._access != "adaptive" or not self._room:
+            return False
+        self._room //= 2
+        leaving = self._pages.shrink(self._room)
+        self._move(leaving, to_device=False)
+        self._tell()
+        return len(leaving) > 0
 
     def write_heat(self, path: Path) -> None:
         """Write what every level read of every page; see :class:`longwall.storage.heat_record.HeatRecord`."""

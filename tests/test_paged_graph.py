@@ -186,8 +186,11 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph) -> None:
     moved = engine.moved
     pages.prepare(4, [])  # nothing new: nothing moves
     assert engine.moved == moved
-    pages.shrink(3 * 256)
-    assert engine.there[::64].sum() == 3
+    held = engine.there[::64].sum()
+    while pages.shrink():
+        assert engine.there[::64].sum() <= held // 2
+        held = engine.there[::64].sum()
+    assert not engine.there.any()
 
 
 def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> None:
@@ -203,6 +206,9 @@ def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> No
     first = sent[0]
     assert first[0] <= 0 < first[1]
     assert not pages.away.any()
+    sent.clear()
+    pages.scan(0, 256)  # four pages are read, two may stay
+    assert sum(last - first for first, last in sent) >= 128
 
 
 def test_heat_is_recorded(graph: Graph, tmp_path: Path) -> None:
