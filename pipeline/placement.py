@@ -51,6 +51,7 @@ def place_graph(
     wanted: Wanted,
     device: int | None,
     host: Account,
+    section: str = "memory.",
 ) -> Placement:
     """Choose where a graph lies.
 
@@ -66,6 +67,8 @@ def place_graph(
         The budget of the device; None: what is free there.
     host
         The account of the host's memory, with the graph.
+    section
+        What the options are called by, for messages.
 
     Raises
     ------
@@ -80,14 +83,14 @@ def place_graph(
     whole = vertices + graph.indices.nbytes
     access = _access(whole, wanted, available)
     if access == "resident":
-        require("the graph on the device", whole, available, "memory.device")
+        require("the graph on the device", whole, available, f"{section}device")
         return Placement(access, vertices=True, pages=0, memory=available - whole, limit=available)
     if access == "managed":  # all pages may be touched by one extension
         require("the graph in managed memory", graph.indices.nbytes, int(free * _DEVICE_SHARE), "the device")
     there = vertices <= available * _VERTEX_SHARE
     left = available - (vertices if there else 0)
     state = state_bytes(graph.num_slots)
-    require("what is known of the graph's pages", 4 * state, left, "memory.device")
+    require("what is known of the graph's pages", 4 * state, left, f"{section}device")
     pages = state if access == "zero-copy" else max(left // 2, state)
     return Placement(access, there, pages, memory=left - pages, limit=available - (pages - state))
 
@@ -117,12 +120,14 @@ def _access(size: int, wanted: Wanted, available: int) -> Access:
     return "resident" if size <= available * _RESIDENT_SHARE else "adaptive"
 
 
-def bring_graph(graph: GraphArrays, engine: Engine, placement: Placement, host: Account) -> GraphArrays:
+def bring_graph(
+    graph: GraphArrays, engine: Engine, placement: Placement, host: Account, section: str = "memory."
+) -> GraphArrays:
     """Bring a graph to the engine.
 
     Parameters
     ----------
-    graph, engine, host
+    graph, engine, host, section
         See `place_graph`.
     placement
         Where it lies.
@@ -142,9 +147,9 @@ def bring_graph(graph: GraphArrays, engine: Engine, placement: Placement, host: 
                 return engine.load(graph)
             return load_paged(engine, graph, placement.access, placement.pages, vertices=placement.vertices)
     except EngineUnavailable as reason:
-        raise InputError(f'memory.access = "{placement.access}": {reason}') from None
+        raise InputError(f'{section}access = "{placement.access}": {reason}') from None
     except ShortOfMemory:
         size = round_size(placement.limit or 0)
         raise InputError(
-            f"the device has less room than memory.device says ({size}): lower it, or end what else uses the device"
+            f"the device has less room than {section}device says ({size}): lower it, or end what else uses the device"
         ) from None

@@ -109,9 +109,9 @@ class Session:
             raise InputError(f'engine "{engine}": {reason}') from None
         self.xp = self.engine.xp
         in_memory = host_arrays(graph)
-        self._placement = place_graph(in_memory, self.engine, access, budget.device, self.host)
+        self._placement = place_graph(in_memory, self.engine, access, budget.device, self.host, section="")
         self._device_free = self.engine.free_memory()
-        arrays = bring_graph(in_memory, self.engine, self._placement, self.host)
+        arrays = bring_graph(in_memory, self.engine, self._placement, self.host, section="")
         self.arrays = replace(
             arrays, **{name: read_only(getattr(arrays, name)) for name in ("indptr", "indices", "split", "labels")}
         )

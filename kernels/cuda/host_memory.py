@@ -163,6 +163,6 @@ def _bindings() -> Any:
     except ImportError:
         raise EngineUnavailable(
             "moving pages of managed memory needs cuda-bindings: pip install 'longwall[cuda]', "
-            'or choose memory.access = "zero-copy"'
+            'or choose the access "zero-copy"'
         ) from None
     return runtime
