@@ -20,10 +20,10 @@ from longwall.storage.sizes import round_size
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
+    from longwall.pipeline.placement import Placement
     from longwall.pipeline.plan import MatchPlan
     from longwall.pipeline.sampling import LevelEstimate
     from longwall.storage.account import Accounts
-    from longwall.storage.budget import Budget
     from longwall.storage.graph import Graph
 
 _READABLE = 1e15  # longer numbers are written with an exponent
@@ -42,7 +42,9 @@ def explain(
     InputError
         If the config, the graph or the machine cannot do what is asked.
     """
+    from longwall.pipeline.placement import place_graph
     from longwall.pipeline.workloads import get_workload
+    from longwall.stages.source import host_arrays
     from longwall.storage.account import Accounts
     from longwall.storage.spill import SpillFolder
 
@@ -55,7 +57,8 @@ def explain(
         with SpillFolder(spec.memory.spill) as spill, engine.watch_compilation(lambda: observer.note(COMPILING)):
             graph = read_graph(spec, observer, accounts, spill, engine)
             plan = get_workload(spec.workload.kind).plan(spec.workload, graph)
-            prediction = _predict(plan, spec, graph, engine, budget, accounts)
+            placement = place_graph(host_arrays(graph), engine, spec.memory.access, budget.device, accounts.host)
+            prediction = _predict(plan, spec, graph, engine, placement, accounts)
     finally:
         observer.close()
     facts = describe_graph(spec, graph)
@@ -65,16 +68,28 @@ def explain(
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",
         f"engine       {engine.name} ({engine.device})",
         f"memory       {sizes}",
+        *_describe_placement(placement),
         plan.describe(),
         *prediction,
     ]
     return "\n".join(lines)
 
 
-def _predict(plan: Any, spec: RunSpec, graph: Graph, engine: Engine, budget: Budget, accounts: Accounts) -> list[str]:
+def _describe_placement(placement: Placement) -> list[str]:
+    """Where the graph will lie on a device; nothing where the engine works in host memory."""
+    if placement.limit is None:
+        return []
+    pages = "" if placement.access == "resident" else f", {round_size(placement.pages)} for its pages"
+    return [f"access       {placement.access}: on the device{pages}, {round_size(placement.memory)} for the work"]
+
+
+def _predict(
+    plan: Any, spec: RunSpec, graph: Graph, engine: Engine, placement: Placement, accounts: Accounts
+) -> list[str]:
     """Lines that foretell rows and bytes; none for plans that are formulas."""
+    from longwall.kernels.engine import ShortOfMemory
     from longwall.pipeline.counting import SearchCount
-    from longwall.pipeline.placement import bring_graph, place_graph
+    from longwall.pipeline.placement import bring_graph
     from longwall.pipeline.plan import MatchPlan
     from longwall.pipeline.sampling import estimate_levels
     from longwall.stages.source import host_arrays
@@ -84,11 +99,14 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, engine: Engine, budget: Bud
         return []
     arrays = host_arrays(graph)
     try:
-        placement = place_graph(arrays, engine, spec.memory.access, budget.device, accounts.host)
-        room = placement.memory if engine.free_memory() is None else placement.memory // 2
-        estimates = estimate_levels(search, bring_graph(arrays, engine, placement, accounts.host), engine, room)
+        room = placement.memory if placement.limit is None else placement.memory // 2
+        loaded = bring_graph(arrays, engine, placement, accounts.host)
+        with engine.faults():
+            estimates = estimate_levels(search, loaded, engine, room)
     except (InputError, RunError) as refusal:
         return [f"prediction   none: {refusal}"]
+    except ShortOfMemory:
+        return ["prediction   none: the device is short of memory"]
     lines = _describe_levels(search, estimates)
     return (
         lines if search.suffix else [*lines, *_describe_totals(search, estimates, spec, graph, engine, accounts, room)]

@@ -85,6 +85,7 @@ class CudaEngine:
         """Move parts of an adjacency in managed memory, before the kernels that are launched next."""
         if len(ranges):
             graph.managed.move(ranges, to_device=to_device)
+            self._device.memory.sample()
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can; the engine is of no further use."""
