@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -16,6 +17,9 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # `import naive`: pytest's importlib mode adds no folder
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of shells; some tests send it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if TYPE_CHECKING:
     from longwall.pipeline.context import RunContext
