@@ -322,6 +322,11 @@ class Engine(Protocol):
         """
         ...
 
+    @property
+    def can_move_pages(self) -> bool:
+        """Whether "adaptive" and "managed" access work here."""
+        ...
+
     def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
         """Make an empty array on the host for an adjacency that `load` brings to such an access without a copy."""
         ...

@@ -63,7 +63,8 @@ def count_in_chunks(
             begin = 0
             while begin < len(chunk) and not context.cancel.is_set():
                 with self._meter.time(last) as reading:
-                    found, size = self._counted.take(len(chunk) - begin, partial(self._counted_rows, chunk, begin))
+                    rows = partial(self._counted_rows, chunk, begin)
+                    found, size = self._counted.take(len(chunk) - begin, rows, self._descent.make_room)
                     reading.rows_in, reading.rows_out = size, found
                 self._sum += found
                 begin += size

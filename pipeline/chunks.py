@@ -16,7 +16,7 @@ from longwall.kernels.program import SearchProgram
 from longwall.pipeline.chunk_stack import ChunkStack, trimmed
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.meter import Meter
-from longwall.pipeline.portion import Portion, make_scratch, no_room
+from longwall.pipeline.portion import MakeRoom, Portion, make_scratch, no_room
 from longwall.pipeline.rooms import Rooms
 from longwall.pipeline.workers import ranges
 from longwall.stages.extension import extend_planned
@@ -75,11 +75,11 @@ class Chunks:
             engine, self.rooms.scratch, lambda memory: engine.searcher(self.graph, self.program, memory)
         )
 
-    def source(self, first: int, last: int, meter: Meter) -> Iterator[EmbeddingTable]:
+    def source(self, first: int, last: int, meter: Meter, make_room: MakeRoom = no_room) -> Iterator[EmbeddingTable]:
         """Levels 0 and 1 of a range of slots: one table, or several where memory is short."""
         while first < last:
             with meter.time(1) as reading:
-                table, size = self._slots.take(last - first, partial(self._edges, first))
+                table, size = self._slots.take(last - first, partial(self._edges, first), make_room)
                 reading.rows_in, reading.rows_out, reading.size = size, len(table), table.nbytes
             yield table
             first += size
@@ -88,7 +88,7 @@ class Chunks:
         levels = (self.program.levels[0], self.program.levels[1])
         return edge_source(self.graph, levels, first, first + size, self.context.engine.xp), size
 
-    def extend(self, chunk: "Waiting", searcher: Any, meter: Meter, make_room: Callable[[], bool] = no_room) -> "Step":
+    def extend(self, chunk: "Waiting", searcher: Any, meter: Meter, make_room: MakeRoom = no_room) -> "Step":
         """Extend by a level as far as there is room.
 
         Parameters
@@ -172,7 +172,7 @@ class Descent:
         cancel = self._chunks.context.cancel
         if enough():
             return
-        for source in self._chunks.source(first, last, self._meter):
+        for source in self._chunks.source(first, last, self._meter, self.make_room):
             self._descend(source, finish, enough)
             if enough() or cancel.is_set():
                 return
@@ -190,7 +190,7 @@ class Descent:
         while chunk is not None and not chunks.context.cancel.is_set():
             rows = chunk.rows
             if rows.num_levels < depth and len(rows):
-                step = chunks.extend(chunk, self._searcher, self._meter, self._make_room)
+                step = chunks.extend(chunk, self._searcher, self._meter, self.make_room)
                 for rest in step.rests:
                     self._stack.push(self._waiting(rest))
                 if step.begun is not None:
@@ -207,10 +207,10 @@ class Descent:
                 self._stack.clear()
                 return
 
-    def _make_room(self) -> bool:
-        """Free memory of the engine: of chunks that wait, then of pages."""
+    def make_room(self, short: ShortOfMemory) -> bool:
+        """Free memory of the engine: of chunks that wait, then of pages, which no limit holds; see `Portion.take`."""
         pages = self._chunks.graph.pages
-        return self._stack.leave_engine() or (pages is not None and pages.shrink())
+        return self._stack.leave_engine() or (short.place == "device" and pages is not None and pages.shrink())
 
     def _waiting(self, rest: EmbeddingTable) -> EmbeddingTable:
         """Rows as they wait: without what they do not need, on the host where there is no room for that."""

@@ -87,7 +87,7 @@ def _predict(
     plan: Any, spec: RunSpec, graph: Graph, engine: Engine, placement: Placement, accounts: Accounts
 ) -> list[str]:
     """Lines that foretell rows and bytes; none for plans that are formulas."""
-    from longwall.kernels.engine import ShortOfMemory
+    from longwall.kernels.engine import EngineLost, ShortOfMemory
     from longwall.pipeline.counting import SearchCount
     from longwall.pipeline.placement import bring_graph
     from longwall.pipeline.plan import MatchPlan
@@ -105,8 +105,8 @@ def _predict(
             estimates = estimate_levels(search, loaded, engine, room)
     except (InputError, RunError) as refusal:
         return [f"prediction   none: {refusal}"]
-    except ShortOfMemory:
-        return ["prediction   none: the device is short of memory"]
+    except (ShortOfMemory, EngineLost) as fault:
+        return [f"prediction   none: {fault}"]
     lines = _describe_levels(search, estimates)
     return (
         lines if search.suffix else [*lines, *_describe_totals(search, estimates, spec, graph, engine, accounts, room)]

@@ -17,6 +17,7 @@ from longwall.storage.sizes import round_size
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _DEVICE_SHARE = 0.9  # of what is free: the rest is for the kernels' code and stacks
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
+_WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
 _VERTEX_SHARE = 0.25  # of the budget, that arrays with an entry per vertex may take beside pages
 
 
@@ -81,7 +82,7 @@ def place_graph(
     available = _available(free, device)
     vertices = graph.indptr.nbytes + graph.split.nbytes + graph.labels.nbytes
     whole = vertices + graph.indices.nbytes
-    access = _access(whole, wanted, available)
+    access = _access(engine, whole, wanted, available)
     if access == "resident":
         require("the graph on the device", whole, available, f"{section}device")
         return Placement(access, vertices=True, pages=0, memory=available - whole, limit=available)
@@ -102,7 +103,8 @@ def adjacency_maker(engine: Engine, wanted: Wanted, device: int | None) -> NewAr
         free = engine.free_memory()
         if free is None:
             return np.empty(length, dtype)
-        access = _access(length * dtype.itemsize, wanted, _available(free, device))
+        # What else belongs to the graph is not known yet; managed memory can be copied to the device as well.
+        access = _access(engine, _WHOLE_SHARE * length * dtype.itemsize, wanted, _available(free, device))
         with engine.faults():
             return engine.host_array(length, dtype, access)
 
@@ -114,10 +116,12 @@ def _available(free: int, device: int | None) -> int:
     return most if device is None else min(device, most)
 
 
-def _access(size: int, wanted: Wanted, available: int) -> Access:
+def _access(engine: Engine, size: int, wanted: Wanted, available: int) -> Access:
     if wanted != "auto":
         return wanted
-    return "resident" if size <= available * _RESIDENT_SHARE else "adaptive"
+    if size <= available * _RESIDENT_SHARE:
+        return "resident"
+    return "adaptive" if engine.can_move_pages else "zero-copy"
 
 
 def bring_graph(

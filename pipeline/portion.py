@@ -7,9 +7,10 @@ from typing import TypeVar
 from longwall.kernels.engine import Engine, ScratchTooLarge, ShortOfMemory
 
 Found = TypeVar("Found")
+MakeRoom = Callable[[ShortOfMemory], bool]
 
 
-def no_room() -> bool:
+def no_room(short: ShortOfMemory) -> bool:  # noqa: ARG001 - a `MakeRoom`
     """For callers who hold nothing that could leave the engine's memory."""
     return False
 
@@ -32,7 +33,7 @@ class Portion:
         """Whether memory was ever short."""
         return self._size < sys.maxsize
 
-    def take(self, most: int, work: Callable[[int], Found], make_room: Callable[[], bool] = no_room) -> Found:
+    def take(self, most: int, work: Callable[[int], Found], make_room: MakeRoom = no_room) -> Found:
         """Do a piece of work that is as large as memory allows.
 
         Parameters
@@ -42,7 +43,7 @@ class Portion:
         work
             Does a piece of the size that it is given; where it fails it must have changed nothing.
         make_room
-            Called when memory is short, to free some of it; gives whether it could.
+            Told what is short, to free some of it; gives whether it could.
 
         Raises
         ------
@@ -61,7 +62,7 @@ class Portion:
                 if size < most:
                     self._size = 2 * size
                 return found
-            if not make_room():
+            if not make_room(short):
                 if size <= 1:
                     raise short
                 size = self._size = size // 2

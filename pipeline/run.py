@@ -222,7 +222,7 @@ def _run(
     accounts = Accounts.of(budget)
     with SpillFolder(spec.memory.spill) as spill:
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
-        with compiling, _timed(timings, "graph"):
+        with compiling, sentences(engine), _timed(timings, "graph"):
             graph = read_graph(spec, observer, accounts, spill, engine)
         workload = get_workload(spec.workload.kind)
         with _timed(timings, "plan"):

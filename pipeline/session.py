@@ -109,7 +109,8 @@ class Session:
             raise InputError(f'engine "{engine}": {reason}') from None
         self.xp = self.engine.xp
         in_memory = host_arrays(graph)
-        self._placement = place_graph(in_memory, self.engine, access, budget.device, self.host, section="")
+        with self.engine.faults():
+            self._placement = place_graph(in_memory, self.engine, access, budget.device, self.host, section="")
         self._device_free = self.engine.free_memory()
         arrays = bring_graph(in_memory, self.engine, self._placement, self.host, section="")
         self.arrays = replace(

@@ -69,6 +69,11 @@ class HotPages:
         self._heat = heat
         return self._become(_largest(heat, (heat > 0) | self.hot, self.hot, room, self._xp))
 
+    @property
+    def number(self) -> int:
+        """Number of pages that are on the device."""
+        return int(self._xp.flatnonzero(self.hot).size)
+
     def shrink(self, room: int) -> Ranges:
         """Give up the coldest pages by the heat that was last seen, until `room` are left; gives their ranges."""
         return self._become(_largest(self._heat, self.hot, self.hot, room, self._xp)).leave

@@ -80,8 +80,7 @@ class GraphPages:
             self._move(moves.enter, to_device=True)
             self._tell()
         elif self._access == "managed":
-            self._used.touch(spatial)
-            self._move(self._used.over(self._room), to_device=False)
+            self._demand(spatial)
         self._record.record(level, spatial, self._pages.hot)
 
     def scan(self, first: int, last: int) -> None:
@@ -89,22 +88,27 @@ class GraphPages:
         if self._access == "managed":
             touched = self._engine.xp.zeros(self.away.size - 1, np.uint64)
             touched[first // self.slots : -(-last // self.slots)] = 1
-            self._used.touch(touched)
-            self._move(self._used.over(self._room), to_device=False)
+            self._demand(touched)
 
     def shrink(self) -> bool:
         """Give up half of the pages on the device, the coldest, for good; gives whether there were any."""
-        if self._access != "adaptive" or not self._room:
+        held = self._pages.number
+        if not held:
             return False
-        self._room //= 2
-        leaving = self._pages.shrink(self._room)
-        self._move(leaving, to_device=False)
+        self._room = held // 2
+        self._move(self._pages.shrink(self._room), to_device=False)
         self._tell()
-        return len(leaving) > 0
+        return True
 
     def write_heat(self, path: Path) -> None:
         """Write what every level read of every page; see :class:`longwall.storage.heat_record.HeatRecord`."""
         self._record.write(path)
+
+    def _demand(self, spatial: Array) -> None:
+        """Pages are about to come by themselves: send others back, but none of these, which the next call can send."""
+        self._used.touch(spatial)
+        coming = int(self._engine.xp.cumsum(spatial > 0)[-1])
+        self._move(self._used.over(max(self._room, coming)), to_device=False)
 
     def _tell(self) -> None:
         self._engine.xp.cumsum(~self._pages.hot, dtype=np.int32, out=self.away[1:])

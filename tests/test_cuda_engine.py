@@ -23,6 +23,7 @@ from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match
 from longwall.stages.source import edge_source
+from longwall.storage.building.build import build_graph
 from longwall.storage.generators import generate
 from longwall.storage.graph import Graph
 
@@ -269,6 +270,49 @@ def test_interrupt_ends_a_long_kernel() -> None:
     began = time.monotonic()
     searcher.count_rows(rows)
     assert time.monotonic() - began < 20
+
+
+@pytest.fixture(scope="module")
+def bushy() -> Graph:
+    """One place for `OUTGROWING`, its vertices of many leaves, beside a random graph."""
+    pattern = [(0, 1), (0, 2), (0, 5), (1, 2), (1, 3), (1, 4), (2, 5), (3, 4), (3, 5), (4, 5)]
+    leaves = [(v, 6 + 70 * v + i) for v in range(6) for i in range(60 + v % 3)]
+    beside = generate("rmat", seed=6, scale=9, edge_factor=8)
+    owners = np.repeat(np.arange(beside.num_vertices), np.diff(beside.indptr))
+    ends = np.concatenate([np.array(pattern + leaves), np.stack([owners, beside.indices], axis=1) + 1000])
+    return build_graph(ends[:, 0], ends[:, 1])
+
+
+OUTGROWING = "0-1,0-2,0-5,1-2,1-3,1-4,2-5,3-4,3-5,4-5"
+
+
+@pytest.mark.gpu
+def test_sets_are_as_short_as_their_bounds_make_them(cuda: Any, cpu: CpuEngine, bushy: Graph) -> None:
+    """Scratch for sets inside the orientation is for the largest out-degree, whatever they are made from."""
+    host, device = arrays(bushy), cuda.load(arrays(bushy))
+    found = plan_match(parse_pattern(OUTGROWING), bushy.stats, induced=True)
+    rows = edges(found, host)
+    rows = rows[:, (bushy.original_ids[rows] < 6).all(axis=0)]
+    expected = cpu.searcher(host, found.program, PLENTY).count_rows(rows)
+    assert expected > 0
+    assert cuda.searcher(device, found.program, PLENTY).count_rows(cuda.xp.asarray(rows)) == expected
+
+
+@pytest.mark.gpu
+def test_many_stored_sets_share_what_shared_memory_there_is(cuda: Any, cpu: CpuEngine) -> None:
+    graph = generate("rmat", seed=6, scale=7, edge_factor=8, num_labels=2)
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    text = "0-6,1-5,1-7,2-5,2-6,2-7,3-4,3-5,3-6,4-6,4-7,5-6,5-7"
+    pattern = parse_pattern(text, (0, 1, 1, 1, 1, 0, 0, 0))
+    found = plan_match(pattern, graph.stats, induced=True, counting=False)
+    theirs, ours = cpu.searcher(host, found.program, PLENTY), cuda.searcher(device, found.program, PLENTY)
+    level = edges(found, host)[:, :200]
+    while level.shape[0] < found.program.depth and level.shape[1]:
+        counts, values = drain(theirs, level, 10**6)
+        got_counts, got_values = drain(ours, cuda.xp.asarray(level), 10**6)
+        np.testing.assert_array_equal(got_counts, counts)
+        np.testing.assert_array_equal(got_values, values)
+        level = np.vstack([np.repeat(level, counts, axis=1), values[None]])[:, :200].astype(np.uint32)
 
 
 def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:

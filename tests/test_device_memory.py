@@ -414,7 +414,7 @@ def test_a_portion_is_halved_and_doubled() -> None:
     assert [portion.take(100, work) for _ in range(5)] == [12, 24, 48, 96, 100]
     most, rooms = 3, iter([True, False, True, False])
     tried.clear()
-    assert portion.take(5, work, lambda: next(rooms)) == 2
+    assert portion.take(5, work, lambda short: next(rooms)) == 2
     assert tried == [5, 5, 2]
     most = 0
     with pytest.raises(ShortOfMemory):

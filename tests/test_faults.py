@@ -15,7 +15,7 @@ from breakable import EDGES, KINDS, Workshop, answer
 from kill import Fault, Launcher, Outcome, check_whole, left_in, status
 
 import longwall
-from longwall.pipeline import chunk_stack, listing
+from longwall.pipeline import chunk_stack, chunks
 from longwall.storage.errors import InputError, RunError
 
 DRAW = random.Random(1)
@@ -282,13 +282,13 @@ def test_a_store_that_is_deleted_during_the_run(lab, tmp_path, monkeypatch):
     }
     write_graph(graph, tmp_path / "graph.zarr")
     whole = longwall.run(config)
-    chunks = listing.edge_source
+    source = chunks.edge_source
 
     def deleting(*arguments, **options):
         shutil.rmtree(tmp_path / "graph.zarr", ignore_errors=True)
-        return chunks(*arguments, **options)
+        return source(*arguments, **options)
 
-    monkeypatch.setattr(listing, "edge_source", deleting)
+    monkeypatch.setattr(chunks, "edge_source", deleting)
     try:
         result = longwall.run(config, overrides=["run.name=deleted"])
     except RunError:

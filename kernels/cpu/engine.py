@@ -35,6 +35,8 @@ class CpuEngine:
         """The kernels read host arrays in place, whatever the access."""
         return graph
 
+    can_move_pages = True  # there are none to move
+
     def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:  # noqa: ARG002
         """Make an empty array."""
         return np.empty(length, dtype)

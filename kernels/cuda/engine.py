@@ -17,7 +17,7 @@ from longwall.kernels.cuda.counters import (
 )
 from longwall.kernels.cuda.device import open_device
 from longwall.kernels.cuda.faults import cuda_faults
-from longwall.kernels.cuda.host_memory import ManagedArray, is_managed, managed_array, mapped
+from longwall.kernels.cuda.host_memory import ManagedArray, can_move_pages, is_managed, managed_array, mapped
 from longwall.kernels.cuda.launch import Device
 from longwall.kernels.cuda.module import watch_compilation
 from longwall.kernels.cuda.page_bytes import page_bytes
@@ -69,6 +69,11 @@ class CudaEngine:
             labels=place(graph.labels),
             managed=managed,
         )
+
+    @property
+    def can_move_pages(self) -> bool:
+        """Whether managed memory works here as "adaptive" and "managed" access need it."""
+        return can_move_pages(self.xp)
 
     def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
         """Make an empty array on the host: managed memory, where pages will move."""

@@ -33,12 +33,19 @@ struct EmitCandidates {
   }
 };
 
+// Give the elements of a set, as far as the bounds of the level let them be candidates.
+template <int S, typename Sink>
+DEVICE void emit_set(const Search& search, Sink& sink) {
+  constexpr SetOp op = kSets[S];
+  constexpr Level level = kLevels[kColumns];
+  search.give_set<S>(search.operands<S, op.below | level.below, op.above | level.above>(), sink);
+}
+
 // Extend rows until there are none left, or no room.
 template <typename Output>
 DEVICE void extend(const ExtensionInput& in, Output& output) {
   const int lane = lane_id();
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
-  constexpr Level level = kLevels[kColumns];
   Search search;
   search.graph = in.graph;
   search.rows = in.rows;
@@ -62,12 +69,8 @@ DEVICE void extend(const ExtensionInput& in, Output& output) {
       if (search.enter_row(row)) {
         EmitCandidates<Output> emit = {search, output, row == 0 ? in.first : 0};
         if constexpr (kEmitted >= 0) {
-          constexpr SetOp op = kSets[kEmitted];
-          const u32* array;
-          int count;
           search.entered = row;
-          search.adjacency<kEmitted>(array, count);
-          search.give_set<kEmitted, op.below | level.below, op.above | level.above>(array, count, emit);
+          emit_set<kEmitted>(search, emit);
         } else {
           const u32* list;
           int count;

@@ -15,6 +15,7 @@ from longwall.kernels.program import SearchProgram, emitted_set, to_extend
 Array = Any  # a CuPy array
 
 WARPS_PER_BLOCK = 8
+BLOCKS_PER_MULTIPROCESSOR = 4  # as in the kernels' launch bounds
 BLOCK_VALUES = 2048  # kBlockValues
 _USED_BITS = 12  # kUsedBits
 _LEAST_BLOCKS = 4  # a warp takes one when it begins, and again for rows with long sets
@@ -39,12 +40,17 @@ class _Step:
         The program, as C++.
     plain, oriented
         Numbers of stored sets.
+    shared
+        Bytes of shared memory for a warp.
+    lists
+        What the rows' sets read, where it is brought to the device first.
     """
 
     columns: int
     header: str
     plain: int
     oriented: int
+    shared: int
     lists: list[tuple[int, Part]]
 
 
@@ -129,6 +135,8 @@ class Extender:
             long = xp.flatnonzero(counts == TOO_LONG).astype(np.uint32)
             if long.size:
                 self._fill(step, rows, long, long.size, used, long=True)
+                if xp.flatnonzero(counts == TOO_LONG).size:
+                    raise RuntimeError("internal fault: a set outgrew its scratch")
             found = int(counts[0])
             ends = xp.cumsum(xp.maximum(counts, 0))
             counts[ends > capacity] = NOT_EXTENDED
@@ -244,14 +252,18 @@ class Extender:
             program = to_extend(self._program, columns)
             emitted = emitted_set(program, columns)
             lists, numbers = row_lists(program, columns)
+            stored = stored_sets(program, emitted)
+            # As much as leaves room for as many blocks as the registers do.
+            share = self._device.shared_memory // BLOCKS_PER_MULTIPROCESSOR // WARPS_PER_BLOCK
+            shared_room = min(share // (4 * max(sum(stored), 1)) // WARP * WARP, SHARED_ROOM)
             variant = Variant(
                 emitted=emitted,
                 grouped=self._ablation.grouped,
-                shared_room=SHARED_ROOM,
+                shared_room=shared_room,
                 lists=() if self._staging is None else numbers,
             )
             header = program_header(program, columns, variant)
-            self._steps[columns] = _Step(columns, header, *stored_sets(program, emitted), lists)
+            self._steps[columns] = _Step(columns, header, *stored, 4 * sum(stored) * shared_room, lists)
         return self._steps[columns]
 
     def _rooms(self, step: _Step, *, long: bool) -> tuple[int, int, int]:
@@ -314,6 +326,6 @@ class Extender:
             ),
             blocks=warps // per_block,
             threads=per_block * WARP,
-            shared=per_block * (step.plain + step.oriented) * SHARED_ROOM * 4,
+            shared=per_block * step.shared,
             generated=step.header,
         )

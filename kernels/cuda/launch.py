@@ -114,6 +114,8 @@ def exact(result: Array) -> int:
     result.device.synchronize()
     host = result.get()
     estimate = float(host.view(np.float64)[1])
+    if np.isnan(estimate):
+        raise RuntimeError("internal fault: a set outgrew its scratch")
     if estimate >= 2.0**62:
         raise OverflowError(f"a count of about {estimate:.3g} does not fit 64-bit integers")
     return int(host.view(np.int64)[0])

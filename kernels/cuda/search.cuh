@@ -84,6 +84,14 @@ struct Excluded {
   int count[kNumBlocks ? kNumBlocks : 1] = {};
 };
 
+// The members of a set come from an adjacency, or from an earlier set that an adjacency is compared with.
+struct Operands {
+  const u32* array;
+  int count;
+  const u32* source;
+  int size;
+};
+
 struct Search {
   GraphView graph;
   const u32* rows;  // u32[kColumns, stride]
@@ -172,27 +180,37 @@ struct Search {
     }
   }
 
-  // Give the elements of a set, inside the bounds, to a sink.
-  template <int S, u32 BELOW, u32 ABOVE, typename Sink>
-  DEVICE void give_set(const u32* array, int count, Sink& sink) const {
+  // What a set is made of: an adjacency, and the earlier set for those that have one; inside the bounds.
+  template <int S, u32 BELOW, u32 ABOVE>
+  DEVICE Operands operands() const {
     constexpr SetOp op = kSets[S];
     constexpr u32 own = 1u << op.adjacent;
-    if constexpr (op.kind == LABELLED) {
-      trim<BELOW & ~(op.below & own), ABOVE & ~(op.above & own)>(array, count);
-      with_label(array, count, graph.labels, op.label, sink);
+    Operands with = {};
+    adjacency<S>(with.array, with.count);
+    if constexpr (op.kind == ADJACENCY || op.kind == LABELLED) {
+      trim<BELOW & ~(op.below & own), ABOVE & ~(op.above & own)>(with.array, with.count);
     } else {
       // The adjacency itself needs no bounds: what the earlier set holds is inside them.
       constexpr SetOp earlier = kSets[op.source];
-      const u32* source = members[op.source];
-      int size = length[op.source];
-      trim<BELOW & ~earlier.below, ABOVE & ~earlier.above>(source, size);
-      if constexpr (op.kind == SUBTRACT) {
-        combine<false>(source, size, array, count, sink);
-      } else if (size <= count) {
-        combine<true>(source, size, array, count, sink);
-      } else {
-        combine<true>(array, count, source, size, sink);
-      }
+      with.source = members[op.source];
+      with.size = length[op.source];
+      trim<BELOW & ~earlier.below, ABOVE & ~earlier.above>(with.source, with.size);
+    }
+    return with;
+  }
+
+  // Give the elements of a set to a sink.
+  template <int S, typename Sink>
+  DEVICE void give_set(const Operands& with, Sink& sink) const {
+    constexpr SetOp op = kSets[S];
+    if constexpr (op.kind == LABELLED) {
+      with_label(with.array, with.count, graph.labels, op.label, sink);
+    } else if constexpr (op.kind == SUBTRACT) {
+      combine<false>(with.source, with.size, with.array, with.count, sink);
+    } else if (with.size <= with.count) {
+      combine<true>(with.source, with.size, with.array, with.count, sink);
+    } else {
+      combine<true>(with.array, with.count, with.source, with.size, sink);
     }
   }
 
@@ -200,28 +218,24 @@ struct Search {
   template <int S>
   DEVICE bool run_set() {
     constexpr SetOp op = kSets[S];
-    constexpr u32 own = 1u << op.adjacent;
-    const u32* array;
-    int count;
-    adjacency<S>(array, count);
+    const Operands with = operands<S, op.below, op.above>();
     if constexpr (op.kind == ADJACENCY) {
-      trim<op.below & ~own, op.above & ~own>(array, count);
-      members[S] = array;
-      length[S] = count;
+      members[S] = with.array;
+      length[S] = with.count;
     } else if constexpr (op.size_only) {
       CountElements sink;
-      give_set<S, op.below, op.above>(array, count, sink);
+      give_set<S>(with, sink);
       length[S] = sink.found;
     } else {
-      int most = count;
-      if constexpr (op.kind == SUBTRACT) most = length[op.source];
-      if constexpr (op.kind == INTERSECT) most = min(count, length[op.source]);
+      int most = with.count;
+      if constexpr (op.kind == SUBTRACT) most = with.size;
+      if constexpr (op.kind == INTERSECT) most = min(with.count, with.size);
       StoreElements sink = {stored_at<S>(most)};
       if (!sink.out) {
         too_long = true;
         return false;
       }
-      give_set<S, op.below, op.above>(array, count, sink);
+      give_set<S>(with, sink);
       __syncwarp();
       members[S] = sink.out;
       length[S] = sink.found;

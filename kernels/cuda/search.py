@@ -40,7 +40,8 @@ class CudaSearcher:
         words = plain * self._room + oriented * self._oriented_room
         ring = RING_BYTES if program.blocks else 0  # where it counts, warps hand over work
         if memory < ring + words * 4:
-            raise ScratchTooLarge(ring + words * 4)
+            left = 1 if self._staging is None else 1 - 1 / _STAGING_SHARE
+            raise ScratchTooLarge(int((ring + words * 4) / left) + 1)
         memory -= ring
         wanted = device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR * WARPS_PER_BLOCK
         # Half of the memory is for what an extension gives, where one warp's sets do not need more.
@@ -49,7 +50,7 @@ class CudaSearcher:
         self._blocks = warps // self._warps_per_block
         xp = device.xp
         self._store = xp.empty(max(self._blocks * self._warps_per_block * words, 1), xp.uint32)
-        self._ring: Array = None
+        self._ring = self._make_ring() if ring else None
         self._control = xp.zeros(6, xp.uint32)
         left = memory - self._store.nbytes
         self._extender = Extender(device, graph, program, self._store, left, wanted, ablation, self._staging)
@@ -77,9 +78,7 @@ class CudaSearcher:
             n = lists.rows
             variant = replace(variant, lists=row_lists(program, columns)[1])
         if self._ring is None:
-            ring = self._device.xp.zeros((RING_SLOTS, RING_SLOT_WORDS), np.uint32)
-            ring[:, 0] = self._device.xp.arange(RING_SLOTS, dtype=np.uint32)
-            self._ring = ring
+            self._ring = self._make_ring()
         self._control[0] = 0
         self._device.launch(
             "count_rows.cu",
@@ -106,6 +105,12 @@ class CudaSearcher:
             generated=program_header(program, columns, variant),
         )
         return result
+
+    def _make_ring(self) -> Array:
+        """A ring of tasks, all slots free."""
+        ring = self._device.xp.zeros((RING_SLOTS, RING_SLOT_WORDS), np.uint32)
+        ring[:, 0] = self._device.xp.arange(RING_SLOTS, dtype=np.uint32)
+        return ring
 
     def _lists(self, rows: Array) -> RowLists | None:
         """What counting below the rows reads, brought to the device; None where it is read where it is."""

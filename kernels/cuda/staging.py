@@ -60,12 +60,10 @@ class Staging:
         self._device, self._graph = device, graph
         self._slots = memory // 2 // 4
         self._memory = memory - self._slots * 4
-        self._buffer: Array = None
+        self._buffer = device.xp.empty(max(self._slots, 1), np.uint32)
 
     def bring(self, rows: Array, lists: list[tuple[int, Part]]) -> RowLists:
         """Copy what leading rows (of uint32[columns, n]) read of host memory, as many as there is room for."""
-        if self._buffer is None:
-            self._buffer = self._device.xp.empty(max(self._slots, 1), np.uint32)
         n = min(rows.shape[1], max(self._memory // (_ROW_BYTES * len(lists)), 1))
         while True:
             found = self._places(rows[:, :n], lists)
@@ -83,7 +81,9 @@ class Staging:
             begin = graph.split[vertices] if part == Part.LARGER else graph.indptr[vertices]
             end = graph.split[vertices] if part == Part.SMALLER else graph.indptr[vertices.astype(np.int64) + 1]
             begins[number], lengths[number] = begin, end - begin
-            wanted = xp.flatnonzero(self._is_away(begin, end) & (end - begin < self._slots // _LONG))
+            # Lists that are left of a single row always fit.
+            short = end - begin < self._slots // max(_LONG, 2 * len(lists))
+            wanted = xp.flatnonzero(self._is_away(begin, end) & short)
             if not wanted.size:
                 continue
             # In the order of the vertices, which is that of the pages.
