@@ -536,6 +536,7 @@ def test_a_driver_error_counts_like_one_of_the_runtime() -> None:
 def cuda() -> Any:
     from longwall.kernels.cuda.engine import CudaEngine
 
+    gc.collect()  # what earlier tests left on the device would be given back meanwhile
     try:
         return CudaEngine()
     except EngineUnavailable as reason:
