@@ -1,0 +1,74 @@
+"""Where the adjacency is, what is done the plain way, and what crosses the host link then."""
+
+from typing import Any, NamedTuple
+
+from longwall.kernels.cuda.engine import CudaEngine
+from longwall.kernels.engine import Ablation
+
+
+class Variant(NamedTuple):
+    """Where the adjacency is, and which optimisation is left out ("" for none)."""
+
+    access: Any
+    plain: str = ""
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return f"{self.access}+{self.plain}" if self.plain else self.access
+
+
+CPU, RESIDENT, ADAPTIVE = Variant("cpu"), Variant("resident"), Variant("adaptive")
+RIVALS = (ADAPTIVE, Variant("managed"), Variant("zero-copy"))
+PLAIN = tuple(Variant(a, p) for p in ("two-pass", "ungrouped", "unordered") for a in ("adaptive", "zero-copy"))
+
+
+class WatchedEngine(CudaEngine):
+    """Notes what crosses the host link, without what fetching the roots takes.
+
+    Attributes
+    ----------
+    away
+        Where the graph's pages are, once it is loaded; see `longwall.kernels.engine.Pages`.
+    moved
+        Bytes of pages that were moved to the device and back.
+    """
+
+    def __init__(self, variant: Variant):
+        plain = variant.plain
+        super().__init__(Ablation(plain == "two-pass", plain != "ungrouped", plain != "unordered"))
+        self._on_touch = variant.access == "managed"
+        self.away: Any = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self._read: Any = 0
+        self._coming: Any = None
+        self.moved = [0, 0]
+
+    @property
+    def link_bytes(self) -> int:
+        """Bytes that the device received, at most: what is read of pages that are away, and pages.
+
+        Pages that come when they are touched are counted when they go back.
+        """
+        self._add_coming()
+        return int(self._read) + self.moved[self._on_touch]
+
+    def page_bytes(self, graph: Any, reads: Any, page_slots: int) -> Any:
+        """As the engine's: what will be read of pages, before any is moved for it."""
+        self._add_coming()
+        self._coming = super().page_bytes(graph, reads, page_slots)
+        return self._coming
+
+    def move_pages(self, graph: Any, ranges: Any, *, to_device: bool) -> None:
+        """As the engine's."""
+        self.moved[not to_device] += 4 * int((ranges[:, 1] - ranges[:, 0]).sum())
+        super().move_pages(graph, ranges, to_device=to_device)
+
+    def _add_coming(self) -> None:
+        """Add the last extension's reads: by now its pages are where they were when it ran."""
+        if self._coming is not None and self.away is not None:
+            self._read = self._read + (self._coming * (self.xp.diff(self.away) > 0)).sum()
+        self._coming = None

@@ -1,0 +1,114 @@
+"""What is run on a graph that a GPU's budget does not hold, range of roots by range of roots."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longwall.kernels.program import Level
+from longwall.pipeline.chunks import Chunks, Descent
+from longwall.pipeline.context import RunContext
+from longwall.pipeline.executor import load_graph
+from longwall.pipeline.meter import Meter
+from longwall.pipeline.patterns import parse_pattern
+from longwall.pipeline.plan import MatchPlan
+from longwall.pipeline.planner import plan_match
+from longwall.pipeline.portion import Portion
+from longwall.pipeline.rooms import Rooms
+from longwall.stages.free_extension import extend_by_edge
+from longwall.stages.source import edge_source
+from longwall.storage.graph import Graph
+from longwall.storage.tables.table import EmbeddingTable
+
+NAMES = ("match", "cliques", "edges")
+DIAMOND_LABELS = (0, 1, 2, 3)
+SOURCE_BYTES = 128  # of device memory, that reading an edge takes for a moment
+
+
+class Found(NamedTuple):
+    """Number of rows, and the sum of their last column modulo 2^64."""
+
+    rows: int = 0
+    checksum: int = 0
+
+    def plus(self, rows: int, checksum: int) -> "Found":
+        """Both, added."""
+        return Found(self.rows + rows, (self.checksum + checksum) % 2**64)
+
+
+Walk = Callable[[int, int], Found]
+"""Works on the roots of a range of slots; stops early where the run is cancelled."""
+MakeWalk = Callable[[RunContext], Walk]
+
+
+class Workload(NamedTuple):
+    """A workload."""
+
+    name: str
+    title: str
+    make: MakeWalk
+    labels: bool
+    """Whether it looks at them."""
+    plain: tuple[str, ...]
+    """Which of GAMMA's optimisations it can do without."""
+
+
+def plan_workloads(graph: Graph) -> list[Workload]:
+    """All workloads, planned for a labelled graph; their names are `NAMES`."""
+    diamond = plan_match(parse_pattern("diamond", DIAMOND_LABELS), graph.stats, counting=False)
+    cliques = plan_match(parse_pattern("clique-4"), graph.stats, counting=False)
+    every = ("two-pass", "ungrouped", "unordered")
+    return [
+        Workload("match", "labelled diamonds", _listing(diamond), True, every),
+        Workload("cliques", "4-cliques", _listing(cliques), False, every),
+        Workload("edges", "edges, extended by one edge", _edge_level, False, ("unordered",)),
+    ]
+
+
+def _listing(plan: MatchPlan) -> MakeWalk:
+    """List all levels of a plan, chunk by chunk; rows of the last level are dropped."""
+
+    def make(context: RunContext) -> Walk:
+        graph, memory = load_graph(context)
+        rooms = Rooms.within(plan.program.depth, graph, context, memory, exporting=False)
+        chunks = Chunks(plan.program, context, graph, rooms)
+        descent = Descent(chunks, chunks.searcher(), Meter(), 0)
+
+        def walk(first: int, last: int) -> Found:
+            found = Found()
+
+            def finish(rows: Any) -> None:
+                nonlocal found
+                if len(rows):
+                    found = found.plus(len(rows), int(rows.values[-1].sum(dtype=np.uint64)))
+
+            for begin in range(first, last, rooms.rows):
+                descent.walk(begin, min(begin + rooms.rows, last), finish, lambda: False)
+            return found
+
+        return walk
+
+    return make
+
+
+def _edge_level(context: RunContext) -> Walk:
+    graph, memory = load_graph(context)
+    xp, take = context.engine.xp, Portion(context.engine).take
+    work = min(memory * 3 // 4, 4 << 30)
+    step = max(min(memory // 4 // SOURCE_BYTES, 1 << 20), 1)
+    levels = (Level(-1), Level(-1, below=1))
+
+    def edges(first: int, last: int) -> EmbeddingTable:
+        larger, smaller = edge_source(graph, levels, first, last, xp).columns()
+        return EmbeddingTable((larger.astype(np.int64) << 32 | smaller,), (), xp)
+
+    def walk(first: int, last: int) -> Found:
+        found = Found()
+        for begin in range(first, last, step):
+            for part in extend_by_edge(edges(begin, min(begin + step, last)), graph, work, take):
+                found = found.plus(len(part), int(part.values[-1].sum(dtype=np.int64)))
+                if context.cancel.is_set():
+                    return found
+        return found
+
+    return walk
