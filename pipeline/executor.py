@@ -6,6 +6,7 @@ embeddings, is in `longwall.pipeline.listing`.
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -229,12 +230,16 @@ def range_scratch(context: RunContext) -> int:
 
 
 def prepare_range(context: RunContext, first: int, last: int, part: Part, *, vertices: bool = False) -> None:
-    """Make the pages ready that a kernel reads for a range of slots, or of vertices; see `slot_reads`."""
+    """Make the pages ready that a kernel reads for a range of slots, or of vertices; see `slot_reads`.
+
+    Where there is no memory to look at them, pages stay where they are, and are read there.
+    """
     graph, _ = load_graph(context)
     if graph.pages is not None:
         if vertices:
             first, last = (int(context.graph.indptr[vertex]) for vertex in (first, last))
-        graph.pages.prepare(1, list(slot_reads(graph, first, last, part, context.engine.xp)))
+        with suppress(ShortOfMemory), context.engine.faults():
+            graph.pages.prepare(1, list(slot_reads(graph, first, last, part, context.engine.xp)))
 
 
 def slot_ranges(context: RunContext, cost: float) -> list[Task]:

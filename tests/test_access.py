@@ -113,6 +113,26 @@ def test_the_answer_does_not_depend_on_access_or_budget(
         assert access == "adaptive" or not heat["hot_extensions"].any()
 
 
+@pytest.mark.gpu
+def test_ranges_are_counted_where_nobody_could_look_at_the_pages(miner: Miner, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longwall.kernels import EngineUnavailable
+    from longwall.kernels.cuda.device import open_device
+    from longwall.kernels.engine import ShortOfMemory
+
+    try:
+        open_device()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+
+    def short(*_: Any) -> None:
+        raise ShortOfMemory("device")
+
+    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.prepare", short)
+    for workload in ("4-cliques", "triangles of vertices"):
+        result = miner.run(workload, "cuda", access="adaptive", device=40_000_000)
+        assert answer(result) == miner.expected(workload)
+
+
 @pytest.mark.parametrize("access", ACCESS)
 def test_the_cpu_reads_the_graph_where_it_is(tmp_path: Path, access: str) -> None:
     graph = {"kind": "rmat", "scale": 8, "edge_factor": 4, "seed": 3}
