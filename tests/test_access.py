@@ -25,6 +25,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "listed 4-cliques": {"kind": "cliques", "k": 4, "output": "embeddings"},
     "triangles of vertices": {"kind": "triangles", "output": "vertices"},
 }
+PER_VERTEX = {"houses", "4-cycles", "triangles of vertices"}
 
 
 def answer(result: longwall.Result) -> Any:
@@ -101,7 +102,14 @@ def test_the_answer_does_not_depend_on_access_or_budget(
             with pytest.raises(InputError, match=r"memory\.device"):
                 miner.run(workload, "cuda", access=access, device=budget)
         return
-    result = miner.run(workload, "cuda", access=access, device=budget)
+    # A number for every vertex may be more than 1 % of the graph.
+    may_refuse = workload in PER_VERTEX and share == 0.01
+    try:
+        result = miner.run(workload, "cuda", access=access, device=budget)
+    except InputError as refusal:
+        if may_refuse and "memory.device" in str(refusal):
+            return
+        raise
     assert answer(result) == expected
     manifest = json.loads((result.path / "manifest.json").read_text())
     assert manifest["memory"]["graph"]["access"] == access
