@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISDIR
 
 from longwall.storage.errors import RunError
 
@@ -69,9 +70,14 @@ class SpillFolder:
             try:
                 self._parent.mkdir(parents=True, exist_ok=True)
             except FileExistsError:
-                if self._parent.exists() or self._parent.is_symlink():
-                    raise  # it is no folder
-                continue  # it was one, and another run has removed it
+                # Looked at once: another run may have removed the folder meanwhile, and made it again.
+                try:
+                    folder = S_ISDIR(self._parent.stat().st_mode)
+                except FileNotFoundError:
+                    folder = not self._parent.is_symlink()
+                if not folder:
+                    raise
+                continue
             with _locked(self._parent) as there:
                 if there:
                     remove_abandoned(self._parent, _NAME)

@@ -203,6 +203,20 @@ def test_the_parent_may_vanish_just_before_the_folder_is_made(tmp_path, monkeypa
     assert taken
 
 
+def test_a_parent_that_is_back_when_it_is_looked_at_is_used(tmp_path, monkeypatch):
+    real, refusals = Path.mkdir, [FileExistsError(17, "File exists")]
+
+    def late(self, *arguments, **options):
+        if refusals:
+            real(self, *arguments, **options)
+            raise refusals.pop()
+        real(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "mkdir", late)
+    with SpillFolder(tmp_path / "spill") as folder:
+        assert folder.path.is_dir()
+
+
 def test_many_processes_share_a_folder_that_comes_and_goes(tmp_path):
     parent = tmp_path / "spill"
     processes = [start(SHARE, parent) for _ in range(4)]
