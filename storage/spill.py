@@ -114,10 +114,17 @@ def _locked(folder: Path) -> Iterator[bool]:
         yield False
         return
     try:
-        # Another run may have removed it while this one waited.
-        yield folder.exists() and os.path.samestat(os.fstat(lock), folder.stat())
+        yield _is_still(folder, lock)
     finally:
         os.close(lock)
+
+
+def _is_still(folder: Path, lock: int) -> bool:
+    """Whether a folder is the one that is locked; another run may have removed it while this one waited."""
+    try:
+        return os.path.samestat(os.fstat(lock), folder.stat())
+    except FileNotFoundError:
+        return False
 
 
 def hold(folder: Path, *, wait: bool = False) -> int:
