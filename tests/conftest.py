@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -106,7 +107,16 @@ def make_context(
     )
 
 
+def settle() -> None:
+    """Wait for what goes away by itself: threads that read ahead hold tables for a moment longer than their readers."""
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name.startswith("read-ahead"):
+            thread.join(60)
+    gc.collect()
+
+
 @pytest.fixture(scope="session")
 def lab() -> SimpleNamespace:
-    """`lab.graph(...)` and `lab.context(...)`: see `make_graph` and `make_context`."""
-    return SimpleNamespace(graph=make_graph, context=make_context)
+    """`lab.graph(...)`, `lab.context(...)` and `lab.settle()`: see `make_graph`, `make_context` and `settle`."""
+    return SimpleNamespace(graph=make_graph, context=make_context, settle=settle)

@@ -1,9 +1,7 @@
 """The five calls, against networkx and brute force."""
 
-import gc
 import subprocess
 import sys
-import threading
 from collections import Counter
 from itertools import combinations
 
@@ -211,7 +209,7 @@ def expected(small):
     work_share=st.sampled_from([4, 6]),
     chunk_share=st.sampled_from([16, 64, 100_000]),
 )
-def test_every_budget_gives_the_same_rows(small, expected, tmp_path_factory, memory, work_share, chunk_share):
+def test_every_budget_gives_the_same_rows(lab, small, expected, tmp_path_factory, memory, work_share, chunk_share):
     """Down to chunks of a single row."""
     folder = tmp_path_factory.mktemp("any") / "spill"
     with pytest.MonkeyPatch.context() as patch:
@@ -224,7 +222,7 @@ def test_every_budget_gives_the_same_rows(small, expected, tmp_path_factory, mem
             assert memory < 30_000 or "distinct codes" in str(error)  # noqa: PT017
         else:
             assert all(a == b for a, b in zip(found, expected(), strict=True))
-    gc.collect()
+    lab.settle()
     assert not folder.exists() or not list(folder.iterdir())
 
 
@@ -240,7 +238,7 @@ def test_a_session_stays_inside_its_budget_and_spills(graph, network, tmp_path):
     assert sum(batch.num_rows for batch in table.batches()) == len(whole)
 
 
-def test_files_go_with_the_objects(graph, tmp_path):
+def test_files_go_with_the_objects(lab, graph, tmp_path):
     folder = tmp_path / "spill"
     table = longwall.edges(graph, memory="100KiB", spill=folder)
     longer = longwall.extend_edges(longwall.extend_edges(table))
@@ -248,7 +246,7 @@ def test_files_go_with_the_objects(graph, tmp_path):
     longer.close()
     assert sum(path.stat().st_size for path in folder.rglob("table-*")) == table.table.stored
     del table, longer
-    gc.collect()
+    lab.settle()
     assert not folder.exists()
 
 
@@ -267,16 +265,16 @@ def test_files_go_when_the_session_is_closed(graph, tmp_path):
     assert not folder.exists()
 
 
-def test_a_table_may_outlive_its_session(graph, tmp_path):
+def test_a_table_may_outlive_its_session(lab, graph, tmp_path):
     folder = tmp_path / "spill"
     grown = longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=folder)))
     rows_in_all, table = len(grown), grown.table
     del grown
-    gc.collect()
+    lab.settle()
     assert table.stored
     assert sum(len(chunk) for chunk in table.stream()) == rows_in_all
     del table
-    gc.collect()
+    lab.settle()
     assert not folder.exists()
 
 
@@ -482,7 +480,7 @@ def test_a_part_that_is_too_large_for_memory_is_cut(graph):
         (EngineLost("fell off"), r"the device was lost \(fell off\)"),
     ],
 )
-def test_what_an_engine_raises_becomes_a_sentence(graph, fault, sentence):
+def test_what_an_engine_raises_becomes_a_sentence(lab, graph, fault, sentence):
     def broken(columns, graph, xp):
         raise fault
 
@@ -491,7 +489,7 @@ def test_what_an_engine_raises_becomes_a_sentence(graph, fault, sentence):
     for call in (longwall.filter, longwall.aggregate):
         with pytest.raises(longwall.RunError, match=sentence):
             call(wedges, broken)
-    gc.collect()
+    lab.settle()
     assert wedges.session.host.used == used
 
 
@@ -525,7 +523,7 @@ def test_two_sessions_share_a_spill_folder(graph, tmp_path):
     assert not folder.exists() or not list(folder.iterdir())
 
 
-def test_a_failing_call_leaves_no_files(graph, tmp_path):
+def test_a_failing_call_leaves_no_files(lab, graph, tmp_path):
     folder = tmp_path / "spill"
     table = longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=folder))
     seen = []
@@ -539,10 +537,7 @@ def test_a_failing_call_leaves_no_files(graph, tmp_path):
     before = table.session.host.used
     with pytest.raises(ValueError, match="the user's own"):
         longwall.filter(longwall.extend_edges(table), broken)
-    for thread in threading.enumerate():
-        if thread.name.startswith("read-ahead"):  # what nobody came for is let go of there
-            thread.join()
-    gc.collect()
+    lab.settle()
     assert table.session.host.used <= before
     assert table.session.disk.used == table.table.stored
 
@@ -567,10 +562,10 @@ assert table.table.stored
         ({"memory": "4KiB"}, "raise memory"),
     ],
 )
-def test_a_budget_that_is_too_small_is_named(graph, tmp_path, options, sentence):
+def test_a_budget_that_is_too_small_is_named(lab, graph, tmp_path, options, sentence):
     with pytest.raises(longwall.RunError, match=sentence):
         longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, spill=tmp_path / "spill", **options)))
-    gc.collect()
+    lab.settle()
     assert not (tmp_path / "spill").exists()
 
 
