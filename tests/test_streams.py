@@ -255,9 +255,9 @@ def test_arrays_of_a_block_belong_to_the_receiver(tmp_path: Path) -> None:
             assert np.concatenate([block.src for block in kept]).tolist() == list(range(1, 5001))
 
 
-def threads() -> int:
-    """Count the threads of readers."""
-    return sum(thread.name.startswith("ThreadPoolExecutor") for thread in threading.enumerate())
+def threads(before: set[threading.Thread]) -> set[threading.Thread]:
+    """The threads of readers that were not there before."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")} - before
 
 
 def interrupt(raw: RawGraph) -> None:
@@ -275,34 +275,34 @@ def long_file(tmp_path: Path) -> Path:
 
 def test_no_thread_outlives_the_iteration(long_file: Path) -> None:
     with blocks_of(4096):
-        before = threads()
+        before = set(threading.enumerate())
         raw = open_edge_list(long_file, MEMORY, 3)
         raw.close()
         raw = open_edge_list(long_file, MEMORY, 3)
         next(raw.blocks)
-        assert threads() > before
+        assert threads(before)
         raw.close()
         raw.close()
-        assert threads() == before
+        assert not threads(before)
         assert list(raw.blocks) == []
 
         edges_of(open_edge_list(long_file, MEMORY, 3))
-        assert threads() == before
+        assert not threads(before)
 
         forgotten = open_edge_list(long_file, MEMORY, 3)
         next(forgotten.blocks)
         del forgotten
-        assert threads() == before
+        assert not threads(before)
 
         with pytest.raises(KeyboardInterrupt):
             interrupt(open_edge_list(long_file, MEMORY, 3))
-        assert threads() == before
+        assert not threads(before)
 
         long_file.write_bytes(long_file.read_bytes() + b"x\n" + random_lines(20_000))
         raw = open_edge_list(long_file, MEMORY, 3)
         with pytest.raises(InputError, match="line 20001: "):
             deque(raw.blocks, maxlen=0)
-        assert threads() == before
+        assert not threads(before)
 
 
 def test_progress_is_told_by_the_iterating_thread(long_file: Path) -> None:
