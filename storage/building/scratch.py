@@ -31,8 +31,8 @@ Array = npt.NDArray[Any]
 class Scratch:
     """The memory and the files of one build; a context manager that leaves neither behind.
 
-    Three quarters of the free host budget (at most 256 MiB) are booked for buffers that come and go, `work`; the
-    rest holds tables and, while there is room, scratch arrays.
+    A part of the free host budget is booked for buffers that come and go, `work`; the rest holds tables and, while
+    there is room, scratch arrays.
 
     Parameters
     ----------
@@ -40,6 +40,10 @@ class Scratch:
         Budgets of the run.
     spill
         Where scratch files go.
+    what
+        What the memory is for, in sentences to the user.
+    most_work
+        Most bytes of `work`; three quarters of what is free if that is less.
 
     Attributes
     ----------
@@ -49,8 +53,10 @@ class Scratch:
         Bytes that were written to files.
     """
 
-    def __init__(self, accounts: Accounts, spill: SpillFolder) -> None:
-        self.host, self.disk = accounts.host, accounts.disk
+    def __init__(
+        self, accounts: Accounts, spill: SpillFolder, what: str = "sorting the edges", most_work: int = _MOST_WORK
+    ) -> None:
+        self.host, self.disk, self.what = accounts.host, accounts.disk, what
         self.spilled = 0
         self._spill = spill
         self._arrays: list[ScratchArray] = []
@@ -58,7 +64,7 @@ class Scratch:
         self._made = 0
         self._writer = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
-        self._work = self.host.book(min(int(self.host.free * _WORK_SHARE), _MOST_WORK), "sorting the edges")
+        self._work = self.host.book(min(int(self.host.free * _WORK_SHARE), most_work), what)
 
     @property
     def work(self) -> int:
@@ -88,7 +94,7 @@ class Scratch:
         lacking = size - self.host.free
         # Sorting goes on, slower, with a small part of the work space.
         if 0 < lacking <= self._work.size * 7 // 8:
-            self._work.resize(self._work.size - lacking, "sorting the edges")
+            self._work.resize(self._work.size - lacking, self.what)
 
     def book(self, size: int, what: str) -> Booking:
         """Make room and book it, until it is released or the build ends.
@@ -326,7 +332,7 @@ class ScratchArray:
     def _write(self, values: Array) -> int:
         """Append to the file, soon, and return the offset."""
         scratch, at = self._scratch, self._written
-        scratch.disk.take(values.nbytes, "sorting the edges")
+        scratch.disk.take(values.nbytes, scratch.what)
         self._written += values.nbytes
         scratch.spilled += values.nbytes
         path = scratch.path(self._name)
@@ -371,6 +377,6 @@ class ScratchArray:
 
     def _unwritable(self, error: OSError) -> RunError:
         return RunError(
-            f"{self._scratch.path(self._name).parent}: scratch files of the build cannot be written "
+            f"{self._scratch.path(self._name).parent}: scratch files cannot be written "
             f"({error.strerror or error}): free space there, {self._scratch.advice}"
         )

@@ -1,0 +1,1 @@
+"""Sorting any number of keys in bounded memory."""
