@@ -5,8 +5,11 @@ of the group is the product of the orbit sizes along a chain of stabilisers.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from longwall.pipeline.patterns import Pattern
+
+_REMEMBERED = 1 << 14  # answers: planning all motifs of 6 vertices asks for the same ones again and again
 
 
 def _extend_isomorphism(first: Pattern, second: Pattern, image: dict[int, int]) -> bool:
@@ -45,7 +48,7 @@ def isomorphic(first: Pattern, second: Pattern) -> bool:
     return degrees[0] == degrees[1] and _extend_isomorphism(first, second, {})
 
 
-def _automorphism_exists(pattern: Pattern, fixed: Sequence[int], source: int, target: int) -> bool:
+def _automorphism_exists(pattern: Pattern, fixed: frozenset[int], source: int, target: int) -> bool:
     """Whether an automorphism fixes every vertex of `fixed` and sends `source` to `target`."""
     if source in fixed or target in fixed:
         return source == target
@@ -54,9 +57,15 @@ def _automorphism_exists(pattern: Pattern, fixed: Sequence[int], source: int, ta
 
 def orbit(pattern: Pattern, vertex: int, fixed: Sequence[int] = ()) -> frozenset[int]:
     """Vertices to which automorphisms that fix `fixed` point by point can send `vertex`."""
+    return _orbit(pattern, vertex, frozenset(fixed))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _orbit(pattern: Pattern, vertex: int, fixed: frozenset[int]) -> frozenset[int]:
     return frozenset(v for v in range(pattern.num_vertices) if _automorphism_exists(pattern, fixed, vertex, v))
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def automorphism_count(pattern: Pattern) -> int:
     """Size of the automorphism group, by the orbit-stabiliser theorem."""
     size = 1

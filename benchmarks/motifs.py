@@ -1,0 +1,214 @@
+"""Measure motifs: both methods, on R-MAT graphs and on a real graph, after their counts were checked.
+
+    python benchmarks/motifs.py --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 5 --out motifs.md
+
+Every run is in a fresh process under a time limit; the time is that of mining with the kernels loaded, where a run is
+short enough to be done twice. Counts are compared with igraph's (3 and 4 vertices), and between methods always; one
+that differs makes the exit status 1. The floor of an enumeration of 3 or 4 vertices is a step (see `floor`) for every
+neighbour of the last vertex of every connected set with one vertex less.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from machine import describe_machine
+from measure import Outcome, call
+from report import seconds
+
+_METHODS = ("enumeration", "counting")
+_MOST_COUNTED, _MOST_STEPS_KNOWN = 6, 4
+_CHECK_SCALE, _CHECK_EDGE_FACTOR = 8, 4
+_EDGE_FACTOR = 16
+_AGAIN_BELOW_SECONDS = 5.0
+_CHECK_LIMIT = 300.0
+
+
+def mine(store: str, k: int, method: str, engine: str, work: str) -> dict[str, Any]:
+    """Count the motifs of `k` vertices of a graph store; gives counts, seconds and what the plan is."""
+    import longwall
+
+    section = {"kind": "motifs", "k": k, "method": method}
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        for name in ("first", "again"):
+            run = {"directory": folder, "name": name}
+            result = longwall.run(
+                {"graph": {"path": store}, "workload": section, "engine": {"kind": engine}, "run": run}
+            )
+            found = {"counts": [one.count for one in result.patterns], "seconds": result.timings["mine"]}
+            found["patterns"] = [one.pattern for one in result.patterns]
+            if found["seconds"] > _AGAIN_BELOW_SECONDS:
+                break
+    return found
+
+
+def reference(store: str, k: int) -> dict[str, int]:
+    """Count motifs by igraph: isomorphism class to count, of 3 or 4 vertices."""
+    import igraph
+    import numpy as np
+
+    import longwall
+
+    graph = longwall.open_graph(store)
+    owners = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
+    once = owners < graph.indices
+    theirs = igraph.Graph(graph.num_vertices, np.column_stack([owners[once], graph.indices[once]]).tolist())
+    return {str(i): int(n) for i, n in enumerate(theirs.motifs_randesu(size=k)) if n == n}
+
+
+def isomorphism_classes(patterns: list[str], k: int) -> list[str]:
+    """Numbers that igraph gives the patterns."""
+    import igraph
+
+    edges = [[tuple(map(int, edge.split("-"))) for edge in pattern.split(",")] for pattern in patterns]
+    return [str(igraph.Graph(k, one).isoclass()) for one in edges]
+
+
+class Suite:
+    """One run of the benchmark."""
+
+    def __init__(self, settings: argparse.Namespace):
+        self.settings = settings
+        self.work = Path(settings.work).resolve()
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.failures: list[str] = []
+        self.lines: list[str] = []
+
+    def run(self) -> int:
+        """Check, measure, print; gives the exit status."""
+        settings, machine = self.settings, describe_machine()
+        self._check()
+        rate = call("floor:steps_per_second", None, engine=settings.engine).value
+        self.lines += [
+            f"### Motifs, {settings.engine}",
+            "",
+            f"- {machine['cpu']}, {machine['cores']} cores, load {machine['load_at_start']} at the start; "
+            f"commit {machine['commit']}; {time.strftime('%Y-%m-%d')}",
+            f"- Limit {settings.limit:g} s a run; step rate of the floor {rate:.3g} a second",
+            "",
+            "| graph | k | motifs | counting s | enumeration s | floor of enumeration s | x floor |",
+            "|---|---:|---:|---:|---:|---:|---:|",
+        ]
+        for scale in settings.scales:
+            store = str(self.work / f"rmat-{scale}.zarr")
+            facts = call("graphs:make_rmat", None, store=store, scale=scale, edge_factor=_EDGE_FACTOR).value
+            self._measure(f"rmat-{scale}", facts, settings.sizes, rate)
+        for path in settings.real:
+            name = path.name.partition(".")[0]
+            store = str(self.work / f"{name}.zarr")
+            facts = call("graphs:make_real", None, store=store, edges=str(path)).value
+            self._measure(name, facts, settings.real_sizes, rate)
+        self.lines += [f"- **FAILED**: {failure}" for failure in self.failures]
+        text = "\n".join(self.lines) + "\n"
+        print(text, end="")
+        if settings.out is not None:
+            settings.out.write_text(text)
+        return 1 if self.failures else 0
+
+    def _check(self) -> None:
+        store = str(self.work / "check.zarr")
+        call("graphs:make_rmat", None, store=store, scale=_CHECK_SCALE, edge_factor=_CHECK_EDGE_FACTOR)
+        for k in (3, 4, 5):
+            runs = {method: self._call(store, k, method, _CHECK_LIMIT) for method in _METHODS}
+            first = self._agree(f"check, k = {k}", runs)
+            theirs = call("motifs:reference", _CHECK_LIMIT, store=store, k=k) if k < 5 else None
+            if first is None or theirs is None or theirs.status == "skipped":
+                continue
+            classes = call("motifs:isomorphism_classes", None, patterns=first["patterns"], k=k).value
+            if [theirs.value[number] for number in classes] != first["counts"]:
+                self.failures.append(f"check, k = {k}: igraph counts something else")
+
+    def _call(self, store: str, k: int, method: str, limit: float) -> Outcome:
+        arguments = {"store": store, "k": k, "method": method, "engine": self.settings.engine}
+        return call("motifs:mine", limit, work=str(self.work), **arguments)
+
+    def _agree(self, what: str, runs: dict[str, Outcome]) -> dict[str, Any] | None:
+        """Note runs that failed or differ; gives one that did not fail."""
+        done = [outcome.value for outcome in runs.values() if outcome.status == "done"]
+        for method, outcome in runs.items():
+            if outcome.status == "failed":
+                self.failures.append(f"{what}, {method}: {outcome.reason}")
+        if any(one["counts"] != done[0]["counts"] or one["patterns"] != done[0]["patterns"] for one in done[1:]):
+            self.failures.append(f"{what}: the methods differ")
+        return done[0] if done else None
+
+    def _measure(self, name: str, facts: dict[str, Any], sizes: list[int], rate: float) -> None:
+        for k in sizes:
+            runs = {
+                method: self._call(facts["store"], k, method, self.settings.limit)
+                for method in _METHODS
+                if method == "enumeration" or k <= _MOST_COUNTED
+            }
+            found = self._agree(f"{name}, k = {k}", runs)
+            floor = (
+                call("motifs:steps", None, store=facts["store"], k=k).value / rate if k <= _MOST_STEPS_KNOWN else None
+            )
+            taken = runs["enumeration"].value["seconds"] if runs["enumeration"].status == "done" else None
+            cells = [name, str(k), f"{sum(found['counts']):,}" if found else "-"]
+            cells += [_cell(runs.get("counting")), _cell(runs["enumeration"])]
+            cells += [seconds(floor) if floor else "-", f"{taken / floor:.1f}" if taken and floor else "-"]
+            self.lines.append(f"| {' | '.join(cells)} |")
+
+
+def steps(store: str, k: int) -> int:
+    """Sum the degrees of the last vertices of all connected sets of k - 1 vertices, 2 or 3, in the kernel's order."""
+    import numba
+    import numpy as np
+
+    import longwall
+
+    def last_degrees(indptr: Any, indices: Any, marks: Any, k: int) -> int:
+        total = 0
+        for v in range(indptr.size - 1):
+            marks[indices[indptr[v] : indptr[v + 1]]] = 1
+            for j in range(indptr[v], indptr[v + 1]):
+                s = indices[j]
+                if s < v:
+                    continue
+                if k == 3:
+                    total += indptr[s + 1] - indptr[s]
+                    continue
+                for i in range(j + 1, indptr[v + 1]):
+                    total += indptr[indices[i] + 1] - indptr[indices[i]]
+                for i in range(indptr[s], indptr[s + 1]):
+                    u = indices[i]
+                    if u > v and not marks[u]:
+                        total += indptr[u + 1] - indptr[u]
+            marks[indices[indptr[v] : indptr[v + 1]]] = 0
+        return total
+
+    graph = longwall.open_graph(store)
+    marks = np.zeros(graph.num_vertices, np.uint8)
+    return int(numba.njit(last_degrees)(graph.indptr, graph.indices, marks, k))
+
+
+def _cell(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "-"
+    return seconds(outcome.value["seconds"]) if outcome.status == "done" else outcome.reason
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def main() -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--engine", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--scales", type=_numbers, default=[14], help="scales of R-MAT graphs, such as 14,18")
+    parser.add_argument("--sizes", type=_numbers, default=[3, 4], help="vertices of the motifs there")
+    parser.add_argument("--real", type=Path, action="append", default=[], help="an edge list; may be repeated")
+    parser.add_argument("--real-sizes", type=_numbers, default=[5], help="vertices of the motifs there")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds a run may take")
+    parser.add_argument("--work", default="motifs-work", help="folder for graph stores and runs")
+    parser.add_argument("--out", type=Path, help="file for the table")
+    return Suite(parser.parse_args()).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

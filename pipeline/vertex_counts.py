@@ -1,0 +1,113 @@
+"""Counts per vertex: every commit replaces a worker's file of counts; the files are added up in the end."""
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.engine import GraphArrays, VertexCounter
+from longwall.kernels.frontier import Part
+from longwall.pipeline.checkpoint import Partial
+from longwall.pipeline.context import RunContext
+from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, prepare_range, range_scratch, slot_ranges
+from longwall.pipeline.portion import make_scratch
+from longwall.pipeline.workers import Worker, run_tasks
+from longwall.storage.errors import FinalError
+
+_HEADER = 128  # bytes of a .npy file beside its array
+_EXACT_BELOW = 2.0**62
+
+
+@contextmanager
+def counted_per_vertex(
+    context: RunContext,
+    name: str,
+    make: Callable[[GraphArrays, int], VertexCounter],
+    *,
+    part: Part = Part.WHOLE,
+    rows: int = 1,
+    cost: float = 0.0,
+) -> Iterator[NDArray[np.int64]]:
+    """Count something per vertex, over ranges of slots.
+
+    Parameters
+    ----------
+    context
+        The run.
+    name
+        Name of the phase, and of its files in the checkpoint.
+    make
+        Makes a worker's scratch from the graph and the bytes that it may take.
+    part
+        What the kernel reads of the rows of both ends of every edge.
+    rows
+        Numbers per vertex.
+    cost
+        Estimated number of elementary steps.
+
+    Yields
+    ------
+    int64[num_vertices] or int64[rows, num_vertices]
+        As the kernel gives them; booked while the context is open.
+
+    Raises
+    ------
+    FinalError
+        If they do not fit 64-bit integers.
+    """
+    engine, checkpoint, disk = context.engine, context.checkpoint, context.accounts.disk
+    graph, _ = load_graph(context)
+    context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
+    phase = checkpoint.phase(name, graph.num_slots)
+    disk.take(sum(file["bytes"] for file in phase.files()), "the counts of an earlier attempt")
+    prefix = f"checkpoint/{name.replace(' ', '-')}-"
+
+    class VertexWorker(Worker):
+        """Its file has all that it found; each commit replaces the one before."""
+
+        def __init__(self, number: int):  # noqa: ARG002 - workers are alike
+            self._counter = make_scratch(engine, range_scratch(context), lambda memory: make(graph, memory))
+            super().__init__(context, self._counter)
+            self._before: tuple[str, ...] = ()
+
+        def run(self, first: int, last: int) -> None:
+            prepare_range(context, first, last, part)
+            self._counter.add(first, last)
+
+        def take(self) -> Partial:
+            counts = self._counter.counts()
+            name = f"{prefix}{checkpoint.next_number(prefix)}.npy"
+            if not self._before:
+                disk.take(counts.nbytes + _HEADER, "the counts of a checkpoint")
+            with (checkpoint.folder.parent / name).open("wb") as file:
+                np.save(file, counts)
+                file.flush()
+                os.fsync(file.fileno())
+                size = file.tell()
+            before, self._before = self._before, (name,)
+            return Partial(0, ({"name": name, "bytes": size, "crc32": zlib.crc32(counts.data)},), replaces=before)
+
+    run_tasks(context, phase, slot_ranges(context, cost), engine.workers, VertexWorker)
+    with context.accounts.host.book(2 * 8 * rows * graph.num_vertices, "the counts"):
+        total: NDArray[np.int64] | None = None
+        size = 0.0
+        for file in phase.files():
+            counts = _read(checkpoint.folder.parent / file["name"], file["crc32"])
+            size += float(counts.sum(dtype=np.float64))
+            if size >= _EXACT_BELOW:
+                raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
+            total = counts if total is None else np.add(total, counts, out=total)
+            del counts
+        assert total is not None, "a graph has slots, and so a task"
+        yield total
+
+
+def _read(path: Path, checksum: int) -> NDArray[np.int64]:
+    counts: NDArray[np.int64] = np.load(path)
+    if zlib.crc32(counts.data) != checksum:
+        raise FinalError(f"{path}: the run had finished this file, and it was changed: start a new run")
+    return counts
