@@ -13,7 +13,7 @@ from longwall.storage.stats import GraphStats
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
 """Makes an empty array of a length and a type."""
 
-HASHED = ("indptr", "indices", "original_ids", "labels", "edge_labels")
+HASHED = ("indptr", "indices", "original_ids", "labels", "edge_labels", "transactions", "transaction_ids")
 """Arrays that the content hash covers; `split` follows from them."""
 
 
@@ -40,6 +40,10 @@ class Graph:
     stats: GraphStats
     content_hash: str
     """SHA-256 (hex) over the hashes of the arrays, however they are stored."""
+    transactions: npt.NDArray[np.int32] | None = None
+    """int32[n]: the transaction that each vertex belongs to, in [0, num_transactions); edges join vertices of one."""
+    transaction_ids: npt.NDArray[np.int64] | None = None
+    """int64[t]: transaction -> its id in the input, ascending; transactions without an edge are there, too."""
 
     @property
     def num_vertices(self) -> int:
@@ -57,9 +61,14 @@ class Graph:
         return self.labels is not None
 
     @property
+    def num_transactions(self) -> int:
+        """Transactions, those without an edge too; 0 where the graph is not made of transactions."""
+        return 0 if self.transaction_ids is None else len(self.transaction_ids)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all arrays together."""
-        arrays = (self.indptr, self.indices, self.split, self.original_ids, self.labels, self.edge_labels)
+        arrays = (getattr(self, name) for name in ("split", *HASHED))
         return sum(array.nbytes for array in arrays if array is not None)
 
 

@@ -39,9 +39,11 @@ _DTYPES = {
     "original_ids": np.int64,
     "labels": np.int32,
     "edge_labels": np.int32,
+    "transactions": np.int32,
+    "transaction_ids": np.int64,
 }
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-_OPTIONAL = ("labels", "edge_labels")
+_OPTIONAL = ("labels", "edge_labels", "transactions", "transaction_ids")
 _CHUNKS_A_READ = 8
 _READ_FACTOR = 4  # memory of a read, over its size: encoded, decoded, put together, and one more to be safe
 _ROWS_A_CHECK = 2**18
@@ -278,6 +280,7 @@ def describe_store(path: str | Path) -> dict[str, Any]:
             "largest_id": max(high for _, high in ends),
             "vertex_labels": "labels" in stored,
             "edge_labels": "edge_labels" in stored,
+            "transactions": stored["transaction_ids"].size if "transaction_ids" in stored else 0,
             "bytes": sum(array.nbytes for array in stored.values()),
             "content_hash": attributes["content_hash"],
         }
@@ -351,8 +354,11 @@ def _read(
 def _check_shapes(path: Path, counts: dict[str, int], stored: dict[str, Any]) -> None:
     """Refuse arrays whose types or lengths are not those of a graph with these counts."""
     vertices, slots = counts["vertices"], 2 * counts["edges"]
-    lengths = dict(zip(_DTYPES, (vertices + 1, slots, vertices, vertices, vertices, slots), strict=True))
-    for name, length in lengths.items():
+    if ("transactions" in stored) != ("transaction_ids" in stored):
+        raise _damaged(path)
+    transactions = stored["transaction_ids"].size if "transaction_ids" in stored else 0
+    expected = (vertices + 1, slots, vertices, vertices, vertices, slots, vertices, transactions)
+    for name, length in zip(_DTYPES, expected, strict=True):
         if name not in stored and name in _OPTIONAL:
             continue
         if stored[name].shape != (length,) or stored[name].dtype != _DTYPES[name]:

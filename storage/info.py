@@ -14,6 +14,7 @@ def info(graph: Graph) -> dict[str, Any]:
         "largest_id": int(ids.max()),
         "vertex_labels": graph.has_labels,
         "edge_labels": graph.edge_labels is not None,
+        "transactions": graph.num_transactions,
         "bytes": graph.nbytes,
         "content_hash": graph.content_hash,
     }

@@ -18,9 +18,12 @@ from longwall.storage.readers.parquet import open_parquet, open_parquet_labels
 from longwall.storage.readers.raw import EdgeBlock, RawGraph
 from longwall.storage.readers.source import Progress, format_suffix
 from longwall.storage.readers.tagged import open_graph, open_lg
+from longwall.storage.readers.transactions import open_transactions
 from longwall.storage.resources import open_resources
 from longwall.storage.spill import SpillFolder
 from longwall.storage.stats import GraphStats
+from longwall.storage.transactions import TransactionList
+from longwall.storage.vertex_labels import LabelSource
 
 _READERS: dict[str, Callable[[Path, int, int, Progress | None], RawGraph]] = {
     "edge-list": open_edge_list,
@@ -28,6 +31,7 @@ _READERS: dict[str, Callable[[Path, int, int, Progress | None], RawGraph]] = {
     "parquet": open_parquet,
     "lg": open_lg,
     "graph": open_graph,
+    "transactions": open_transactions,
 }
 _SUFFIXES = {
     ".mtx": "matrix-market",
@@ -35,15 +39,17 @@ _SUFFIXES = {
     ".pq": "parquet",
     ".lg": "lg",
     ".graph": "graph",
+    ".gspan": "transactions",
 }
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core
 
 
 def detect_format(path: str | Path) -> str:
-    """Say how a path is read: "store", "matrix-market", "parquet", "lg", "graph" or "edge-list".
+    """Say how a path is read: "store", "matrix-market", "parquet", "lg", "graph", "transactions" or "edge-list".
 
     A graph store is known by its contents, files by their extension below .gz or .zst; any other extension
-    means an edge list.
+    means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known, others need to
+    be told.
     """
     path = Path(path)
     if is_store(path):
@@ -56,6 +62,8 @@ def load_graph(
     labels: str | Path | None = None,
     progress: Progress | None = None,
     *,
+    transactions: str | Path | None = None,
+    file_format: str | None = None,
     accounts: Accounts | None = None,
     spill: SpillFolder | None = None,
     adjacency: NewArray = np.empty,
@@ -71,6 +79,12 @@ def load_graph(
         Every vertex with an edge needs a label; labels of isolated vertices are dropped.
     progress
         Called with the bytes consumed so far and the bytes of the file.
+    transactions
+        A file of "vertex transaction" lines, or a Parquet file with two such columns: the transaction, an integer id,
+        of every vertex with an edge. An edge may not join two transactions.
+    file_format
+        How to read the file, in the words of `detect_format`, which is asked if this is not given; a store is a store
+        whatever is given.
     accounts
         Budgets, this machine's defaults if not given. The graph's `nbytes` stay booked in `accounts.host`.
     spill
@@ -88,10 +102,13 @@ def load_graph(
     path = Path(path)
     with open_resources(accounts, spill) as (accounts, spill):
         if detect_format(path) == "store":
-            if labels is not None:
-                raise InputError(f"{path}: a graph store keeps its own labels; leave labels out, or ingest with them")
+            for name, given in (("labels", labels), ("transactions", transactions)):
+                if given is not None:
+                    raise InputError(
+                        f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them"
+                    )
             return open_store(path, accounts.host, adjacency)
-        with _open(path, labels, progress, accounts.host) as raw:
+        with _open(path, file_format, labels, transactions, progress, accounts.host) as raw:
             return build_in_memory(raw, accounts, spill, adjacency=adjacency)
 
 
@@ -100,6 +117,8 @@ def ingest(
     store: str | Path,
     labels: str | Path | None = None,
     *,
+    transactions: str | Path | None = None,
+    file_format: str | None = None,
     accounts: Accounts | None = None,
     spill: SpillFolder | None = None,
     watcher: Watcher | None = None,
@@ -108,7 +127,7 @@ def ingest(
 
     Parameters
     ----------
-    path, labels, accounts, spill
+    path, labels, transactions, file_format, accounts, spill
         As for `load_graph`; `path` is no store.
     store
         The store to make.
@@ -126,28 +145,45 @@ def ingest(
         raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
     with (
         open_resources(accounts, spill) as (accounts, spill),
-        _open(path, labels, Reading(watcher, path.name), accounts.host) as raw,
+        _open(path, file_format, labels, transactions, Reading(watcher, path.name), accounts.host) as raw,
     ):
         return build_store(raw, store, accounts, spill, watcher)
 
 
 @contextmanager
-def _open(path: Path, labels: str | Path | None, progress: Progress | None, host: Account) -> Iterator[RawGraph]:
+def _open(
+    path: Path,
+    file_format: str | None,
+    labels: str | Path | None,
+    transactions: str | Path | None,
+    progress: Progress | None,
+    host: Account,
+) -> Iterator[RawGraph]:
     """Begin to read a file; a quarter of the free memory, within bounds, is the reader's until it ends."""
+    chosen = file_format or detect_format(path)
+    if chosen not in _READERS:
+        raise InputError(f"{path}: there is no format {chosen!r}; choose one of {', '.join(_READERS)}")
     workers = core_count()
     memory = min(host.free // 4, _MOST_READING * (workers + 1))
     with host.book(memory, f"reading {path}") as booking:
-        raw = _READERS[detect_format(path)](path, memory, workers, progress)
+        raw = _READERS[chosen](path, memory, workers, progress)
         if labels is not None:
             if raw.vertex_labels is not None:
                 raise InputError(f"{path}: the file has vertex labels of its own; leave out {labels}")
-            labels = Path(labels)
-            open_labels = open_parquet_labels if detect_format(labels) == "parquet" else open_label_list
-            raw.vertex_labels = open_labels(labels, memory, workers)
-        if raw.vertex_labels is None:
+            raw.vertex_labels = _open_pairs(Path(labels), memory, workers)
+        if transactions is not None:
+            if raw.transactions is not None:
+                raise InputError(f"{path}: the file has transactions of its own; leave out {transactions}")
+            raw.transactions = TransactionList(_open_pairs(Path(transactions), memory, workers))
+        if raw.vertex_labels is None and raw.transactions is None:
             raw.blocks = _then(raw.blocks, booking.release)
         with raw:
             yield raw
+
+
+def _open_pairs(path: Path, memory: int, workers: int) -> LabelSource:
+    open_pairs = open_parquet_labels if detect_format(path) == "parquet" else open_label_list
+    return open_pairs(path, memory, workers)
 
 
 def _then(blocks: Iterator[EdgeBlock], end: Callable[[], None]) -> Iterator[EdgeBlock]:

@@ -58,9 +58,13 @@ class LabelSource(ABC):
     ----------
     source
         What is read, for messages.
+    noun, verb
+        What is given to a vertex, for messages, and how one says that it is.
     """
 
     source: str
+    noun = "label"
+    verb = "labelled"
 
     @property
     def declares(self) -> bool:
@@ -86,7 +90,8 @@ class LabelSource(ABC):
             Gives for int64[k] ids bool[k]: whether they are vertices without a label.
         """
         return InputError(
-            f"{self.source}: vertex {vertex} has an edge but no label; label every vertex that has an edge"
+            f"{self.source}: vertex {vertex} has an edge but no {self.noun}; "
+            f"give a {self.noun} to every vertex that has an edge"
         )
 
 
@@ -179,11 +184,11 @@ def _place_block(
     if clash >= 0 and labels.declares:
         what = f"vertex {vertex} is declared a second time; remove one of the lines"
     elif clash >= 0:
-        what = f"vertex {vertex} is labelled a second time, with a different label; keep one of them"
+        what = f"vertex {vertex} is {labels.verb} a second time, with a different {labels.noun}; keep one of them"
     elif 0 <= value < _LIMIT:
         what = (
             f"vertex {vertex} does not exist, the graph's ids go from {known[0]} to {known[1]}; "
-            "remove the line or use the graph's own labels"
+            "remove the line or use the graph's own {labels.noun}s"
         )
     else:
         what = f"label {value} is out of range; use labels from 0 to 2147483647"

@@ -21,6 +21,7 @@ from longwall.storage.building.external_sort import SortedKeys
 from longwall.storage.building.relabel import sort_by_rank, to_rows
 from longwall.storage.building.scratch import Scratch, ScratchArray
 from longwall.storage.building.sink import MemorySink, Sink
+from longwall.storage.building.transactions import Numbered, RankedTransactions, distinct_ids
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph, NewArray
 from longwall.storage.graph_store import StoreSink, create_store
@@ -160,11 +161,13 @@ def _build(raw: RawGraph, scratch: Scratch, sink: Sink, watcher: Watcher) -> Gra
     by_rank = sort_by_rank(edges, positions.key_base, ranks, scratch, watcher.advance)
     edges.drop()
     watcher.phase("writing the graph", histogram.num_slots, "neighbours")
-    label_counts = _write_vertices(raw, collected.known, positions, ranks, histogram, sink, scratch)
+    known = raw.id_range or collected.known
+    label_counts = _write_vertices(raw, known, positions, ranks, histogram, sink, scratch)
+    transactions = _write_transactions(raw, known, positions, ranks, n, sink, scratch)
     ranks.drop()
     positions.drop()
     sample = WedgeSample(histogram)
-    max_out_degree = _write_rows(by_rank, histogram, sample, sink, scratch, watcher)
+    max_out_degree = _write_rows(by_rank, histogram, sample, transactions, sink, scratch, watcher)
     by_rank.drop()
     sample.prepare()
     start = 0
@@ -204,7 +207,7 @@ def _write_vertices(
     if raw.vertex_labels is not None:
         sink.begin("labels", np.int32, n, scratch)
         with scratch.book(4 * n, "the vertex labels"):
-            labels = _place(raw.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), raw, known, n, scratch)
+            labels = _place(raw.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), known, n, scratch)
             sink.append("labels", labels)
             size = max(1, scratch.work // 32)
             for start in range(0, n, size):
@@ -215,12 +218,35 @@ def _write_vertices(
 
 
 def _place(
-    labels: LabelSource, index: "_Ranked", raw: RawGraph, known: tuple[int, int], n: int, scratch: Scratch
+    labels: LabelSource, index: "_Ranked", known: tuple[int, int], n: int, scratch: Scratch
 ) -> npt.NDArray[np.int32]:
     # Blocks of labels are booked by `place_labels` itself: leave it half of the work space's size.
     with scratch.book(scratch.work // 2, "matching labels") as room:
         room.release()
-        return place_labels(labels, index, raw.id_range or known, n, scratch.host)
+        return place_labels(labels, index, known, n, scratch.host)
+
+
+def _write_transactions(
+    raw: RawGraph,
+    known: tuple[int, int],
+    positions: Positions,
+    ranks: ScratchArray,
+    n: int,
+    sink: Sink,
+    scratch: Scratch,
+) -> RankedTransactions | None:
+    """Write the transactions of the vertices, and their ids; what is returned stays booked until the build ends."""
+    if raw.transactions is None:
+        return None
+    ids = distinct_ids(raw.transactions, scratch)
+    sink.begin("transactions", np.int32, n, scratch)
+    scratch.book(4 * n, "the transactions of the vertices")
+    numbered = Numbered(raw.transactions, ids, scratch)
+    placed = _place(numbered, _Ranked(positions, ranks, n, scratch.work // 8), known, n, scratch)
+    sink.append("transactions", placed)
+    sink.begin("transaction_ids", np.int64, len(ids), scratch)
+    sink.append("transaction_ids", ids)
+    return RankedTransactions(raw.transactions.source, placed, ids)
 
 
 def _scatter_ids(positions: Positions, ranks: ScratchArray, low: int, table: Int64s, step: int) -> None:
@@ -271,6 +297,7 @@ def _write_rows(
     by_rank: SortedKeys,
     histogram: DegreeHistogram,
     sample: WedgeSample,
+    transactions: RankedTransactions | None,
     sink: Sink,
     scratch: Scratch,
     watcher: Watcher,
@@ -283,7 +310,10 @@ def _write_rows(
         sink.begin("edge_labels", np.int32, histogram.num_slots, scratch)
     start = largest = open_count = 0
     open_row = 0
+    crossing = None
     for keys, labels in by_rank.blocks(scratch.work * 3 // 4):
+        if transactions is not None and (crossing := transactions.crossing(keys)) is not None:
+            break
         rows = to_rows(keys, n)
         sink.append("indices", rows.indices)
         if labels is not None:
@@ -302,5 +332,8 @@ def _write_rows(
             sink.append("split", histogram.row_starts(np.arange(open_row, open_row + len(done))) + done)
         open_row, open_count = open_row + len(done), int(smaller[-1])
         watcher.advance(len(keys))
+    if transactions is not None and crossing is not None:
+        by_rank.drop()  # a damaged scratch file is another matter, and told first
+        raise transactions.error(crossing, sink.read_back("original_ids"))
     sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
     return max(largest, open_count)

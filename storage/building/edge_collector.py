@@ -105,7 +105,7 @@ class EdgeCollector:
 
     def __init__(self, raw: RawGraph, scratch: Scratch) -> None:
         self.known = (2**63, -1)
-        self._source, self._scratch = raw.source, scratch
+        self._source, self._scratch, self._repeated = raw.source, scratch, raw.repeated
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
         self._kept = 0
         self._collect(raw)
@@ -123,7 +123,12 @@ class EdgeCollector:
             yield from blocks
 
         narrow = external_sort(
-            all_blocks(), self._scratch, memory, labelled=labelled, clash=self._clash_of(Positions(0, 2**32, None, 0))
+            all_blocks(),
+            self._scratch,
+            memory,
+            labelled=labelled,
+            clash=self._clash_of(Positions(0, 2**32, None, 0)),
+            once=self._repeated is not None,
         )
         low, high = self.known
         if high < 0:
@@ -186,6 +191,7 @@ class EdgeCollector:
             memory,
             labelled=labelled,
             clash=self._clash_of(self.positions),
+            once=self._repeated is not None,
         )
         narrow.drop()
         self._wide.drop()
@@ -212,6 +218,8 @@ class EdgeCollector:
     def _clash_of(self, positions: Positions) -> Clash:
         def clash(key: int, one: int, other: int) -> InputError:
             u, v = (int(positions.ids(end, end + 1)[0]) for end in (key >> 32, key & 0xFFFF_FFFF))
+            if self._repeated is not None:
+                return self._repeated(u, v)
             return InputError(
                 f"{self._source}: edge {u}-{v} is given twice with different labels ({one} and {other}); "
                 "keep one of them"

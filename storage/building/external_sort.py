@@ -35,7 +35,7 @@ class KeyBlock(NamedTuple):
 
 
 Clash = Callable[[int, int, int], Exception]
-"""Makes the error for a key that is given with two labels: (key, one label, the other)."""
+"""Makes the error for a key that is given again and must not be: (key, one label, the other)."""
 
 
 class _Run(NamedTuple):
@@ -68,9 +68,9 @@ class SortedKeys:
         Whether keys have labels.
     """
 
-    def __init__(self, scratch: Scratch, labelled: bool, clash: Clash, fence: int) -> None:
+    def __init__(self, scratch: Scratch, labelled: bool, clash: Clash, once: bool, fence: int) -> None:
         self.labelled = labelled
-        self._scratch, self._clash, self._fence = scratch, clash, fence
+        self._scratch, self._clash, self._once, self._fence = scratch, clash, once, fence
         self._keys, self._labels = scratch.array(np.uint64), scratch.array(np.int32)
         self._runs: list[_Run] = []
         self._bookings: list[Booking] = []
@@ -106,7 +106,7 @@ class SortedKeys:
     def blocks(self, memory: int) -> Iterator[KeyBlock]:
         """Yield all keys in ascending order, each once, in blocks, with about `memory` bytes of temporaries.
 
-        The arrays are not to be changed. Raises the error of `clash` where a key has two labels.
+        The arrays are not to be changed. Raises the error of `clash` where a key is there again and must not be.
         """
         self._merge_down(self._widest(memory), memory)
         yield from self._merge(self._runs, memory)
@@ -126,7 +126,7 @@ class SortedKeys:
     def _merge_down(self, most: int, memory: int) -> None:
         """Merge neighbouring runs until there are at most `most`."""
         while len(self._runs) > most:
-            merged = SortedKeys(self._scratch, self.labelled, self._clash, self._fence)
+            merged = SortedKeys(self._scratch, self.labelled, self._clash, self._once, self._fence)
             widest = self._widest(memory)
             for at in range(0, len(self._runs), widest):
                 merged.add_run(self._merge(self._runs[at : at + widest], memory))
@@ -174,11 +174,17 @@ class SortedKeys:
                 filled += high - low
                 pieces += 1
         gathered = _cut(gathered, 0, filled)
-        return gathered if pieces < 2 else sort_block(gathered, self._clash)
+        return gathered if pieces < 2 else sort_block(gathered, self._clash, self._once)
 
 
 def external_sort(
-    blocks: Iterable[KeyBlock], scratch: Scratch, memory: int, *, labelled: bool = False, clash: Clash | None = None
+    blocks: Iterable[KeyBlock],
+    scratch: Scratch,
+    memory: int,
+    *,
+    labelled: bool = False,
+    clash: Clash | None = None,
+    once: bool = False,
 ) -> SortedKeys:
     """Read blocks of keys to their end and sort them.
 
@@ -194,25 +200,29 @@ def external_sort(
         Whether keys have labels. A key that is given again needs the same label.
     clash
         Makes the error where it has not; needed with labels.
+    once
+        Whether a key with a label may not be given again at all.
     """
     workers = _workers(memory)
     # One buffer is filled, one for each thread is sorted, one is written.
     size = max(16, memory // ((workers + 2) * (_LABELLED if labelled else _KEY)))
-    made = SortedKeys(scratch, labelled, clash or _no_clash, max(1, min(_FENCE, size // 16)))
-    for run in map_ordered(lambda block: sort_block(block, made._clash), _buffers(blocks, size, labelled), workers):
+    made = SortedKeys(scratch, labelled, clash or _no_clash, once, max(1, min(_FENCE, size // 16)))
+    for run in map_ordered(
+        lambda block: sort_block(block, made._clash, once), _buffers(blocks, size, labelled), workers
+    ):
         made.add_run([run])
     return made
 
 
-def sort_block(block: KeyBlock, clash: Clash) -> KeyBlock:
-    """Sort a block, in place where it has no labels, and drop repeated keys."""
+def sort_block(block: KeyBlock, clash: Clash, once: bool = False) -> KeyBlock:
+    """Sort a block, in place where it has no labels, and drop repeated keys; see `external_sort`."""
     keys, labels = block
     if labels is None:
         keys.sort()
         return KeyBlock(keys[: _drop_repeated(keys)], None)
     order = np.argsort(keys, kind="stable")
     keys, labels = keys[order], labels[order]
-    count, clashing = _drop_repeated_labelled(keys, labels)
+    count, clashing = _drop_repeated_labelled(keys, labels, once)
     if clashing >= 0:
         raise clash(int(keys[count - 1]), int(labels[count - 1]), int(labels[clashing]))
     return KeyBlock(keys[:count], labels[:count])
@@ -270,14 +280,14 @@ def _drop_repeated(keys: Keys) -> int:
 
 
 @lazy_kernel
-def _drop_repeated_labelled(keys: Keys, labels: Labels) -> tuple[int, int]:
-    """As `_drop_repeated`; also the place of a label that differs from the one before of its key, or -1."""
+def _drop_repeated_labelled(keys: Keys, labels: Labels, once: bool) -> tuple[int, int]:
+    """As `_drop_repeated`; also the place of a repetition with another label (of any, if `once`), or -1."""
     count = 0
     for at in range(keys.size):
         if count == 0 or keys[at] != keys[count - 1]:
             keys[count] = keys[at]
             labels[count] = labels[at]
             count += 1
-        elif labels[at] != labels[count - 1]:
+        elif once or labels[at] != labels[count - 1]:
             return count, at
     return count, -1

@@ -97,4 +97,6 @@ class MemorySink(Sink):
             edge_labels=get("edge_labels"),
             stats=stats,
             content_hash=self.content_hash,
+            transactions=get("transactions"),
+            transaction_ids=get("transaction_ids"),
         )

@@ -3,7 +3,7 @@
 The readers, one function per format, all with the same parameters:
 
 - `edge_list.open_edge_list`, `matrix_market.open_matrix_market`, `parquet.open_parquet`, `tagged.open_lg` and
-  `tagged.open_graph`: `(path, memory, workers, progress=None) -> RawGraph`;
+  `tagged.open_graph`, `transactions.open_transactions`: `(path, memory, workers, progress=None) -> RawGraph`;
 - `edge_list.open_label_list` and `parquet.open_parquet_labels`: `(path, memory, workers) -> LabelSource`.
 
 `memory` is the bytes that a reader may hold while it is iterated: buffers, text that waits to be parsed, parsed
@@ -13,12 +13,14 @@ Zstandard and 8 MiB for Parquet. `workers` is the number of parser threads; one 
 thread that iterates. Nothing is opened before the iteration begins, and all errors come out of it.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.errors import InputError
+from longwall.storage.transactions import TransactionSource
 from longwall.storage.vertex_labels import LabelSource
 
 
@@ -52,6 +54,10 @@ class RawGraph:
     vertex_labels: LabelSource | None = None
     """Labels of vertices, isolated ones too; to be read once `blocks` is exhausted."""
     declared: Declared = field(default_factory=Declared)
+    transactions: TransactionSource | None = None
+    """Transactions of vertices, isolated ones too; to be read once `blocks` is exhausted."""
+    repeated: Callable[[int, int], InputError] | None = None
+    """Makes the error for an edge, given by its ends, where (labelled) edges may be given only once."""
 
     @property
     def id_range(self) -> tuple[int, int] | None:

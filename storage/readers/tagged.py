@@ -123,7 +123,7 @@ class _TaggedFile(LabelSource):
     def _lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
         with TextFile(*self._opening, progress) as text:
             self._check_header(text)
-            yield from text.parse(width=3, needed=2, tagged=True, end=b"t # -1")
+            yield from text.parse(width=3, needed=2, letters=b"ve", end=b"t # -1")
 
     def _edge_lines(self, progress: Progress | None) -> Generator[Lines, None, None]:
         vertices = 0

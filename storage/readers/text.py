@@ -144,7 +144,7 @@ class TextFile:
         return number, text
 
     def parse(
-        self, width: int, needed: int, tagged: bool = False, end: bytes | None = None
+        self, width: int, needed: int, letters: bytes = b"", end: bytes | None = None
     ) -> Generator[Lines, None, None]:
         """Parse the rest of the file.
 
@@ -153,11 +153,11 @@ class TextFile:
         width
             Integers wanted of each line; further tokens are ignored.
         needed
-            Integers that each line must have (at least 1 with a tag, at least 2 without).
-        tagged
-            Whether each line begins with the letter `v` or `e`.
+            Integers that each line must have (at least 1 with a letter, at least 2 without).
+        letters
+            Each line begins with one of these letters, if there are any; `t` is followed by `#` and one integer.
         end
-            A line which ends the file's contents where `tagged`.
+            A line which ends the file's contents where there are letters.
 
         Yields
         ------
@@ -169,12 +169,10 @@ class TextFile:
         InputError
             With file and line: binary data, missing columns, ids that are negative, not integers or >= 2^63.
         """
-        self._parsing = in_order(self._read, lambda block: _parse(block, width, needed, tagged), self._workers)
+        self._parsing = in_order(self._read, lambda block: _parse(block, width, needed, letters), self._workers)
         try:
             for block, parsed in self._parsing:
-                ended = parsed.code == text_kernel.UNKNOWN_TAG and (
-                    line_of(block.buffer, parsed.line_at, block.end) == end
-                )
+                ended = parsed.code != text_kernel.OK and line_of(block.buffer, parsed.line_at, block.end) == end
                 if parsed.code != text_kernel.OK and not ended:
                     what = explain(block.buffer, parsed.code, parsed.line_at, parsed.token_at, block.end, needed)
                     raise self.error(self._line + parsed.line_count, what)
@@ -245,11 +243,13 @@ def _divide(memory: int, workers: int) -> tuple[int, int]:
     return workers, max(LEAST_BLOCK, min(LARGEST_BLOCK, each))
 
 
-def _parse(block: _Block, width: int, needed: int, tagged: bool) -> _Parsed:
+def _parse(block: _Block, width: int, needed: int, letters: bytes) -> _Parsed:
     data = np.frombuffer(block.buffer, np.uint8)[: block.end]
     # Short of blank lines and comments there are as many rows as newlines.
     most = min(count_newlines(data, block.start), (block.end - block.start) // _SHORTEST_ROW) + 1
     columns = np.empty((width, most), np.int64)
-    tags, lines = np.empty(most if tagged else 0, np.uint8), np.empty(most, np.int32)
-    rows, count, code, line_at, token_at = parse_lines(data, block.start, needed, tagged, columns, tags, lines)
+    tags, lines = np.empty(most if letters else 0, np.uint8), np.empty(most, np.int32)
+    rows, count, code, line_at, token_at = parse_lines(
+        data, block.start, needed, np.frombuffer(letters, np.uint8), columns, tags, lines
+    )
     return _Parsed(columns[:, :rows], tags[:rows], lines[:rows], count, code, line_at, token_at)

@@ -43,10 +43,14 @@ def explain(text: bytes | mmap.mmap, code: int, line_at: int, token_at: int, end
         return f"{shown} is 2^63 or more; renumber the vertices with smaller ids"
     if code == text_kernel.LONE_RETURN:
         return "a carriage return without a newline; convert the file to Unix line ends"
+    if code == text_kernel.BAD_HEADER:
+        return f"{_shorten(line)!r} does not begin a transaction; write 't # NUMBER'"
     if code == text_kernel.UNKNOWN_TAG and line.startswith(b"t"):
-        return f"{_shorten(line)!r} starts another graph, only one a file is read; split the file"
+        return f"{_shorten(line)!r} starts another graph; split the file, or read it in the format transactions"
     if code == text_kernel.UNKNOWN_TAG:
         return f"{_shorten(line)!r} is neither a vertex (v ...) nor an edge (e ...); remove the line"
+    if word == b"t" and line.startswith(b"t #"):
+        return f"{_shorten(line)!r} is not an edge; a database of graphs is read in the format transactions"
     return f"{shown!r} is not an integer; vertex ids and labels are whole numbers >= 0"
 
 

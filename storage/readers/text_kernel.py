@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from longwall.storage.lazy_kernel import lazy_kernel
 
-OK, FEW_COLUMNS, NEGATIVE, NOT_INTEGER, TOO_LARGE, BINARY, UNKNOWN_TAG, LONE_RETURN = range(8)
+OK, FEW_COLUMNS, NEGATIVE, NOT_INTEGER, TOO_LARGE, BINARY, UNKNOWN_TAG, LONE_RETURN, BAD_HEADER = range(9)
 
 
 @lazy_kernel
@@ -13,7 +13,7 @@ def parse_lines(
     block: npt.NDArray[np.uint8],
     start: int,
     needed: int,
-    tagged: bool,
+    letters: npt.NDArray[np.uint8],
     columns: npt.NDArray[np.int64],
     tags: npt.NDArray[np.uint8],
     lines: npt.NDArray[np.int32],
@@ -30,13 +30,13 @@ def parse_lines(
     start
         First byte to look at.
     needed
-        Integers that each line must have.
-    tagged
-        Whether a line begins with a letter, `v` or `e`, before its integers.
+        Integers that each line must have; lines that begin with `t` need one, after `#`.
+    letters : uint8[k]
+        Letters that a line may begin with, before its integers; none: lines begin with integers.
     columns : int64[width, rows]
         Receives the integers, -1 where a line has fewer than `width`.
     tags : uint8[rows]
-        Receives the letter of each row where `tagged`.
+        Receives the letter of each row where there are `letters`.
     lines : int32[rows]
         Receives the line of each row, counted from 0 within the block.
 
@@ -46,6 +46,7 @@ def parse_lines(
     """
     size = block.size
     width = columns.shape[0]
+    tagged = letters.size > 0
     limit = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
     at = start
     row = 0
@@ -53,6 +54,7 @@ def parse_lines(
     while at < size:
         line_start = at
         column = -1 if tagged else 0
+        wanted = width
         comment = False
         while at < size and block[at] != 10:
             byte = block[at]
@@ -60,7 +62,7 @@ def parse_lines(
                 return row, line, BINARY, line_start, at
             if byte == 13 and at + 1 < size and block[at + 1] != 10 and block[at + 1] != 13:
                 return row, line, LONE_RETURN, line_start, at
-            if comment or column == width:
+            if comment or column == wanted:
                 at += 1
                 continue
             if byte <= 32 or byte == 44 or byte == 59 or byte == 124:  # white space , ; |
@@ -73,10 +75,20 @@ def parse_lines(
             if column < 0:
                 at += 1
                 following = block[at] if at < size else np.uint8(10)
-                if (byte != 118 and byte != 101) or following > 32:  # "v" and "e"
+                known = False
+                for letter in letters:
+                    known |= letter == byte
+                if not known or following > 32:
                     return row, line, UNKNOWN_TAG, line_start, token
                 tags[row] = byte
                 column = 0
+                if byte == 116:  # "t": "#" stands before its integer
+                    wanted = 1
+                    while at < size and (block[at] == 32 or block[at] == 9):
+                        at += 1
+                    if at == size or block[at] != 35 or (at + 1 < size and block[at + 1] > 32):
+                        return row, line, BAD_HEADER, line_start, token
+                    at += 1
                 continue
             value = np.uint64(0)
             digits = 0
@@ -102,7 +114,10 @@ def parse_lines(
             columns[column, row] = np.int64(value)
             column += 1
         if column > 0 or (tagged and column == 0):
-            if column < needed:
+            header = tagged and tags[row] == 116
+            if header and column == 0:
+                return row, line, BAD_HEADER, line_start, line_start
+            if column < needed and not header:
                 return row, line, FEW_COLUMNS, line_start, line_start
             for rest in range(column, width):
                 columns[rest, row] = -1

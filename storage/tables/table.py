@@ -181,6 +181,36 @@ class EmbeddingTable:
         return EmbeddingTable(tuple(values), tuple(offsets), xp)
 
 
+def from_columns(columns: Array, xp: Any) -> EmbeddingTable:
+    """The prefix tree of flat rows.
+
+    Parameters
+    ----------
+    columns : array[num_levels, rows]
+        Rows that share a prefix stand together.
+    xp
+        numpy or cupy.
+    """
+    levels, rows = columns.shape
+    values: list[Array] = []
+    offsets: list[Array] = []
+    new = xp.zeros(rows, dtype=bool)
+    new[:1] = True
+    before = None  # where the nodes of the level above begin
+    for level in range(levels):
+        if level == levels - 1:
+            starts = xp.arange(rows, dtype=xp.int64)
+        else:
+            new[1:] |= columns[level, 1:] != columns[level, :-1]
+            starts = xp.flatnonzero(new)
+        values.append(columns[level, starts])
+        if before is not None:
+            ends = xp.searchsorted(starts, before)
+            offsets.append(xp.concatenate([ends, xp.asarray([starts.size], dtype=ends.dtype)]))
+        before = starts
+    return EmbeddingTable(tuple(values), tuple(offsets), xp)
+
+
 class Columns(Sequence[Array]):
     """The columns of a table for users' functions: int64, read-only, each flattened when it is asked for first.
 
