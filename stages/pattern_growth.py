@@ -1,0 +1,311 @@
+"""Growing patterns by one edge: extension, aggregation and filtering of a level's embeddings, as separate steps.
+
+The embedding table of a level has a column for the number of the pattern, one for vertex 0 and one for the far end of
+each edge of the DFS code; the rows of a pattern stand together in every chunk. Rows are the mappings of the pattern.
+They are aggregated by (pattern, way to grow) before anything is written; then the ways that are frequent are grown.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from functools import reduce
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.engine import Engine
+from longwall.kernels.growth import Growth, Images, TypedGraph, num_words
+from longwall.storage.account import Account
+from longwall.storage.tables.chunked_table import ChunkedTable
+from longwall.storage.tables.table import EmbeddingTable, from_columns
+
+Array = Any  # a NumPy or a CuPy array
+Take = Callable[[int, Callable[[int], Any]], Any]
+Of = Literal["groups", "images"]
+"""What a support counts: the transactions with a row of the pattern, or the images of its vertices."""
+
+_ROW_BYTES, _ROW_COLUMN_BYTES = 48, 12  # of a row that is looked at, and for each of its columns
+_MOST_ROWS = 1 << 31  # at once: kernels number them with 32 bits
+_CHILD_BYTES, _CHILD_COLUMN_BYTES = 64, 12  # of a row that is written
+
+
+class PatternGrowth:
+    """Grows the patterns of a level.
+
+    Parameters
+    ----------
+    engine
+        The engine.
+    graph
+        The graph, in the engine's arrays.
+    take
+        Does a piece of work of at most so many rows, with fewer where memory is short.
+    memory
+        Bytes for what is counted, and as much again for the rows in work, where the engine works.
+    host
+        Account of that, where the engine works in host memory.
+    check
+        Called now and then; raises where the work is to end.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        graph: TypedGraph,
+        take: Take,
+        memory: int,
+        host: Account,
+        check: Callable[[int], None],
+    ):
+        self._xp, self._take, self._memory = engine.xp, take, memory
+        # Where the engine has a device, all that is large is there, and its pool keeps the limit.
+        self._host = host if engine.free_memory() is None else None
+        self._num_vertices = graph.num_vertices
+        self._growers = [engine.grower(graph, memory // engine.workers) for _ in range(engine.workers)]
+        self._check = check
+
+    def most_slots(self) -> int:
+        """How many ways to grow can be counted at once."""
+        return max(self._memory // (32 * len(self._growers)), 1)
+
+    def count(self, table: ChunkedTable, growth: Growth, num_slots: int) -> NDArray[np.int64]:
+        """Count the rows that each way to grow would have: int64[slots]."""
+        xp, there = self._xp, growth.to(self._xp)
+        with self._book(8 * num_slots * len(self._growers), "the ways in which patterns can grow"):
+            counts = [xp.zeros(num_slots, xp.int64) for _ in self._growers]
+            self._for_rows(table, growth, lambda worker, rows: self._growers[worker].count(rows, there, counts[worker]))
+            return _on_host(reduce(xp.add, counts))
+
+    def supports(
+        self,
+        table: ChunkedTable,
+        growth: Growth,
+        num_slots: int,
+        slots: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        of: Of,
+        num_groups: int,
+        enough: int,
+    ) -> NDArray[np.int64]:
+        """Count what supports some ways to grow.
+
+        Parameters
+        ----------
+        table
+            The level.
+        growth, num_slots
+            A batch of its patterns, and the number of ways in which they can grow.
+        slots : int64[k]
+            The ways that are counted, ascending.
+        sizes : int64[k]
+            Vertices of the grown patterns.
+        of
+            Whether to count transactions, or images: of the vertex that has the fewest.
+        num_groups
+            Number of transactions.
+        enough
+            Images are counted as far as this; transactions are all counted.
+
+        Returns
+        -------
+        int64[k]
+
+        Raises
+        ------
+        OverBudget
+            If there is no room for a bit per vertex, or transaction, of a single pattern.
+        """
+        found = np.zeros(len(slots), np.int64)
+        columns = int(sizes.max(initial=1)) if of == "images" else 1
+        words = num_words(self._num_vertices if of == "images" else num_groups)
+        at_once = max(self._memory // (4 * columns * words * len(self._growers)), 1)
+        for begin in range(0, len(slots), at_once):
+            some = slots[begin : begin + at_once]
+            if of == "images":
+                of_each = sizes[begin : begin + at_once]
+                counts = self._images(table, growth, num_slots, some, of_each, (len(some), columns, words), enough)
+            else:
+                counts = self._groups(table, growth, num_slots, some, words)
+            found[begin : begin + at_once] = counts
+        return found
+
+    def _groups(
+        self, table: ChunkedTable, growth: Growth, num_slots: int, slots: NDArray[np.int64], words: int
+    ) -> NDArray[np.int64]:
+        """Transactions of each slot."""
+        xp, there = self._xp, growth.to(self._xp)
+        alive = self._alive(num_slots, slots)
+        with self._book(4 * len(slots) * words * len(self._growers) + alive.nbytes, "the transactions of patterns"):
+            sets = [xp.zeros((len(slots), words), xp.uint32) for _ in self._growers]
+
+            def mark(worker: int, rows: Array) -> None:
+                self._growers[worker].mark_groups(rows, there, alive, sets[worker])
+
+            self._for_rows(table, growth, mark)
+            return _on_host(self._growers[0].sizes(_united(sets)))
+
+    def _images(
+        self,
+        table: ChunkedTable,
+        growth: Growth,
+        num_slots: int,
+        slots: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        shape: tuple[int, int, int],
+        enough: int,
+    ) -> NDArray[np.int64]:
+        """Images of the vertex of each slot's pattern that has the fewest, as far as `enough`."""
+        xp, there = self._xp, growth.to(self._xp)
+        size = (4 * shape[0] * shape[1] * (shape[2] + 1) + 4 * num_slots) * len(self._growers)
+        with self._book(size, "the images of patterns"):
+            images = [
+                Images(
+                    self._alive(num_slots, slots),
+                    xp.zeros(shape, xp.uint32),
+                    xp.full(shape[:2], min(enough, np.iinfo(np.int32).max), xp.int32),
+                    xp.asarray(sizes.astype(np.int32)),
+                    xp.asarray(np.array([len(slots)], np.int32)),
+                )
+                for _ in self._growers
+            ]
+
+            def mark(worker: int, rows: Array) -> None:
+                self._growers[worker].mark_images(rows, there, images[worker])
+
+            self._for_rows(table, growth, mark, lambda worker: int(images[worker].left[0]) == 0)
+            counts = _on_host(self._growers[0].sizes(_united([one.sets for one in images])))
+        counts[np.arange(shape[1]) >= sizes[:, None]] = enough
+        least: NDArray[np.int64] = np.minimum(counts.min(axis=1), enough)
+        return least
+
+    def children(
+        self,
+        table: ChunkedTable,
+        growth: Growth,
+        num_slots: int,
+        slots: NDArray[np.int64],
+        first: int,
+        append: Callable[[EmbeddingTable], None],
+    ) -> None:
+        """Grow a batch of patterns.
+
+        Parameters
+        ----------
+        table, growth, num_slots
+            As for `supports`.
+        slots : int64[k]
+            The ways to grow, ascending.
+        first
+            Number of the pattern that the first of them leads to; the others follow.
+        append
+            Takes the rows, from several threads; those of a pattern stand together.
+        """
+        xp, there = self._xp, growth.to(self._xp)
+        most = max(
+            self._memory // len(self._growers) // (_CHILD_BYTES + _CHILD_COLUMN_BYTES * (table.num_levels + 1)), 1
+        )
+        with self._book(4 * num_slots, "the ways in which patterns can grow"):
+            alive = self._alive(num_slots, slots)
+
+            def grow(worker: int, rows: Array) -> None:
+                grower = self._growers[worker]
+                offsets = xp.zeros(rows.shape[1] + 1, xp.int64)
+                xp.cumsum(grower.child_counts(rows, there, alive), out=offsets[1:])
+                total, begin = int(offsets[-1]), 0
+                while begin < rows.shape[1] and int(offsets[begin]) < total:
+                    end = int(xp.searchsorted(offsets, int(offsets[begin]) + most, side="right")) - 1
+                    end = max(min(end, rows.shape[1]), begin + 1)
+                    part = offsets[begin : end + 1] - offsets[begin]
+                    if int(part[-1]):
+                        some = rows[:, begin:end]
+                        self._check(0)
+                        append(self._grown(grower, some, there, alive, part, first))
+                    begin = end
+
+            self._for_rows(table, growth, grow)
+
+    def _grown(
+        self, grower: Any, rows: Array, growth: Growth, alive: Array, offsets: Array, first: int
+    ) -> EmbeddingTable:
+        xp = self._xp
+        rows = xp.ascontiguousarray(rows)
+        numbers, vertices = grower.children(rows, growth, alive, offsets)
+        total = int(vertices.size)
+        place = xp.arange(total, dtype=xp.int64)
+        order = xp.argsort(numbers.astype(xp.int64) * total + place)
+        parents = (xp.searchsorted(offsets, place, side="right") - 1)[order]
+        columns = xp.empty((rows.shape[0] + 1, total), xp.uint32)
+        columns[0] = numbers[order] + first
+        for level in range(1, rows.shape[0]):
+            columns[level] = rows[level][parents]
+        columns[-1] = vertices[order]
+        return from_columns(columns, xp).to(np)
+
+    def _book(self, size: int, what: str) -> AbstractContextManager[object]:
+        return nullcontext() if self._host is None else self._host.book(size, what)
+
+    def _alive(self, num_slots: int, slots: NDArray[np.int64]) -> Array:
+        alive = np.full(num_slots, -1, np.int32)
+        alive[slots] = np.arange(len(slots))
+        return self._xp.asarray(alive)
+
+    def _for_rows(
+        self,
+        table: ChunkedTable,
+        growth: Growth,
+        work: Callable[[int, Array], None],
+        done: Callable[[int], bool] = lambda worker: False,  # noqa: ARG005
+    ) -> None:
+        """Hand all rows of a batch of patterns to the workers, as long as they are not done."""
+        row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels
+        step = max(min(self._memory // len(self._growers) // row_bytes, len(table), _MOST_ROWS), 1)
+        first = int(growth.first[0])
+        last = first + len(growth.sizes)
+
+        def some(worker: int, chunk: EmbeddingTable, begin: int, end: int) -> None:
+            while begin < end and not done(worker):
+                self._check(0)
+
+                def piece(size: int, begin: int = begin) -> int:
+                    work(worker, self._flat(chunk.sliced(begin, begin + size)))
+                    return size
+
+                begin += self._take(min(step, end - begin), piece)
+
+        workers = len(self._growers)
+        with self._book(row_bytes * step * workers, "embeddings"), ThreadPoolExecutor(workers) as threads:
+            for chunk in table.stream():
+                begin, end = _rows_of(chunk, first, last)
+                cuts = np.linspace(begin, end, workers + 1).astype(int).tolist()
+                if workers == 1:
+                    some(0, chunk, begin, end)
+                else:
+                    jobs = [threads.submit(some, worker, chunk, *ends) for worker, ends in enumerate(pairwise(cuts))]
+                    for job in jobs:
+                        job.result()
+                self._check(end - begin)
+
+    def _flat(self, chunk: EmbeddingTable) -> Array:
+        return chunk.to(self._xp).columns()
+
+
+def _rows_of(chunk: EmbeddingTable, first: int, last: int) -> tuple[int, int]:
+    """The rows of patterns first to last - 1."""
+    begin, end = np.searchsorted(chunk.values[0], np.array([first, last], chunk.values[0].dtype)).tolist()
+    for offsets in chunk.offsets:
+        begin, end = int(offsets[begin]), int(offsets[end])
+    return begin, end
+
+
+def _united(sets: list[Array]) -> Array:
+    """The union of bit sets, in the place of the first."""
+    while len(sets) > 1:
+        sets[0] |= sets.pop()
+    return sets[0]
+
+
+def _on_host(array: Array) -> NDArray[Any]:
+    host: NDArray[Any] = array if isinstance(array, np.ndarray) else array.get()
+    return host

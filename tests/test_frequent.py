@@ -1,0 +1,155 @@
+"""Frequent patterns: budgets, what is written, going on after a kill. What is found is in test_frequent_random."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import longwall
+from longwall.kernels.dfs_code import automorphisms, restrictions
+from longwall.pipeline import frequent
+from longwall.stages import pattern_growth, pattern_rows
+
+ROW = [(name, "ascending") for name in ("pattern", "v0", "v1", "v2", "v3", "v4")]
+
+
+def labelled_graph(
+    folder: Path, *, vertices: int = 60, edges: int = 180, labels: int = 3, seed: int = 1
+) -> dict[str, str]:
+    """A random graph in files; gives the config's section."""
+    graph = nx.gnm_random_graph(vertices, edges, seed=seed)
+    rng = np.random.default_rng(seed)
+    (folder / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in graph.edges))
+    (folder / "labels.txt").write_text("".join(f"{v} {rng.integers(labels)}\n" for v in graph))
+    return {"path": str(folder / "edges.txt"), "labels": str(folder / "labels.txt")}
+
+
+def mine(folder: Path, graph: dict[str, str], engine: str, name: str = "x", **sections: Any) -> longwall.Result:
+    workload = {"kind": "frequent", "min_support": 5, "max_edges": 3} | sections.pop("workload", {})
+    config = {"graph": graph, "workload": workload, "engine": {"kind": engine, "threads": 2}} | sections
+    return longwall.run(config | {"run": {"directory": str(folder / "runs"), "name": name}})
+
+
+@pytest.mark.parametrize("support", ["mni", "instances"])
+def test_budgets_and_threads_change_nothing(engine_kind: str, tmp_path: Path, support: str) -> None:
+    graph = labelled_graph(tmp_path, vertices=200, edges=2000, labels=2)
+    wanted = {"support": support, "min_support": 50}
+    whole = mine(tmp_path, graph, engine_kind, "whole", workload=wanted)
+    memory = {"host": "400KiB", "disk": "100MiB", "device": "1MiB", "spill": str(tmp_path / "spill")}
+    small = mine(tmp_path, graph, engine_kind, "small", workload=wanted, memory=memory)
+    assert whole.patterns == small.patterns
+    assert len(whole.patterns) > 20
+    used = json.loads((small.path / "manifest.json").read_text())["memory"]
+    assert used["host"]["peak"] <= 400 * 2**10
+    assert used["disk"]["peak"] > 0
+    assert not (tmp_path / "spill").exists()
+
+
+def test_patterns_grow_in_batches(engine_kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of a few patterns each, of chunks that were put together from many pieces."""
+    graph = labelled_graph(tmp_path, vertices=40, edges=90)
+    wanted = {"min_support": 3, "max_edges": 4, "output": "embeddings"}
+    whole = mine(tmp_path, graph, engine_kind, "whole", workload=wanted)
+    monkeypatch.setattr(frequent, "_MOST_KNOWN", 60)
+    monkeypatch.setattr(pattern_growth, "_MOST_ROWS", 5)
+    monkeypatch.setattr(pattern_rows, "_MOST", 100)
+    parts = mine(tmp_path, graph, engine_kind, "parts", workload=wanted)
+    assert len(whole.patterns) > 100
+    assert parts.patterns == whole.patterns
+    assert parts.table().sort_by(ROW) == whole.table().sort_by(ROW)
+
+
+def test_the_pattern_table_says_what_is_frequent(engine_kind: str, tmp_path: Path) -> None:
+    result = mine(tmp_path, labelled_graph(tmp_path), engine_kind)
+    rows = result.table("patterns").to_pylist()
+    assert len(rows) == len(result.patterns)
+    for row, one in zip(rows, result.patterns, strict=True):
+        assert (row["pattern"], tuple(row["labels"]), row["support"], row["count"]) == (
+            one.pattern,
+            one.labels,
+            one.support,
+            one.count,
+        )
+        code = row["dfs_code"]
+        assert [edge["i"] for edge in code[:1]] == [0]
+        assert row["edges"] == len(code)
+        assert row["vertices"] == 1 + max(edge["j"] for edge in code)
+        assert sorted((min(e["i"], e["j"]), max(e["i"], e["j"])) for e in code) == [
+            tuple(map(int, edge.split("-"))) for edge in row["pattern"].split(",")
+        ]
+        for edge in code:
+            assert (edge["label_i"], edge["label_j"]) == (row["labels"][edge["i"]], row["labels"][edge["j"]])
+            assert edge["label_edge"] == -1
+
+
+@pytest.mark.parametrize("support", ["mni", "instances"])
+def test_embeddings_are_the_subgraphs_each_once(engine_kind: str, tmp_path: Path, support: str) -> None:
+    section = labelled_graph(tmp_path, vertices=25, edges=50, labels=2)
+    result = mine(
+        tmp_path, section, engine_kind, workload={"output": "embeddings", "support": support, "min_support": 8}
+    )
+    host = nx.read_edgelist(section["path"], nodetype=int)
+    labels = dict(tuple(map(int, line.split())) for line in Path(section["labels"]).read_text().splitlines())
+    rows = result.table("embeddings").to_pylist()
+    found: dict[int, set[frozenset[frozenset[int]]]] = {}
+    for row in rows:
+        pattern = result.patterns[row["pattern"]]
+        vertices = [row[f"v{i}"] for i in range(4)]
+        size = len(pattern.labels or ())
+        assert vertices[size:] == [None] * (4 - size)
+        assert [labels[v] for v in vertices[:size]] == list(pattern.labels or ())
+        edges = [tuple(map(int, edge.split("-"))) for edge in pattern.pattern.split(",")]
+        assert all(host.has_edge(vertices[a], vertices[b]) for a, b in edges)
+        found.setdefault(row["pattern"], set()).add(frozenset(frozenset((vertices[a], vertices[b])) for a, b in edges))
+    assert len(rows) == sum(len(subgraphs) for subgraphs in found.values())
+    assert [len(found[i]) for i in range(len(result.patterns))] == [one.count for one in result.patterns]
+    assert len(result.patterns) > 5
+
+
+def test_what_is_frequent_can_be_asked_for_alone(engine_kind: str, tmp_path: Path) -> None:
+    section = labelled_graph(tmp_path, vertices=120, edges=600)
+    exact = mine(tmp_path, section, engine_kind, "exact", workload={"min_support": 15})
+    quick = mine(tmp_path, section, engine_kind, "quick", workload={"min_support": 15, "exact": False})
+    assert len(exact.patterns) > 20
+    assert [(one.pattern, one.labels) for one in quick.patterns] == [
+        (one.pattern, one.labels) for one in exact.patterns
+    ]
+    assert {(one.support, one.count) for one in quick.patterns} == {(15, None)}
+    assert "count" not in quick.to_json()["patterns"][0]
+
+
+def test_an_exact_support_needs_no_asking_where_it_is_cheap(tmp_path: Path) -> None:
+    with pytest.raises(longwall.InputError, match=r"workload.exact: .*always exact; remove it"):
+        mine(tmp_path, labelled_graph(tmp_path), "cpu", workload={"support": "instances", "exact": False})
+
+
+def test_a_run_without_frequent_patterns_is_a_run(engine_kind: str, tmp_path: Path) -> None:
+    result = mine(tmp_path, labelled_graph(tmp_path), engine_kind, workload={"min_support": 60})
+    assert result.patterns == ()
+    assert result.table("patterns").num_rows == 0
+
+
+def test_restrictions_pick_one_of_all_mappings() -> None:
+    codes = {
+        "square": [(0, 1), (1, 2), (2, 3), (3, 0)],
+        "triangle": [(0, 1), (1, 2), (2, 0)],
+        "star": [(0, 1), (1, 2), (1, 3), (1, 4)],
+        "path": [(0, 1), (1, 2), (2, 3)],
+    }
+    for name, edges in codes.items():
+        code = np.array([(i, j, 0, 0, 0) for i, j in edges], np.int32)
+        count = np.zeros(1, np.int64)
+        automorphisms(code[np.newaxis], 0, 1, count, np.zeros(1, np.uint8))
+        pattern = nx.Graph(edges)
+        mappings = list(nx.algorithms.isomorphism.GraphMatcher(pattern, pattern).isomorphisms_iter())
+        assert count[0] == len(mappings), name
+        pairs = restrictions(code, int(count[0]))
+        for ids in itertools.permutations(range(len(pattern))):
+            kept = [m for m in mappings if all(ids[m[a]] < ids[m[b]] for a, b in pairs)]
+            assert len(kept) == 1, name
