@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.frontier import Reads
+from longwall.kernels.growth import Grower, TypedGraph
 from longwall.kernels.program import SearchProgram
 from longwall.kernels.row_program import RowProgram
+from longwall.kernels.sorting import ChunkSorter, KeyLayout, Method, RunMerger
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -259,7 +261,23 @@ class VertexCounter(Scratch, Protocol):
         ...
 
     def counts(self) -> NDArray[np.int64]:
-        """Counts per vertex so far, int64[num_vertices], on the host."""
+        """Counts per vertex so far, int64[num_vertices] or int64[orbits, num_vertices], on the host."""
+        ...
+
+
+class MotifCounter(Scratch, Protocol):
+    """Scratch of one worker that counts induced subgraphs of k vertices by pattern."""
+
+    def add(self, first: int, last: int) -> None:
+        """Add what belongs to the roots first to last - 1."""
+        ...
+
+    def counts(self) -> NDArray[np.int64]:
+        """Counts so far, on the host: int64[classes, 2 ** (k - 1)].
+
+        By the class of k - 1 vertices that are connected, and the neighbours of one vertex more, as bits over the
+        class' canonical form; a subgraph is counted once for each of its vertices without which it stays connected.
+        """
         ...
 
 
@@ -425,4 +443,60 @@ class Engine(Protocol):
 
     def triangle_vertex_counter(self, graph: GraphArrays, memory: int) -> VertexCounter:
         """Scratch for counting triangles per vertex; roots are adjacency slots."""
+        ...
+
+    def chunk_sorter(self, layout: KeyLayout, host: int, device: int) -> ChunkSorter:
+        """Buffers for sorting chunks of keys, in so many bytes of the host and of the device, where there is one."""
+        ...
+
+    def run_merger(self, layout: KeyLayout, host: int, device: int, method: Method) -> RunMerger:
+        """Buffers for merging sorted runs, in so many bytes of the host and of the device, where there is one."""
+        ...
+
+    def grower(self, graph: TypedGraph, memory: int) -> Grower:
+        """Scratch for growing patterns by one edge, at most `memory` bytes; the graph is in the engine's arrays."""
+        ...
+
+    def motif_counter(
+        self, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
+    ) -> MotifCounter:
+        """Scratch for counting motifs of 3 to 8 vertices; roots are adjacency slots.
+
+        Parameters
+        ----------
+        graph
+            The graph.
+        k
+            Number of vertices.
+        entries : uint32[2 ** ((k - 1) (k - 2) / 2)]
+            The dictionary of k - 1 vertices, on the host: by code (bit v (v - 1) / 2 + u for the edge (u, v), u < v)
+            the class in the lowest 10 bits, and above them, 3 bits per vertex, where it stands in the class' canonical
+            form.
+        classes
+            Their number.
+        memory
+            The most bytes.
+        """
+        ...
+
+    def orbit_counter(self, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int) -> VertexCounter:
+        """Scratch for counting the orbits of motifs of 3 or 4 vertices; roots are adjacency slots.
+
+        A subgraph is counted for a vertex once for each of its other vertices without which it stays connected.
+
+        Parameters
+        ----------
+        graph
+            The graph.
+        k
+            Number of vertices.
+        orbits : int64[2 ** ((k - 1) (k - 2) / 2), 2 ** (k - 1), k - 1]
+            On the host: by code of k - 1 vertices and neighbours of one more, the orbit of each of the k - 1, from 0.
+        memory
+            The most bytes.
+        """
+        ...
+
+    def bring(self, array: NDArray[Any], *, mapped: bool) -> Array:
+        """Bring an array of the host to where the kernels can read it; `mapped`: read it where it is."""
         ...

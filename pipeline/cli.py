@@ -8,7 +8,7 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from functools import partial
@@ -20,6 +20,7 @@ import typer
 from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
+    from longwall.pipeline.context import PatternCount
     from longwall.pipeline.run import Result
     from longwall.storage.stats import GraphStats
 
@@ -31,6 +32,8 @@ class ExitCode(IntEnum):
     BAD_INPUT = 2
     INTERRUPTED = 130
 
+
+_MOST_LINES = 30  # of patterns that are printed
 
 app = typer.Typer(
     name="longwall",
@@ -144,6 +147,19 @@ def ingest(
     labels: Annotated[
         Path | None, typer.Option(help='Vertex labels: a file of "vertex label" lines.', show_default=False)
     ] = None,
+    transactions: Annotated[
+        Path | None,
+        typer.Option(help='Transactions of the vertices: a file of "vertex transaction" lines.', show_default=False),
+    ] = None,
+    file_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="edge-list, matrix-market, parquet, lg, graph or transactions (gSpan's).",
+            show_default="by the file's extension",
+        ),
+    ] = None,
     memory: Memory = None,
     spill: Spill = Path("spill"),
     disk: Disk = None,
@@ -151,13 +167,14 @@ def ingest(
 ) -> None:
     """Turn a graph file of any size into a graph store, which opens much faster.
 
-    Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, .lg and .graph files,
-    compressed (.gz, .zst) or not. Directions, loops and repeated edges are dropped.
+    Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, .lg and .graph files, and
+    databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst) or not. Directions, loops and
+    repeated edges are dropped.
     """
     with _reporting():
         from longwall.storage.ingest import ingest as ingest_file
 
-        make = partial(ingest_file, source, store, labels)
+        make = partial(ingest_file, source, store, labels, transactions=transactions, file_format=file_format)
         _make_store(store, memory, spill, disk, quiet, make)
 
 
@@ -325,7 +342,7 @@ def _summary(result: "Result") -> str:
     if result.count is not None:
         lines.append(f"count    {result.count:,}")
     else:
-        lines += [f"{one.count:>15,}  {one.pattern}" for one in result.patterns]
+        lines += _pattern_lines(result.patterns)
     if result.truncated:
         lines.append("         export.limit ended the run: these are the rows written, there may be more")
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
@@ -333,6 +350,20 @@ def _summary(result: "Result") -> str:
     lines.append(f"engine   {result.engine}")
     lines.append(f"results  {result.path / 'results'}")
     return "\n".join(lines)
+
+
+def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
+    """Return a line per pattern: its count, its support where it has one, its edges and labels."""
+    lines = []
+    for one in patterns[:_MOST_LINES]:
+        count = "" if one.count is None else f"{one.count:,}"
+        support = "" if one.support is None else f"  support {one.support:,}"
+        labels = "" if one.labels is None else f"  labels {','.join(map(str, one.labels))}"
+        edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(str, one.edge_labels))}"
+        lines.append(f"{count:>15}  {one.pattern}{labels}{edge_labels}{support}")
+    if len(patterns) > _MOST_LINES:
+        lines.append(f"         and {len(patterns) - _MOST_LINES:,} more patterns: see the results")
+    return lines
 
 
 def _readable(value: object) -> str:

@@ -21,8 +21,14 @@ from longwall.pipeline.patterns import parse_pattern
 from longwall.storage.errors import InputError
 from longwall.storage.sizes import format_size, parse_size
 
-WorkloadKind = Literal["triangles", "cliques", "match"]
+WorkloadKind = Literal["triangles", "cliques", "match", "motifs", "frequent", "transactions"]
+MANY_PATTERNS: frozenset[WorkloadKind] = frozenset({"motifs", "frequent", "transactions"})
+"""Workloads whose answer is a table of patterns, however many there are."""
 DEFAULT_SEED = 1
+MAX_MOTIF_VERTICES, MAX_COUNTED_VERTICES, MAX_ORBIT_VERTICES = 8, 6, 4
+"""Largest motifs: of all, by pattern-aware counting, and per vertex."""
+MAX_PATTERN_EDGES = 64
+_FREQUENT_KEYS = ("support", "min_support", "max_edges", "max_vertices", "exact")
 Output = Literal["count", "embeddings", "vertices"]
 
 
@@ -43,6 +49,14 @@ WORKLOADS: dict[WorkloadKind, WorkloadKeys] = {
         required=frozenset({"pattern"}),
         optional=frozenset({"pattern_labels", "induced"}),
         counts_mappings=True,
+    ),
+    "motifs": WorkloadKeys(required=frozenset({"k"}), optional=frozenset({"method"}), outputs=("count", "vertices")),
+    "frequent": WorkloadKeys(
+        required=frozenset({"min_support"}),
+        optional=frozenset({"support", "max_edges", "max_vertices", "exact"}),
+    ),
+    "transactions": WorkloadKeys(
+        required=frozenset({"min_support"}), optional=frozenset({"max_edges", "max_vertices"})
     ),
 }
 
@@ -71,6 +85,13 @@ def _run_name(value: object) -> object:
     return value
 
 
+def _support(value: object) -> object:
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if not whole and not (isinstance(value, float) and 0 < value < 1):
+        raise ValueError(f"expected a number from 1 up, or a share between 0 and 1 such as 0.1, not {_shown(value)}")
+    return value
+
+
 Size = Annotated[int | None, BeforeValidator(_size)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
 
@@ -85,6 +106,7 @@ class GraphSection(_Section):
     path: FilePath | None = None
     generator: dict[str, Any] | None = None
     labels: FilePath | None = None
+    transactions: FilePath | None = None
 
 
 class WorkloadSection(_Section):
@@ -95,6 +117,12 @@ class WorkloadSection(_Section):
     pattern_labels: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(_tuple)] = None
     k: Annotated[int, Field(ge=3, le=16)] | None = None
     induced: bool = False
+    method: Literal["auto", "enumeration", "counting"] | None = None
+    support: Literal["mni", "instances", "transactions"] | None = None
+    min_support: Annotated[int | float | None, BeforeValidator(_support)] = None
+    max_edges: Annotated[int, Field(ge=1, le=MAX_PATTERN_EDGES)] | None = None
+    max_vertices: Annotated[int, Field(ge=2)] | None = None
+    exact: bool | None = None
     count: Literal["embeddings", "mappings"] = "embeddings"
     output: Output = "count"
 
@@ -152,6 +180,12 @@ class RunSpec(_Section):
     run: RunSection
     export: ExportSection = ExportSection()
 
+    @property
+    def file_format(self) -> str | None:
+        """The format of the graph's file where the workload says it (see `longwall.storage.ingest`); None elsewhere."""
+        asked = "transactions" in (self.workload.kind, self.workload.support)
+        return "transactions" if asked and self.graph.transactions is None else None
+
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return the sections as plain values that `load_config` accepts; unset keys are left out."""
         sections = {name: _plain(section) for name, section in self.model_dump(exclude_none=True).items()}
@@ -163,7 +197,8 @@ class RunSpec(_Section):
     def located(self) -> RunSpec:
         """Return the config with absolute input paths, so that it means the same in any working directory."""
         graph, workload = self.graph, self.workload
-        paths = {key: path.absolute() for key in ("path", "labels") if (path := getattr(graph, key)) is not None}
+        keys = ("path", "labels", "transactions")
+        paths = {key: path.absolute() for key in keys if (path := getattr(graph, key)) is not None}
         if workload.pattern is not None and Path(workload.pattern).is_file():
             workload = workload.model_copy(update={"pattern": str(Path(workload.pattern).absolute())})
         return self.model_copy(update={"graph": graph.model_copy(update=paths), "workload": workload})
@@ -267,7 +302,8 @@ class _Config:
 
     def _resolve_paths(self) -> None:
         graph, workload = _section(self.data, "graph"), _section(self.data, "workload")
-        for section, key in ((graph, "path"), (graph, "labels"), (workload, "pattern")):
+        keys = ((graph, "path"), (graph, "labels"), (graph, "transactions"), (workload, "pattern"))
+        for section, key in keys:
             value = section.get(key)
             # A pattern's name or edge list has no dot and no slash; a file's name has one of them.
             if not isinstance(value, str) or (key == "pattern" and not re.search(r"[./]", value)):
@@ -313,6 +349,8 @@ def _impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "graph", "give exactly one of path (a file or a store) and generator (a table)"
     if "generator" in graph and "labels" in graph:
         yield "graph.labels", "a generated graph has no label file; give the generator num_labels instead"
+    if "generator" in graph and "transactions" in graph:
+        yield "graph.transactions", "a generated graph has no transactions; remove it, or give a graph file"
     if isinstance(graph.get("generator"), dict):
         yield from _generator_faults(graph["generator"])
     if workload.get("kind") in WORKLOADS:
@@ -325,6 +363,9 @@ def _impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     elif output != "embeddings":
         for key in export.keys() - {"embeddings"}:
             yield f"export.{key}", 'only embeddings are exported: remove it, or set output = "embeddings"'
+    elif workload.get("kind") in ("frequent", "transactions"):
+        for key in export.keys() - {"embeddings"}:
+            yield f"export.{key}", "all embeddings of frequent patterns are written: remove it"
 
 
 def _workload_faults(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -332,11 +373,14 @@ def _workload_faults(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     keys = WORKLOADS[kind]
     for key in sorted(keys.required - workload.keys()):
         yield f"workload.{key}", f"missing; {kind} needs it"
-    for key in ("pattern", "pattern_labels", "k", "induced"):
+    for key in ("pattern", "pattern_labels", "k", "induced", "method", *_FREQUENT_KEYS):
         # `induced = false` says nothing, so it may stand anywhere.
-        if key not in keys.required | keys.optional and workload.get(key, False) is not False:
+        given = key in workload and not (key == "induced" and workload[key] is False)
+        if given and key not in keys.required | keys.optional:
             users = [name for name, of in WORKLOADS.items() if key in of.required | of.optional]
             yield f"workload.{key}", f"{kind} has no use for it (only {_listed(users)}); remove it"
+    if kind == "motifs":
+        yield from _motif_faults(workload)
     pattern, labels = workload.get("pattern"), workload.get("pattern_labels")
     if isinstance(pattern, str) and "pattern" in keys.required:
         try:
@@ -350,6 +394,20 @@ def _workload_faults(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "workload.count", f'{kind} counts distinct subgraphs; use kind = "match" for mappings'
     elif count == "mappings" and output == "embeddings":
         yield "workload.count", 'embeddings are written once each; use output = "count" to count mappings'
+
+
+def _motif_faults(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    k, method, per_vertex = workload.get("k"), workload.get("method"), workload.get("output") == "vertices"
+    if type(k) is not int:
+        return
+    if per_vertex and k > MAX_ORBIT_VERTICES:
+        yield "workload.k", f"counts per vertex are given for at most {MAX_ORBIT_VERTICES} vertices, not {k}"
+    elif k > MAX_MOTIF_VERTICES:
+        yield "workload.k", f"motifs have at most {MAX_MOTIF_VERTICES} vertices, not {k}"
+    if per_vertex and method is not None:
+        yield "workload.method", "counts per vertex are always taken by enumeration; remove it"
+    elif method == "counting" and k > MAX_COUNTED_VERTICES:
+        yield "workload.method", f'"counting" is for at most {MAX_COUNTED_VERTICES} vertices; use "enumeration"'
 
 
 def _are_labels(value: object) -> bool:

@@ -32,10 +32,12 @@ class PatternCount:
     """The pattern as an edge list, such as ``"0-1,0-2,1-2"``."""
     labels: tuple[int, ...] | None
     """The label of each pattern vertex, or None for an unlabelled pattern."""
-    count: int
-    """Number of embeddings (or mappings, as the config asks)."""
+    count: int | None
+    """Number of embeddings (or mappings, as the config asks); None where the config asks for less."""
     support: int | None = None
     """The support, for the workloads that measure one."""
+    edge_labels: tuple[int, ...] | None = None
+    """The label of each edge of `pattern`, or None where edges have no labels."""
 
 
 class MetricsRow(NamedTuple):

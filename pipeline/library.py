@@ -7,17 +7,16 @@ changed: every call gives a new one; its files go when it is collected or closed
 import operator
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from longwall.kernels.engine import GraphArrays
-from longwall.pipeline.session import Access, Session, on_host
-from longwall.stages import aggregation, filtering, free_extension
+from longwall.pipeline.session import Access, Session
+from longwall.stages import aggregation, filtering, free_extension, grouping
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph
 from longwall.storage.tables.chunked_table import ChunkedTable
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 # Of a row, and for each of its columns: flat, as int64 for the user or in original ids, being written.
 _ROW_BYTES, _ROW_COLUMN_BYTES = 64, 56
-_GROUP_BYTES = 96  # of a distinct key while groups are merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,22 +255,29 @@ def aggregate(
     embeddings
         A v-ET, grouped by the pattern that its vertices induce, or an e-ET, grouped by the pattern of its edges.
     key
-        Group by this instead: ``key(columns, graph, xp)`` gives an array of numbers, such as an int64 array, with one
-        entry per row; `columns` and `graph` are as in :func:`filter`. It is called for parts of the rows, and only
-        the columns that it asks for are read.
+        Group by this instead: ``key(columns, graph, xp)`` gives an array of integers, floating-point numbers or bools
+        with one entry per row; `columns` and `graph` are as in :func:`filter`. It is called for parts of the rows, and
+        only the columns that it asks for are read. Keys that memory has no room for are sorted on disk.
     labelled
         Whether patterns carry vertex labels; by default they do if the graph does.
 
     Returns
     -------
     pyarrow.Table
-        Columns ``pattern`` (edge list), ``labels`` (null where unlabelled) and ``count``; or ``key`` and ``count``.
+        Columns ``pattern`` (edge list), ``labels`` (null where unlabelled) and ``count``; or ``key``, ascending, and
+        ``count``. It is not part of the memory budget, but has to fit what is left of it.
+
+    Raises
+    ------
+    InputError
+        If the arguments do not go together, or `key` gives something else than what it should.
+    RunError
+        If memory or disk do not suffice.
     """
     import pyarrow as pa
 
     if key is not None:
-        keys, counts = _count_by(embeddings, key)
-        return pa.table({"key": pa.array(keys), "count": pa.array(counts, pa.int64())})
+        return _count_by(embeddings, key)
     wanted = embeddings.graph.has_labels if labelled is None else labelled
     if wanted and not embeddings.graph.has_labels:
         raise InputError("aggregate(labelled=True) needs a graph with labels")
@@ -400,43 +405,39 @@ def _codes(embeddings: Embeddings, encode: Callable[[EmbeddingTable], aggregatio
     return codes
 
 
-def _count_by(embeddings: Embeddings, key: Callable[[Any, GraphArrays, Any], Any]) -> tuple[Any, Any]:
+def _count_by(embeddings: Embeddings, key: Callable[[Any, GraphArrays, Any], Any]) -> "pa.Table":
     """Group by a user's key: distinct keys, ascending, and counts. Only columns that were asked for before are read."""
+    import pyarrow as pa
+
     session, table = embeddings.session, embeddings.table
     last = table.num_levels - 1
     row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels
     touched: set[int] = set()
-    total = pending = None
 
-    def count(part: EmbeddingTable) -> aggregation.Groups:
+    def keys_of(part: EmbeddingTable) -> Any:
         columns = Columns(part)
         keys = session.xp.asarray(key(columns, session.arrays, session.xp))
         if keys.shape != (len(part),):
             raise InputError(f"a key must give an array of shape ({len(part)},), it gave one of shape {keys.shape}")
         touched.update(columns.touched)
-        values, counts = aggregation.count_by(keys, session.xp)
-        return on_host(values), on_host(counts)
+        return keys
 
-    def count_all(chunk: EmbeddingTable) -> aggregation.Groups | None:
-        return reduce(aggregation.add_counts, session.by_parts(chunk, row_bytes, count), None)
-
-    with session.at_work():
-        held = session.pool.book(0, "the groups")
-        try:
+    with session.key_sorter(grouping.LAYOUT, len(table), "grouping by a key") as sorter, ExitStack() as held:
+        groups = grouping.Grouping(sorter, session.xp)
+        with session.at_work():
             for number in range(table.num_chunks):
-                try:
-                    with table.chunk(number, (sorted(touched) or [last]) if number else None) as chunk:
-                        found = count_all(chunk)
-                except NotRead:
-                    with table.chunk(number) as chunk:
-                        found = count_all(chunk)
-                # Few large merges instead of many: the groups of new chunks wait until they are as many.
-                pending = aggregation.add_counts(pending, found)
-                if total is None or pending is None or len(pending[0]) >= len(total[0]):
-                    total, pending = aggregation.add_counts(total, pending), None
-                held.release()
-                groups = sum(len(part[0]) for part in (total, pending) if part is not None)
-                held = session.pool.book(_GROUP_BYTES * groups, "the groups")
-            return aggregation.add_counts(total, pending) or (np.empty(0, np.int64), np.empty(0, np.int64))
-        finally:
-            held.release()
+                done = 0
+                for levels in ((sorted(touched) or [last]) if number else None, None):
+                    with suppress(NotRead), table.chunk(number, levels) as chunk:
+                        for keys in session.by_parts(chunk.sliced(done, len(chunk)), row_bytes, keys_of):
+                            groups.add(keys)
+                            done += len(keys)
+                        break
+        found, counts = [], []
+        with session.at_work(0):
+            for block_keys, block_counts in groups.blocks():
+                held.enter_context(session.pool.book(grouping.GROUP_BYTES * len(block_keys), "the table of groups"))
+                found.append(pa.array(block_keys))
+                counts.append(pa.array(block_counts))
+    key_type = pa.from_numpy_dtype(groups.dtype or np.dtype(np.int64))
+    return pa.table({"key": pa.chunked_array(found, key_type), "count": pa.chunked_array(counts, pa.int64())})

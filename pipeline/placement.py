@@ -1,5 +1,6 @@
 """Where a graph lies while an engine mines it, and what its device's budget leaves for the mining."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -157,3 +158,36 @@ def bring_graph(
         raise InputError(
             f"the device has less room than {section}device says ({size}): lower it, or end what else uses the device"
         ) from None
+
+
+def bring_arrays(
+    arrays: Sequence[NDArray[Any]], engine: Engine, device: int | None, host: Account
+) -> tuple[list[Any], int]:
+    """Bring arrays to where an engine's kernels can read them: to the device as far as they fit it, mapped beyond that.
+
+    Parameters
+    ----------
+    arrays
+        On the host; they must not change. Those that should rather be on the device come first.
+    engine, device, host
+        See `place_graph`.
+
+    Returns
+    -------
+    list of array
+        The engine's.
+    int
+        Bytes that are left where the engine works.
+    """
+    free = engine.free_memory()
+    if free is None:
+        return list(arrays), host.free
+    available = _available(free, device)
+    engine.limit_memory(available)
+    room, there = int(available * _RESIDENT_SHARE), []
+    for array in arrays:
+        fits = array.nbytes <= room
+        room -= array.nbytes if fits else 0
+        with engine.faults():
+            there.append(engine.bring(array, mapped=not fits))
+    return there, room + available - int(available * _RESIDENT_SHARE)

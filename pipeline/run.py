@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.config import RunSpec, load_config
+from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config
 from longwall.pipeline.context import Metrics, PatternCount, RunContext
 from longwall.pipeline.progress import NullObserver, Observer
 from longwall.pipeline.run_directory import RunDirectory, write_counts
@@ -258,7 +258,7 @@ def _run(
             if context.on_engine is not None:
                 directory.manifest["memory"]["graph"] = asdict(context.on_engine.placement)
     limit = spec.export.limit
-    truncated = limit is not None and any(one.count >= limit for one in counts)
+    truncated = limit is not None and any((one.count or 0) >= limit for one in counts)
     with _timed(timings, "write"):
         if context.on_engine is not None and isinstance(context.on_engine.graph.pages, GraphPages):
             context.on_engine.graph.pages.write_heat(directory.path / "heat.parquet")
@@ -268,7 +268,7 @@ def _run(
     return Result(
         path=directory.path,
         workload=spec.workload.kind,
-        count=counts[0].count if len(counts) == 1 else None,
+        count=None if spec.workload.kind in MANY_PATTERNS else counts[0].count,
         patterns=tuple(counts),
         seconds=time.perf_counter() - began,
         engine=engine.name,
@@ -365,24 +365,37 @@ def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: Sp
         spec.graph.path,
         spec.graph.labels,
         Reading(observer, spec.graph.path.name),
+        transactions=spec.graph.transactions,
+        file_format=spec.file_format,
         accounts=accounts,
         spill=spill,
         adjacency=adjacency,
     )
 
 
-def open_graph(path: str | Path, labels: str | Path | None = None, observer: Observer | None = None) -> Graph:
+def open_graph(
+    path: str | Path,
+    labels: str | Path | None = None,
+    observer: Observer | None = None,
+    *,
+    transactions: str | Path | None = None,
+    file_format: str | None = None,
+) -> Graph:
     """Open a graph store, or read a graph file of any known format.
 
     Parameters
     ----------
     path
-        A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, ``.lg`` or ``.graph``
-        file, compressed (``.gz``, ``.zst``) or not.
+        A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, ``.lg``, ``.graph`` or
+        ``.gspan`` file, compressed (``.gz``, ``.zst``) or not.
     labels
         A file of "vertex label" lines.
     observer
         Told how many bytes have been read.
+    transactions
+        A file of "vertex transaction" lines.
+    file_format
+        How to read a file whose name does not say it, such as ``"transactions"`` for a database of graphs.
 
     Returns
     -------
@@ -397,7 +410,7 @@ def open_graph(path: str | Path, labels: str | Path | None = None, observer: Obs
     from longwall.storage.ingest import Reading, load_graph
 
     progress = None if observer is None else Reading(observer, Path(path).name)
-    return load_graph(path, labels, progress)
+    return load_graph(path, labels, progress, transactions=transactions, file_format=file_format)
 
 
 def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:

@@ -245,7 +245,7 @@ def free_name(path: Path) -> str:
 
 
 def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
-    """Write ``counts.parquet``: pattern (string), labels (list of int32), count and support (int64)."""
+    """Write ``counts.parquet``: pattern (string), labels (list of int32), count, support (int64), edge_labels."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -255,6 +255,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
             ("labels", pa.list_(pa.int32())),
             ("count", pa.int64()),
             ("support", pa.int64()),
+            ("edge_labels", pa.list_(pa.int32())),
         ]
     )
     columns = {
@@ -262,6 +263,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
         "labels": [one.labels for one in counts],
         "count": [one.count for one in counts],
         "support": [one.support for one in counts],
+        "edge_labels": [one.edge_labels for one in counts],
     }
     pq.write_table(pa.table(columns, schema=schema), path)
 

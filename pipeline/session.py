@@ -7,22 +7,24 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
 from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.engine import EngineLost, ShortOfMemory
+from longwall.kernels.sorting import KeyLayout
 from longwall.pipeline.placement import bring_graph, place_graph
 from longwall.pipeline.portion import Portion
 from longwall.stages.free_extension import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
-from longwall.storage.account import Account, OverBudget
+from longwall.storage.account import Account, Accounts, OverBudget
 from longwall.storage.allocator import return_freed_memory
 from longwall.storage.budget import Budget
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph
 from longwall.storage.sizes import parse_size, round_size
+from longwall.storage.sorting.sorter import KeySorter
 from longwall.storage.spill import SpillFolder
 from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.chunked_table import ChunkedTable
@@ -30,6 +32,8 @@ from longwall.storage.tables.table import EmbeddingTable, read_only
 
 _WORK_SHARE, _CHUNK_SHARE = 4, 16  # of the budget: temporaries of one call; a chunk, of which a few are read at once
 _LARGEST_WORK, _LARGEST_CHUNK = 256 * 2**20, 32 * 2**20  # more gains nothing, unless a single row needs more
+_SORT_SHARE = 3  # of the budget: keys that are sorted, and what was sorted of them
+_SORT_ROW_BYTES, _LEAST_SORT = 128, 2**20  # more than this gains nothing
 _DEVICE_SHARE = 4  # of what the graph leaves of the device, for temporaries: there is a chunk of rows beside them
 _SHORT = {
     "host": "out of memory{}: lower memory, or use a machine with more",
@@ -122,6 +126,7 @@ class Session:
         self.work = min(self._most_work, _LARGEST_WORK)
         self._chunk_bytes = min(self._host_free // _CHUNK_SHARE, self._device_room // _CHUNK_SHARE, _LARGEST_CHUNK)
         self.pool = ChunkPool(self.host, self.disk, folder)
+        self._spill = folder
         # Tables may outlive the session, but not the pool. A forked child must not take its parent's files away.
         self._finalizer = weakref.finalize(self.pool, _close, folder, os.getpid())
 
@@ -193,6 +198,28 @@ class Session:
         except EngineLost as error:
             raise RunError(f"the device was lost ({error}): see that it works again, or restart the machine") from error
 
+    @contextmanager
+    def key_sorter(self, layout: KeyLayout, rows: int, what: str) -> Iterator[KeySorter]:
+        """A sorter for a key of each row, in a part of the memory that is booked for it.
+
+        Parameters
+        ----------
+        layout
+            What is sorted.
+        rows
+            About how many keys will come.
+        what
+            What is sorted, in sentences to the user.
+        """
+        size = min(self._host_free // _SORT_SHARE, max(_LEAST_SORT, rows * _SORT_ROW_BYTES))
+        with self.pool.book(size, what):
+            part = Account(f"the part of {self.host.option} for sorting", size, self.host.advice)
+            device = self._device_room // _DEVICE_SHARE
+            with KeySorter(
+                self.engine, Accounts(part, self.disk), self._spill, layout, device=device, what=what
+            ) as made:
+                yield made
+
     @property
     def _device_room(self) -> int:
         """What the graph leaves of the device; of the host, where the engine works there."""
@@ -241,8 +268,3 @@ def _at_least(size: int) -> str:
     """A size for users to write, rounded up."""
     unit, name = (2**20, "MiB") if size > 2**20 else (2**10, "KiB")
     return f"{-(-size // unit)}{name}"
-
-
-def on_host(array: Any) -> Any:
-    """A NumPy array of the same contents."""
-    return array if isinstance(array, np.ndarray) else array.get()

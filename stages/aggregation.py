@@ -6,18 +6,16 @@ on the engine, part by part of a table; then the canonical form of the distinct 
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import permutations
 from typing import Any
-
-import numpy as np
 
 from longwall.kernels.engine import GraphArrays
 from longwall.kernels.frontier import Part, Reads
 from longwall.stages.free_extension import edge_ends, is_edge
+from longwall.stages.pattern_codes import PatternCode, canonical_pattern, code_edges
 from longwall.storage.errors import InputError
 from longwall.storage.tables.table import EmbeddingTable
 
-MAX_VERTICES = 7  # canonical forms try up to 5,040 permutations per distinct code
+MAX_VERTICES = 7
 ROW_BYTES, ROW_COLUMN_BYTES = 256, 96
 """Bytes of memory that arrays for the codes of a row take, and more for each of its columns."""
 CODE_BYTES, CODE_COLUMN_BYTES = 240, 96
@@ -25,10 +23,6 @@ CODE_BYTES, CODE_COLUMN_BYTES = 240, 96
 Array = Any  # a NumPy or a CuPy array
 Codes = Counter[tuple[int, ...]]
 """Rows per code; the codes of several parts of a table may be added up."""
-Groups = tuple[Array, Array]
-"""Distinct keys, ascending, and how often each stands."""
-PatternCode = tuple[tuple[tuple[int, int], ...], tuple[int, ...] | None]
-"""Edges and labels of a canonical pattern."""
 
 
 def require_few(vertices: int) -> None:
@@ -38,13 +32,14 @@ def require_few(vertices: int) -> None:
 
 
 def vertex_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> Codes:
-    """Count the rows of a v-ET by code: a bit per pair of columns that is an edge, then the labels."""
+    """Count the rows of a v-ET by code (see `longwall.stages.pattern_codes`), and labels."""
     xp, columns = table.xp, table.columns()
     k = columns.shape[0]
     if graph.pages is not None:
         graph.pages.prepare(k, [Reads(columns[i], Part.WHOLE, k - 1 - i) for i in range(k - 1)])
     code = xp.zeros(len(table), dtype=xp.int64)
-    for bit, (i, j) in enumerate(_pairs(k)):
+    pairs = ((i, j) for j in range(k) for i in range(j))
+    for bit, (i, j) in enumerate(pairs):
         code |= is_edge(graph, columns[i], columns[j], xp).astype(xp.int64) << bit
     labels = [graph.labels[column] for column in columns] if labelled else []
     return _counted(xp.stack([code, *labels]), xp)
@@ -60,8 +55,7 @@ def vertex_patterns(codes: Codes, num_levels: int) -> list[tuple[PatternCode, in
     """
 
     def pattern(key: tuple[int, ...]) -> PatternCode:
-        edges = [pair for bit, pair in enumerate(_pairs(num_levels)) if key[0] >> bit & 1]
-        return _canonical(edges, list(key[1:]) or None, num_levels)
+        return canonical_pattern(code_edges(key[0], num_levels), key[1:] or None, num_levels)
 
     return _merged(codes, pattern)
 
@@ -83,27 +77,12 @@ def edge_patterns(codes: Codes, num_levels: int) -> list[tuple[PatternCode, int]
 
     def pattern(key: tuple[int, ...]) -> PatternCode:
         numbers = {x: i for i, x in enumerate(sorted(set(key[:size])))}
-        edges = [(numbers[key[2 * i]], numbers[key[2 * i + 1]]) for i in range(num_levels)]
+        edges = tuple((numbers[key[2 * i]], numbers[key[2 * i + 1]]) for i in range(num_levels))
         names = {numbers[key[i]]: key[size + i] for i in range(size)} if len(key) > size else None
-        return _canonical(edges, None if names is None else [names[i] for i in range(len(numbers))], len(numbers))
+        labels = None if names is None else tuple(names[i] for i in range(len(numbers)))
+        return canonical_pattern(edges, labels, len(numbers))
 
     return _merged(codes, pattern)
-
-
-def count_by(keys: Array, xp: Any) -> Groups:
-    """Group equal keys (an array with one entry per row)."""
-    values, counts = xp.unique(keys, return_counts=True)
-    return values, counts
-
-
-def add_counts(first: Groups | None, second: Groups | None) -> Groups | None:
-    """Merge the groups (NumPy arrays) of two parts of a table; None is a part without rows."""
-    if first is None or second is None:
-        return first or second
-    keys, place = np.unique(np.concatenate([first[0], second[0]]), return_inverse=True)
-    counts = np.zeros(keys.size, np.int64)
-    np.add.at(counts, place, np.concatenate([first[1], second[1]]))
-    return keys, counts
 
 
 def _counted(keys: Array, xp: Any) -> Codes:
@@ -124,31 +103,3 @@ def _merged(codes: Codes, pattern: Callable[[tuple[int, ...]], PatternCode]) -> 
     for key, count in codes.items():
         totals[pattern(key)] += count
     return sorted(totals.items(), key=lambda item: (item[0][0], item[0][1] or ()))
-
-
-def _pairs(k: int) -> list[tuple[int, int]]:
-    return [(i, j) for i in range(k) for j in range(i + 1, k)]
-
-
-def _canonical(edges: list[tuple[int, int]], labels: list[int] | None, k: int) -> PatternCode:
-    """The smallest (labels, edges) over the permutations that sort the vertices by label and degree."""
-    degree = [sum(v in edge for edge in edges) for v in range(k)]
-    rank = [(labels[v] if labels else 0, -degree[v]) for v in range(k)]
-    groups = [[v for v in range(k) if rank[v] == r] for r in sorted(set(rank))]
-
-    def orders(left: list[list[int]]) -> Any:
-        if not left:
-            yield ()
-            return
-        for head in permutations(left[0]):
-            for tail in orders(left[1:]):
-                yield head + tail
-
-    best: tuple[tuple[int, int], ...] | None = None
-    for order in orders(groups):
-        number = {v: i for i, v in enumerate(order)}
-        candidate = tuple(sorted({(min(number[u], number[v]), max(number[u], number[v])) for u, v in edges}))
-        if best is None or candidate < best:
-            best = candidate
-    assert best is not None
-    return best, tuple(sorted(labels)) if labels else None

@@ -79,6 +79,11 @@ KINDS = {
     "homomorphisms": _match("0-1,1-2,2-3,3-0,0-4,1-4"),
     "induced sum": _match("0-1,1-2,2-3", "induced = true"),
     "triangles per vertex": Kind('kind = "triangles"\noutput = "vertices"'),
+    "frequent patterns": Kind(
+        f'kind = "frequent"\nmin_support = 20\nmax_edges = 3\n{LISTING}', labels=tuple(LABELS.values())
+    ),
+    "motifs": Kind('kind = "motifs"\nk = 4\nmethod = "enumeration"'),
+    "orbits": Kind('kind = "motifs"\nk = 4\noutput = "vertices"'),
     "listing": _match(DIAMOND, LISTING),
     "listing with a limit": _match(DIAMOND, LISTING, sections=f"[export]\nlimit = {LIMIT}"),
     "listing by levels": _match(DIAMOND, LISTING, sections='[scheduler]\norder = "levels"'),
@@ -160,7 +165,7 @@ def answer(run: Path) -> dict[str, Any]:
         columns = [table.column(name).to_pylist() for name in table.column_names]
         tables.setdefault(file.stem.partition("-")[0], []).extend(zip(*columns, strict=True))
     tables["counts"] = [row[2] for row in tables["counts"]]
-    return {name: rows if name == "counts" else sorted(rows) for name, rows in tables.items()}
+    return {name: rows if name == "counts" else sorted(rows, key=repr) for name, rows in tables.items()}
 
 
 def embeddings_of(rows: list[tuple[int, ...]], query: naive.Query) -> set[frozenset[frozenset[int]]]:

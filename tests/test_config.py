@@ -170,8 +170,19 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
             "graph",
             "exactly one of path",
         ),
-        (workload(), "workload.kind", "choose one of triangles, cliques, match"),
-        (workload(kind="motifs"), "workload.kind", "choose one of triangles, cliques, match"),
+        (workload(), "workload.kind", "choose one of triangles, cliques, match, motifs"),
+        (workload(kind="paths"), "workload.kind", "hoose one of triangles, cliques, match, motifs"),
+        (workload(kind="frequent"), "workload.min_support", "missing; frequent needs it"),
+        (workload(kind="frequent", min_support=0), "workload.min_support", "a number from 1 up, or a share"),
+        (workload(kind="frequent", min_support=1.5), "workload.min_support", "not 1.5"),
+        (workload(kind="frequent", min_support=True), "workload.min_support", "not true"),
+        (workload(kind="transactions", min_support=2, support="mni"), "workload.support", "only frequent"),
+        (workload(kind="cliques", k=4, exact=False), "workload.exact", "cliques has no use for it"),
+        (
+            workload(kind="frequent", min_support=2, output="embeddings") | {"export": {"limit": 3}},
+            "export.limit",
+            "all embeddings of frequent patterns are written",
+        ),
         (workload(kind="cliques"), "workload.k", "missing; cliques needs it"),
         (workload(kind="cliques", k=2), "workload.k", "at least 3"),
         (workload(kind="cliques", k=17), "workload.k", "at most 16"),
@@ -292,7 +303,15 @@ def test_unreadable_configs(tmp_path):
 
 def test_the_commented_configs_are_valid():
     files = [file for file in importlib.resources.files("longwall.configs").iterdir() if file.name.endswith(".toml")]
-    assert {file.name for file in files} >= {"demo.toml", "triangles.toml", "cliques.toml", "match.toml"}
+    assert {file.name for file in files} >= {
+        "demo.toml",
+        "triangles.toml",
+        "cliques.toml",
+        "match.toml",
+        "motifs.toml",
+        "frequent.toml",
+        "transactions.toml",
+    }
     for file in files:
         assert load_config(Path(str(file))).run.name == Path(file.name).stem
 

@@ -12,12 +12,16 @@ import pytest
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda import search as cuda_search
 from longwall.kernels.cuda.counters import clique_header
+from longwall.kernels.cuda.growth import growth_header
 from longwall.kernels.cuda.module import source_text
+from longwall.kernels.cuda.motifs import motif_header
 from longwall.kernels.cuda.program_header import Variant, program_header
 from longwall.kernels.cuda.rows import row_header
+from longwall.kernels.cuda.sorting import TILE, sort_header
 from longwall.kernels.engine import EngineUnavailable, GraphArrays, ScratchTooLarge
 from longwall.kernels.frontier import row_lists
 from longwall.kernels.program import emitted_set, to_extend
+from longwall.kernels.sorting import KeyLayout
 from longwall.pipeline.homomorphisms import plan_homomorphisms
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan
@@ -337,6 +341,15 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     assert rows is not None
     for exact in (True, False):
         yield f"rows-{exact}", *source_text("rows.cu", row_header(rows.program, exact=exact))
+    for layout in (KeyLayout(), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):
+        for name in ("merge_keys", "reduce_keys"):
+            header = sort_header(layout, tile=TILE, both_ways=layout.words == 1, count=layout.reduce == "count")
+            yield f"{name}-{layout.words}-{layout.reduce}", *source_text(f"{name}.cu", header)
+    for vertices in (2, 5, 65):
+        yield f"growth-{vertices}", *source_text("growth.cu", growth_header(vertices))
+    for k, classes in ((3, 1), (5, 6), (8, 853)):
+        yield f"motifs-{k}", *source_text("motifs.cu", motif_header(k, classes, per_vertex=False))
+    yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
     yield "triangles", *source_text("triangles.cu")
     yield "wedges", *source_text("wedges.cu")
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import naive
 import pytest
-from breakable import EDGES, KINDS, LIMIT, Workshop, embeddings_of
+from breakable import EDGES, KINDS, LABELS, LIMIT, Workshop, embeddings_of
 from kill import Fault, Launcher, status
 
 import longwall
+from longwall.stages.pattern_codes import code_edges, connected_codes
 from longwall.storage.errors import InputError
 
 KILLS_OF_EACH_KIND = 7
@@ -96,6 +97,18 @@ def test_the_undisturbed_run_is_right(workshop, kind):
         case "listing with a limit":
             assert found["counts"] == [LIMIT]
             assert len(found["embeddings"]) == LIMIT
+        case "motifs" | "orbits":
+            theirs = naive.igraph_motifs(EDGES, 4)
+            kinds = [naive.Query(4, code_edges(code, 4)) for code in connected_codes(4).tolist()]
+            assert found["counts"] == [theirs[naive.isomorphism_class(kind)] for kind in kinds]
+        case "frequent patterns":
+            assert len(found["patterns"]) > 20
+            for text, labels, _, _, size, _, _, count in found["patterns"]:
+                edges = tuple((int(edge[0]), int(edge[2])) for edge in text.split(","))
+                query = naive.Query(size, edges, tuple(labels))
+                mappings = naive.igraph_count_mappings(EDGES, query, LABELS)
+                assert count == mappings // len(naive.automorphisms(query))
+            assert len(found["embeddings"]) == sum(found["counts"])
         case _:
             query, labels = KINDS[kind].query()
             assert found["counts"] == [

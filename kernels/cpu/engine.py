@@ -10,11 +10,16 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu import cliques, rows, search, wedges
 from longwall.kernels.cpu.compilation import watch_compilation
+from longwall.kernels.cpu.growth import CpuGrower
+from longwall.kernels.cpu.motif_counters import CpuMotifCounter, CpuOrbitCounter
 from longwall.kernels.cpu.page_bytes import page_bytes
+from longwall.kernels.cpu.sorting import CpuChunkSorter, CpuRunMerger
 from longwall.kernels.engine import Ablation, Access, Extension, GraphArrays, ScratchTooLarge, host_faults
 from longwall.kernels.frontier import Reads, frontier
+from longwall.kernels.growth import TypedGraph
 from longwall.kernels.program import ProgramArrays, SearchProgram, pack, to_count, to_extend
 from longwall.kernels.row_program import RowProgram
+from longwall.kernels.sorting import KeyLayout, Method
 
 _TASKS_PER_WORKER = 128
 
@@ -101,6 +106,32 @@ class CpuEngine:
     def triangle_vertex_counter(self, graph: GraphArrays, memory: int) -> "CpuTriangleVertexCounter":
         """Scratch for counting triangles per vertex."""
         return CpuTriangleVertexCounter(graph, memory, self.stop_flag)
+
+    def chunk_sorter(self, layout: KeyLayout, host: int, device: int) -> CpuChunkSorter:  # noqa: ARG002
+        """Sort chunks of keys."""
+        return CpuChunkSorter(layout, host, self.workers)
+
+    def run_merger(self, layout: KeyLayout, host: int, device: int, method: Method) -> CpuRunMerger:  # noqa: ARG002
+        """Merge sorted runs."""
+        return CpuRunMerger(layout, host, self.workers, sort=method == "sort")
+
+    def bring(self, array: NDArray[Any], *, mapped: bool) -> NDArray[Any]:  # noqa: ARG002
+        """The kernels read host arrays in place."""
+        return array
+
+    def grower(self, graph: TypedGraph, memory: int) -> CpuGrower:
+        """Scratch for growing patterns by one edge."""
+        return CpuGrower(graph, memory, self.stop_flag)
+
+    def motif_counter(
+        self, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
+    ) -> CpuMotifCounter:
+        """Scratch for counting motifs."""
+        return CpuMotifCounter(graph, k, entries, classes, memory, self.stop_flag)
+
+    def orbit_counter(self, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int) -> CpuOrbitCounter:
+        """Scratch for counting orbits."""
+        return CpuOrbitCounter(graph, k, orbits, memory, self.stop_flag)
 
 
 def _fitting(needed: int, memory: int) -> int:

@@ -17,16 +17,22 @@ from longwall.kernels.cuda.counters import (
 )
 from longwall.kernels.cuda.device import open_device
 from longwall.kernels.cuda.faults import cuda_faults
-from longwall.kernels.cuda.host_memory import ManagedArray, can_move_pages, is_managed, managed_array, mapped
+from longwall.kernels.cuda.growth import CudaGrower
+from longwall.kernels.cuda.host_memory import ManagedArray, can_move_pages, is_managed, managed_array
+from longwall.kernels.cuda.host_memory import mapped as map_array
 from longwall.kernels.cuda.launch import Device
 from longwall.kernels.cuda.module import watch_compilation
+from longwall.kernels.cuda.motifs import CudaMotifCounter, CudaOrbitCounter
 from longwall.kernels.cuda.page_bytes import page_bytes
 from longwall.kernels.cuda.rows import CudaRowCounter
 from longwall.kernels.cuda.search import CudaSearcher
+from longwall.kernels.cuda.sorting import CudaChunkSorter, CudaRunMerger
 from longwall.kernels.engine import Ablation, Access, EngineLost, GraphArrays, MemoryPeak
 from longwall.kernels.frontier import Reads
+from longwall.kernels.growth import TypedGraph
 from longwall.kernels.program import SearchProgram
 from longwall.kernels.row_program import RowProgram
+from longwall.kernels.sorting import KeyLayout, Method
 
 _ROOTS_PER_TASK_LOG2 = 21
 
@@ -52,12 +58,12 @@ class CudaEngine:
     def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:
         """Bring a host graph to where the kernels can read it."""
         xp = self.xp
-        place = xp.asarray if vertices else partial(mapped, xp)
+        place = xp.asarray if vertices else partial(map_array, xp)
         managed = None
         if access == "resident":
             indices = xp.asarray(graph.indices)
         elif access == "zero-copy":
-            indices = mapped(xp, graph.indices)
+            indices = map_array(xp, graph.indices)
         else:
             managed = ManagedArray(xp, graph.indices, remote=access == "adaptive")
             indices = managed.array
@@ -152,3 +158,29 @@ class CudaEngine:
     def triangle_vertex_counter(self, graph: GraphArrays, memory: int) -> CudaTriangleVertexCounter:
         """Scratch for counting triangles per vertex."""
         return CudaTriangleVertexCounter(self._device, graph, memory)
+
+    def chunk_sorter(self, layout: KeyLayout, host: int, device: int) -> CudaChunkSorter:
+        """Sort chunks of keys."""
+        return CudaChunkSorter(self._device, self.faults, layout, host, device)
+
+    def run_merger(self, layout: KeyLayout, host: int, device: int, method: Method) -> CudaRunMerger:
+        """Merge sorted runs."""
+        return CudaRunMerger(self._device, self.faults, layout, host, device, method)
+
+    def bring(self, array: NDArray[Any], *, mapped: bool) -> Any:
+        """Copy an array to the device, or map it."""
+        return map_array(self.xp, array) if mapped else self.xp.asarray(array)
+
+    def grower(self, graph: TypedGraph, memory: int) -> CudaGrower:
+        """Scratch for growing patterns by one edge."""
+        return CudaGrower(self._device, graph, memory)
+
+    def motif_counter(
+        self, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
+    ) -> CudaMotifCounter:
+        """Scratch for counting motifs."""
+        return CudaMotifCounter(self._device, graph, k, entries, classes, memory)
+
+    def orbit_counter(self, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int) -> CudaOrbitCounter:
+        """Scratch for counting orbits."""
+        return CudaOrbitCounter(self._device, graph, k, orbits, memory)

@@ -213,6 +213,10 @@ class ndarray:  # noqa: N801
         """Set every element."""
         self[...] = value
 
+    def argsort(self, axis: Any = -1) -> Any:
+        """Give the order of the elements; CuPy always sorts stably."""
+        return call(np.argsort, self, axis=axis, kind="stable")
+
 
 def _add_method(name: str) -> None:
     def method(self: ndarray, *given: Any, **named: Any) -> Any:
@@ -239,7 +243,7 @@ def _add_operators(name: str, function: Any) -> None:
 
 
 _METHODS = """
-all any argmax argmin argpartition argsort astype clip compress copy cumprod cumsum diagonal dot flatten item max mean
+all any argmax argmin argpartition astype clip compress copy cumprod cumsum diagonal dot flatten item max mean
 min nonzero partition prod put ravel repeat reshape round sort squeeze std sum swapaxes take tolist transpose var view
 """
 for _name in _METHODS.split():

@@ -100,7 +100,10 @@ def compiled(name: str, text: str, options: tuple[str, ...], rest: tuple[str, ..
     if not library.exists():
         source = library.with_suffix(".cpp")
         own = f"{os.getpid()}-{threading.get_ident()}"
-        source.write_text(text)
+        # Others may be compiling the same text: they are never to see a part of it.
+        written = library.with_suffix(f".{own}.cpp")
+        written.write_text(text)
+        written.rename(source)
         unfinished, unlinked = library.with_suffix(f".{own}"), library.with_suffix(f".{own}.o")
         always = ("-std=c++17", "-mpopcnt", "-fPIC", "-g1", "-fvisibility=hidden", "-x", "c++", f"-I{SOURCES}")
         _run(["g++", *always, *options, "-c", "-o", str(unlinked), str(source)])

@@ -170,6 +170,10 @@ class RawKernel:
             source = self._module.library_path.with_suffix(".cpp")
             raise KernelFault(f"{self.name}, {text}{near}{where}; its text is {source}")
 
+    def _name(self, i: int) -> str:
+        """A parameter's name; its number where macros stand for some parameters."""
+        return self._names[i] if len(self._names) == len(self._codes) else f"number {i}"
+
     def _matched(self, args: Sequence[Any]) -> Sequence[Any]:
         if len(args) != len(self._codes):
             raise KernelFault(f"{self.name} has {len(self._codes)} parameters and is given {len(args)} arguments")
@@ -181,7 +185,7 @@ class RawKernel:
         if isinstance(value, ndarray):
             pointed = -code
             if code >= 0 or (pointed != 1 and value.itemsize != 1 and pointed % value.itemsize):
-                raise KernelFault(f"{self.name}: parameter {self._names[i]} is given an array of {value.dtype}")
+                raise KernelFault(f"{self.name}: parameter {self._name(i)} is given an array of {value.dtype}")
             return np.array(value.data.ptr, np.uintp)
         if isinstance(value, np.ndarray):
             raise TypeError(f"Unsupported type {type(value)}")
@@ -197,15 +201,15 @@ class RawKernel:
             raise TypeError(f"Unsupported type {type(value)}")
         expected = 8 if code < 0 else code % 100
         if value.itemsize != expected or (value.dtype.kind == "f") != (code >= 100):
-            raise KernelFault(f"{self.name}: parameter {self._names[i]} is given a {value.dtype}")
+            raise KernelFault(f"{self.name}: parameter {self._name(i)} is given a {value.dtype}")
         return np.array(value)
 
     def _parameter_at(self, args: Sequence[Any], start: int) -> str:
         if not start:
             return ""
         names = [
-            f"{name} ({value.dtype}{list(value.shape)}, from byte {value.data.ptr - start})"
-            for name, value in zip(self._names, args, strict=True)
+            f"{self._name(i)} ({value.dtype}{list(value.shape)}, from byte {value.data.ptr - start})"
+            for i, value in enumerate(args)
             if isinstance(value, ndarray) and value.size and value.data.mem.ptr == start
         ]
         return f" that has {', '.join(names)}" if names else ""

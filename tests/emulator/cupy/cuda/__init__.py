@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -140,21 +141,20 @@ class Stream:
     """A stream; what it is given is done at once."""
 
     null: Stream
-    _current: list[Stream]
 
     def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: Any = None):
         self.ptr = 0 if null else id(self)
 
     def __enter__(self) -> Stream:
-        self._current.append(self)
+        _own.streams.append(self)
         return self
 
     def __exit__(self, *reason: object) -> None:
-        self._current.pop()
+        _own.streams.pop()
 
     def use(self) -> Stream:
         """Make it the current one."""
-        self._current[-1] = self
+        _own.streams[-1] = self
         return self
 
     @property
@@ -178,9 +178,18 @@ class Stream:
 
 
 Stream.null = Stream(null=True)
-Stream._current = [Stream.null]
+
+
+class _Own(threading.local):
+    """The streams that a thread has entered."""
+
+    def __init__(self) -> None:
+        self.streams = [Stream.null]
+
+
+_own = _Own()
 
 
 def get_current_stream(device_id: int = -1) -> Stream:
     """The stream that work goes to."""
-    return Stream._current[-1]
+    return _own.streams[-1]
