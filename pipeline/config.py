@@ -87,8 +87,8 @@ def _run_name(value: object) -> object:
 
 def _support(value: object) -> object:
     whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    if not whole and not (isinstance(value, float) and 0 < value < 1):
-        raise ValueError(f"expected a number from 1 up, or a share between 0 and 1 such as 0.1, not {_shown(value)}")
+    if not whole and not (isinstance(value, float) and 0 < value <= 1):
+        raise ValueError(f"expected a number from 1 up, or a share up to 1.0 such as 0.1, not {_shown(value)}")
     return value
 
 
