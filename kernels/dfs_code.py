@@ -28,18 +28,16 @@ def automorphisms(
     stop_flag : uint8[1]
         Set when to return early.
     """
-    check(codes, begin, end, _work(), stop_flag, found, np.empty((0, MAX_EDGES + 1), np.int64))
+    check(codes, begin, end, _work(), stop_flag, found, np.empty((0, 0), np.uint8))
 
 
-def restrictions(code: NDArray[np.int32], count: int) -> list[tuple[int, int]]:
+def restrictions(code: NDArray[np.int32]) -> list[tuple[int, int]]:
     """Restrictions that one of every subgraph's mappings fulfils.
 
     Parameters
     ----------
     code : int32[edges, 5]
         A minimum DFS code.
-    count
-        Its automorphisms.
 
     Returns
     -------
@@ -47,14 +45,11 @@ def restrictions(code: NDArray[np.int32], count: int) -> list[tuple[int, int]]:
         Pairs of vertices: the first one's image must have the smaller id. Each vertex in turn is the smallest of its
         orbit under the automorphisms that fix the ones before it (Grochow and Kellis, RECOMB 2007).
     """
-    images = np.empty((count, MAX_EDGES + 1), np.int64)
-    check(code[np.newaxis], 0, 1, _work(), np.zeros(1, np.uint8), np.zeros(1, np.int64), images)
-    pairs = []
-    for vertex in range(int(code[:, :2].max()) + 1):
-        pairs += [(vertex, other) for other in np.unique(images[:, vertex]).tolist() if other != vertex]
-        images = images[images[:, vertex] == vertex]
-    return pairs
+    size = int(code[:, :2].max()) + 1
+    moved = np.zeros((size, size), np.uint8)
+    check(code[np.newaxis], 0, 1, _work(), np.zeros(1, np.uint8), np.zeros(1, np.int64), moved)
+    return [(int(vertex), int(other)) for vertex, other in np.argwhere(moved)]
 
 
 def _work() -> NDArray[np.int64]:
-    return np.zeros((11, 2 * MAX_EDGES + 2), np.int64)
+    return np.zeros((12, 2 * MAX_EDGES + 2), np.int64)

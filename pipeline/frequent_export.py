@@ -42,8 +42,8 @@ def write_embeddings(
     _, _, columns = found.patterns.vertices
     sizes = found.patterns.sizes
     wanted = [
-        restrictions(code, count) if number >= 0 else []
-        for code, count, number in zip(found.patterns.codes, found.automorphisms.tolist(), numbers, strict=True)
+        restrictions(code) if number >= 0 else []
+        for code, number in zip(found.patterns.codes, numbers.tolist(), strict=True)
     ]
     schema = pa.schema([("pattern", pa.int64()), *((f"v{vertex}", pa.int64()) for vertex in range(width))])
     path = context.results / f"embeddings-{found.patterns.num_edges:05}.parquet"

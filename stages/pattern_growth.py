@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.engine import Engine
 from longwall.kernels.growth import Growth, Images, TypedGraph, num_words
-from longwall.storage.account import Account
+from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.table import EmbeddingTable, from_columns
 
@@ -29,6 +29,7 @@ Of = Literal["groups", "images"]
 _ROW_BYTES, _ROW_COLUMN_BYTES = 48, 12  # of a row that is looked at, and for each of its columns
 _MOST_ROWS = 1 << 31  # at once: kernels number them with 32 bits
 _CHILD_BYTES, _CHILD_COLUMN_BYTES = 64, 12  # of a row that is written
+_SEEN_BYTES = 8  # of what a worker notes of every vertex, where images are marked
 
 
 class PatternGrowth:
@@ -44,8 +45,8 @@ class PatternGrowth:
         Does a piece of work of at most so many rows, with fewer where memory is short.
     memory
         Bytes for what is counted, and as much again for the rows in work, where the engine works.
-    host
-        Account of that, where the engine works in host memory.
+    pool
+        Where that is booked, where the engine works in host memory: chunks make room for it.
     check
         Called now and then; raises where the work is to end.
     """
@@ -56,14 +57,15 @@ class PatternGrowth:
         graph: TypedGraph,
         take: Take,
         memory: int,
-        host: Account,
+        pool: ChunkPool,
         check: Callable[[int], None],
     ):
         self._xp, self._take, self._memory = engine.xp, take, memory
         # Where the engine has a device, all that is large is there, and its pool keeps the limit.
-        self._host = host if engine.free_memory() is None else None
+        self._pool = pool if engine.free_memory() is None else None
         self._num_vertices = graph.num_vertices
-        self._growers = [engine.grower(graph, memory // engine.workers) for _ in range(engine.workers)]
+        self._new_growers = lambda: [engine.grower(graph, memory // engine.workers) for _ in range(engine.workers)]
+        self._growers = self._new_growers()
         self._check = check
 
     def most_slots(self) -> int:
@@ -84,6 +86,7 @@ class PatternGrowth:
         growth: Growth,
         num_slots: int,
         slots: NDArray[np.int64],
+        patterns: NDArray[np.int64],
         sizes: NDArray[np.int64],
         of: Of,
         num_groups: int,
@@ -99,6 +102,8 @@ class PatternGrowth:
             A batch of its patterns, and the number of ways in which they can grow.
         slots : int64[k]
             The ways that are counted, ascending.
+        patterns : int64[k]
+            The patterns (of the batch) that grow, ascending.
         sizes : int64[k]
             Vertices of the grown patterns.
         of
@@ -123,16 +128,24 @@ class PatternGrowth:
         at_once = max(self._memory // (4 * columns * words * len(self._growers)), 1)
         for begin in range(0, len(slots), at_once):
             some = slots[begin : begin + at_once]
+            which = (int(patterns[begin]), int(patterns[begin + len(some) - 1]) + 1)
             if of == "images":
                 of_each = sizes[begin : begin + at_once]
-                counts = self._images(table, growth, num_slots, some, of_each, (len(some), columns, words), enough)
+                shape = (len(some), columns, words)
+                counts = self._images(table, growth, which, num_slots, some, of_each, shape, enough)
             else:
-                counts = self._groups(table, growth, num_slots, some, words)
+                counts = self._groups(table, growth, which, num_slots, some, words)
             found[begin : begin + at_once] = counts
         return found
 
     def _groups(
-        self, table: ChunkedTable, growth: Growth, num_slots: int, slots: NDArray[np.int64], words: int
+        self,
+        table: ChunkedTable,
+        growth: Growth,
+        which: tuple[int, int],
+        num_slots: int,
+        slots: NDArray[np.int64],
+        words: int,
     ) -> NDArray[np.int64]:
         """Transactions of each slot."""
         xp, there = self._xp, growth.to(self._xp)
@@ -143,13 +156,14 @@ class PatternGrowth:
             def mark(worker: int, rows: Array) -> None:
                 self._growers[worker].mark_groups(rows, there, alive, sets[worker])
 
-            self._for_rows(table, growth, mark)
+            self._for_rows(table, growth, mark, which=which)
             return _on_host(self._growers[0].sizes(_united(sets)))
 
     def _images(
         self,
         table: ChunkedTable,
         growth: Growth,
+        which: tuple[int, int],
         num_slots: int,
         slots: NDArray[np.int64],
         sizes: NDArray[np.int64],
@@ -158,8 +172,9 @@ class PatternGrowth:
     ) -> NDArray[np.int64]:
         """Images of the vertex of each slot's pattern that has the fewest, as far as `enough`."""
         xp, there = self._xp, growth.to(self._xp)
-        size = (4 * shape[0] * shape[1] * (shape[2] + 1) + 4 * num_slots) * len(self._growers)
-        with self._book(size, "the images of patterns"):
+        size = 4 * shape[0] * shape[1] * (shape[2] + 1) + 4 * num_slots + _SEEN_BYTES * self._num_vertices
+        with self._book(size * len(self._growers), "the images of patterns"):
+            growers = self._new_growers()  # what they note of every vertex is booked here
             images = [
                 Images(
                     self._alive(num_slots, slots),
@@ -172,9 +187,9 @@ class PatternGrowth:
             ]
 
             def mark(worker: int, rows: Array) -> None:
-                self._growers[worker].mark_images(rows, there, images[worker])
+                growers[worker].mark_images(rows, there, images[worker])
 
-            self._for_rows(table, growth, mark, lambda worker: int(images[worker].left[0]) == 0)
+            self._for_rows(table, growth, mark, lambda worker: int(images[worker].left[0]) == 0, which=which)
             counts = _on_host(self._growers[0].sizes(_united([one.sets for one in images])))
         counts[np.arange(shape[1]) >= sizes[:, None]] = enough
         least: NDArray[np.int64] = np.minimum(counts.min(axis=1), enough)
@@ -203,28 +218,37 @@ class PatternGrowth:
             Takes the rows, from several threads; those of a pattern stand together.
         """
         xp, there = self._xp, growth.to(self._xp)
-        most = max(
-            self._memory // len(self._growers) // (_CHILD_BYTES + _CHILD_COLUMN_BYTES * (table.num_levels + 1)), 1
-        )
-        with self._book(4 * num_slots, "the ways in which patterns can grow"):
+        child_bytes = _CHILD_BYTES + _CHILD_COLUMN_BYTES * (table.num_levels + 1)
+        most = max(self._memory // len(self._growers) // child_bytes, 1)
+        with self._book(4 * num_slots + most * child_bytes * len(self._growers), "embeddings that are grown"):
             alive = self._alive(num_slots, slots)
 
-            def grow(worker: int, rows: Array) -> None:
-                grower = self._growers[worker]
+            def count(worker: int, rows: Array) -> tuple[Array, Array]:
                 offsets = xp.zeros(rows.shape[1] + 1, xp.int64)
-                xp.cumsum(grower.child_counts(rows, there, alive), out=offsets[1:])
-                total, begin = int(offsets[-1]), 0
-                while begin < rows.shape[1] and int(offsets[begin]) < total:
-                    end = int(xp.searchsorted(offsets, int(offsets[begin]) + most, side="right")) - 1
-                    end = max(min(end, rows.shape[1]), begin + 1)
-                    part = offsets[begin : end + 1] - offsets[begin]
-                    if int(part[-1]):
-                        some = rows[:, begin:end]
-                        self._check(0)
-                        append(self._grown(grower, some, there, alive, part, first))
-                    begin = end
+                xp.cumsum(self._growers[worker].child_counts(rows, there, alive), out=offsets[1:])
+                return rows, offsets
 
-            self._for_rows(table, growth, grow)
+            def grow(worker: int, counted: tuple[Array, Array]) -> None:
+                rows, offsets = counted
+                begin, total = 0, int(offsets[-1])
+
+                def part(size: int) -> tuple[EmbeddingTable, int]:
+                    own = offsets[begin : begin + size + 1] - offsets[begin]
+                    end = int(xp.searchsorted(own, min(most, int(own[-1])), side="right")) - 1
+                    end = max(end, 1)
+                    grown = int(own[end])
+                    with self._book(max(grown - most, 0) * child_bytes, "what one embedding grows into"):
+                        return self._grown(
+                            self._growers[worker], rows[:, begin : begin + end], there, alive, own[: end + 1], first
+                        ), begin + end
+
+                while begin < rows.shape[1] and int(offsets[begin]) < total:
+                    self._check(0)
+                    made, begin = self._take(rows.shape[1] - begin, part)
+                    if len(made):
+                        append(made)
+
+            self._for_rows(table, growth, count, after=grow)
 
     def _grown(
         self, grower: Any, rows: Array, growth: Growth, alive: Array, offsets: Array, first: int
@@ -244,7 +268,7 @@ class PatternGrowth:
         return from_columns(columns, xp).to(np)
 
     def _book(self, size: int, what: str) -> AbstractContextManager[object]:
-        return nullcontext() if self._host is None else self._host.book(size, what)
+        return nullcontext() if self._pool is None else self._pool.book(size, what)
 
     def _alive(self, num_slots: int, slots: NDArray[np.int64]) -> Array:
         alive = np.full(num_slots, -1, np.int32)
@@ -255,36 +279,42 @@ class PatternGrowth:
         self,
         table: ChunkedTable,
         growth: Growth,
-        work: Callable[[int, Array], None],
+        work: Callable[[int, Array], Any],
         done: Callable[[int], bool] = lambda worker: False,  # noqa: ARG005
+        after: Callable[[int, Any], None] = lambda worker, made: None,  # noqa: ARG005
+        which: tuple[int, int] | None = None,
     ) -> None:
-        """Hand all rows of a batch of patterns to the workers, as long as they are not done."""
+        """Hand all rows of a batch of patterns, or of some of them, to the workers, as long as they are not done.
+
+        `work` is done again, for fewer rows, where memory is short; `after` is called once with what it gave.
+        """
         row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels
         step = max(min(self._memory // len(self._growers) // row_bytes, len(table), _MOST_ROWS), 1)
+        low, high = which or (0, len(growth.sizes))
         first = int(growth.first[0])
-        last = first + len(growth.sizes)
 
         def some(worker: int, chunk: EmbeddingTable, begin: int, end: int) -> None:
             while begin < end and not done(worker):
                 self._check(0)
 
-                def piece(size: int, begin: int = begin) -> int:
-                    work(worker, self._flat(chunk.sliced(begin, begin + size)))
-                    return size
+                def piece(size: int, begin: int = begin) -> tuple[int, Any]:
+                    return size, work(worker, self._flat(chunk.sliced(begin, begin + size)))
 
-                begin += self._take(min(step, end - begin), piece)
+                size, made = self._take(min(step, end - begin), piece)
+                after(worker, made)
+                begin += size
 
         workers = len(self._growers)
+        # The main thread does nothing but wait: it is the one that is told of an interrupt.
         with self._book(row_bytes * step * workers, "embeddings"), ThreadPoolExecutor(workers) as threads:
             for chunk in table.stream():
-                begin, end = _rows_of(chunk, first, last)
+                begin, end = _rows_of(chunk, first + low, first + high)
+                if begin == end:
+                    continue
                 cuts = np.linspace(begin, end, workers + 1).astype(int).tolist()
-                if workers == 1:
-                    some(0, chunk, begin, end)
-                else:
-                    jobs = [threads.submit(some, worker, chunk, *ends) for worker, ends in enumerate(pairwise(cuts))]
-                    for job in jobs:
-                        job.result()
+                jobs = [threads.submit(some, worker, chunk, *ends) for worker, ends in enumerate(pairwise(cuts))]
+                for job in jobs:
+                    job.result()
                 self._check(end - begin)
 
     def _flat(self, chunk: EmbeddingTable) -> Array:

@@ -91,7 +91,7 @@ print(json.dumps([small.status, small.value, small.peak_bytes, large.status, lar
     status, value, small, failed, large = json.loads(done.stdout)
     assert (status, value, failed) == ("done", [1], "failed")
     assert small < 100 << 20
-    assert 200 << 20 < large < 300 << 20
+    assert 200 << 20 < large < 600 << 20  # made as an integer first
 
 
 def test_a_call_past_its_limit_is_killed(measure):

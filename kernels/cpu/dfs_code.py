@@ -48,8 +48,45 @@ def _smaller_extension(codes, n, t, ptr, ends, edges, labels, parents, newest, m
 
 
 @compiled
-def _automorphisms(codes, n, ptr, ends, edges, labels, parents, mapped, inverse, used, chosen, cursor, newest, images):
-    """The automorphisms of a code's pattern, 0 where a smaller code exists; as many as fit are written to `images`."""
+def _alike(codes, n, ptr, ends, edges, labels, inverse, u, place):
+    """How many free leaves of vertex u are as the one at a place of its list, 0 if one stands before it; 1 if none."""
+    leaf = ends[place]
+    if ptr[leaf + 1] - ptr[leaf] > 1:
+        return 1
+    count = 0
+    for a in range(ptr[u], ptr[u + 1]):
+        w = ends[a]
+        if (
+            inverse[w] < 0
+            and ptr[w + 1] - ptr[w] == 1
+            and labels[w] == labels[leaf]
+            and codes[n, edges[a], 3] == codes[n, edges[place], 3]
+        ):
+            if a < place:
+                return 0
+            count += 1
+    return count
+
+
+@compiled
+def _note_moved(mapped, size, moved):
+    """Note where an automorphism sends the first vertex that it moves."""
+    for v in range(size):
+        if mapped[v] != v:
+            moved[v, mapped[v]] = 1
+            return
+
+
+@compiled
+def _automorphisms(
+    codes, n, ptr, ends, edges, labels, parents, mapped, inverse, used, chosen, cursor, newest, weights, moved
+):  # fmt: skip
+    """The automorphisms of a code's pattern, 0 where a smaller code exists.
+
+    Of leaves that can take each other's place one is tried, and counted as often as there are; all are where it is
+    noted what is moved, which takes a `moved` that is not empty.
+    """
+    every = moved.shape[0] > 0
     length = codes.shape[1]
     size = 0
     for e in range(length):
@@ -87,16 +124,23 @@ def _automorphisms(codes, n, ptr, ends, edges, labels, parents, mapped, inverse,
             w, e = ends[a], edges[a]
             if labels[u] != first[0] or codes[n, e, 3] != first[1] or labels[w] != first[2]:
                 continue
+            weights[1] = 1
+            if not every:
+                weights[1] = _alike(codes, n, ptr, ends, edges, labels, inverse, u, a)
+                for b in range(ptr[w], ptr[w + 1]):
+                    if ends[b] == u and weights[1] > 0:
+                        weights[1] *= _alike(codes, n, ptr, ends, edges, labels, inverse, w, b)
+                if weights[1] == 0:
+                    continue
             mapped[0], mapped[1] = u, w
             inverse[u], inverse[w] = 0, 1
             used[e] = 1
             t, entering = 1, True
             while t > 0:
                 if t == length:
-                    if total < images.shape[0]:
-                        for v in range(size):
-                            images[total, v] = mapped[v]
-                    total += 1
+                    total += weights[t]
+                    if every:
+                        _note_moved(mapped, size, moved)
                     t -= 1
                     entering = False
                     continue
@@ -119,16 +163,21 @@ def _automorphisms(codes, n, ptr, ends, edges, labels, parents, mapped, inverse,
                     if cursor[t] >= 0:
                         chosen[t] = cursor[t]
                         cursor[t] = -2
+                        weights[t + 1] = weights[t]
                 elif i < j:
                     v = mapped[i]
                     while cursor[t] < ptr[v + 1]:
                         place = cursor[t]
                         cursor[t] += 1
                         if (
-                            inverse[ends[place]] < 0
-                            and codes[n, edges[place], 3] == codes[n, t, 3]
-                            and labels[ends[place]] == codes[n, t, 4]
+                            inverse[ends[place]] >= 0
+                            or codes[n, edges[place], 3] != codes[n, t, 3]
+                            or labels[ends[place]] != codes[n, t, 4]
                         ):
+                            continue
+                        times = 1 if every else _alike(codes, n, ptr, ends, edges, labels, inverse, v, place)
+                        if times > 0:
+                            weights[t + 1] = weights[t] * times
                             chosen[t] = edges[place]
                             mapped[j] = ends[place]
                             inverse[ends[place]] = j
@@ -145,12 +194,16 @@ def _automorphisms(codes, n, ptr, ends, edges, labels, parents, mapped, inverse,
 
 
 @compiled
-def check(codes, begin, end, work, stop, found, images):
-    """Put the automorphisms of codes begin to end - 1 into `found`, 0 where a code is not minimal."""
+def check(codes, begin, end, work, stop, found, moved):
+    """Put the automorphisms of codes begin to end - 1 into `found`, 0 where a code is not minimal.
+
+    `moved` (uint8[vertices, vertices], or empty) gets a 1 where an automorphism that fixes all vertices before v sends v
+    to another.
+    """
     for n in range(begin, end):
         if stop[0]:
             return
         found[n] = _automorphisms(
             codes, n, work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], work[8], work[9],
-            work[10], images,
+            work[10], work[11], moved,
         )  # fmt: skip

@@ -111,3 +111,5 @@ class CudaGrower:
             shared=shared,
             generated=growth_header(width),
         )  # fmt: skip
+        # What it gave is read next. Reading while it runs would hold the driver's lock, and keep `interrupt` out.
+        self._device.synchronize()
