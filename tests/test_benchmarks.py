@@ -97,7 +97,7 @@ print(json.dumps([small.status, small.value, small.peak_bytes, large.status, lar
 def test_a_call_past_its_limit_is_killed(measure):
     outcome = measure.call("subprocess:check_call", 0.5, args=["sleep", "60"])
     assert (outcome.status, outcome.reason) == ("over the limit", "> 0.5 s")
-    assert outcome.wall_seconds < 10
+    assert outcome.wall_seconds < 50
 
 
 def test_a_missing_module_is_a_skip(measure):

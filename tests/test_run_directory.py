@@ -237,7 +237,7 @@ def test_ctrl_c_stops_the_workers_and_leaves_no_results(config, executing):
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run(config)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25
     assert stopped.wait(10)
     assert signal.getsignal(signal.SIGINT) is before
     assert manifest(config)["status"] == "interrupted"
