@@ -157,9 +157,11 @@ def ways_to_grow(patterns: DfsPatterns, first: int, types: EdgeTypes, max_vertic
     low = np.searchsorted(types.here, path_labels, side="left")
     high = np.searchsorted(types.here, path_labels, side="right")
     growing = there & (patterns.sizes < max_vertices)[:, None]
-    pairs = types.here.astype(np.int64) * len(types.vertex_labels) + types.there
     wanted = path_labels[:, :1].astype(np.int64) * len(types.vertex_labels) + path_labels
-    low_back, high_back = np.searchsorted(pairs, wanted, side="left"), np.searchsorted(pairs, wanted, side="right")
+    low_back, high_back = (
+        np.searchsorted(types.pairs, wanted, side="left"),
+        np.searchsorted(types.pairs, wanted, side="right"),
+    )
     closing = there & (known[rows, 0, paths] < 0)
     closing[:, :2] = False  # the rightmost vertex itself, and its parent
 

@@ -33,10 +33,11 @@ from longwall.storage.typed_graph import EdgeTypes, Labels, typed_graph
 
 UNKNOWN = -1
 """In place of a number of rows that nobody counted."""
-_WORK_SHARE, _CHUNK_SHARE = 4, 32  # of what the graph leaves: what is counted; a chunk
+_WORK_SHARE, _ROOM_SHARE, _CHUNK_SHARE = 4, 8, 32  # of what the graph leaves: what is counted; the rest; a chunk
 _LARGEST_CHUNK = 32 << 20  # of vertices
 _MOST_KNOWN = 1 << 24  # entries of the table of a batch's edges
-_CODES_AT_ONCE = 4096
+_CODES_AT_ONCE = 256  # by a thread that nobody interrupts
+_PATTERN_BYTES, _SLOT_BYTES = 200, 160  # of the patterns of a batch, for each vertex; of a way for them to grow
 _CODE_BYTES = 400  # of a way to grow that is looked at as a pattern, for each of its edges
 
 
@@ -139,16 +140,18 @@ class _Mining:
                 yield found, None
                 return
             began = time.perf_counter()
+            if level == 1:
+                self._leave_out_rare(found)
             grown = self._grown(patterns, table, found, level)
             table.drop()
             patterns, table = found.patterns, grown
             seconds = time.perf_counter() - began
             self._context.metrics.record("extend", level, 0, len(table), seconds, table.nbytes, table.num_chunks)
+            if self._plan.embeddings:
+                self._pool.book(self._room, "embeddings to write").release()  # the caller's; chunks take all there is
             yield found, table
             if last:
                 return
-            if level == 1:
-                self._leave_out_rare(found)
 
     def _vertices(self) -> tuple[DfsPatterns, ChunkedTable]:
         """The patterns of one vertex: one per label."""
@@ -172,9 +175,10 @@ class _Mining:
         self._host.take(-self._graph_bytes, "")
         graph = typed_graph(context.graph, self._labels, types, self._host)
         self._graph_bytes = graph.nbytes - graph.targets.nbytes - graph.groups.nbytes
+        self._room = self._host.free // _ROOM_SHARE
         brought, memory = bring_arrays(graph.arrays(), context.engine, context.budget.device, self._host)
         return PatternGrowth(
-            context.engine, TypedGraph(*brought), self._portion.take, memory // _WORK_SHARE, self._host, self._check
+            context.engine, TypedGraph(*brought), self._portion.take, memory // _WORK_SHARE, self._pool, self._check
         )
 
     def _check(self, rows: int) -> None:
@@ -187,17 +191,20 @@ class _Mining:
     def _batches(self, patterns: DfsPatterns) -> Iterator[tuple[int, Ways]]:
         """Patterns in batches that can be counted at once: the number of the first, and how they can grow."""
         width = int(patterns.sizes.max(initial=1))
-        most = self._stage.most_slots()
-        begin, step = 0, max(_MOST_KNOWN // width**2, 1)
-        while begin < len(patterns):
-            end = min(begin + step, len(patterns))
-            ways = ways_to_grow(patterns.sliced(begin, end), begin, self._types, self._plan.max_vertices)
-            if ways.num_slots > most and end - begin > 1:
-                step = max((end - begin) // 2, 1)
-                continue
-            if ways.num_slots:
-                yield begin, ways
-            begin = end
+        size = width * (_PATTERN_BYTES + 8 * width)
+        most = max(min(self._stage.most_slots(), self._room // _SLOT_BYTES), 1)
+        begin, step = 0, max(min(_MOST_KNOWN // width**2, self._room // size, len(patterns)), 1)
+        with self._pool.book(size * step, "the patterns of a batch"):
+            while begin < len(patterns):
+                end = min(begin + step, len(patterns))
+                ways = ways_to_grow(patterns.sliced(begin, end), begin, self._types, self._plan.max_vertices)
+                if ways.num_slots > most and end - begin > 1:
+                    step = max((end - begin) // 2, 1)
+                    continue
+                if ways.num_slots:
+                    with self._pool.book(_SLOT_BYTES * ways.num_slots, "the ways in which patterns can grow"):
+                        yield begin, ways
+                begin = end
 
     def _frequent(self, patterns: DfsPatterns, table: ChunkedTable, level: int) -> list[Found]:
         self._context.observer.phase(f"patterns of {level} edges", len(table), "embeddings")
@@ -250,6 +257,7 @@ class _Mining:
                 ways.growth,
                 ways.num_slots,
                 slots,
+                pattern,
                 sizes.astype(np.int64),
                 "images" if self._plan.support == "mni" else "groups",
                 self._context.graph.num_transactions,
@@ -269,7 +277,7 @@ class _Mining:
         stop = np.zeros(1, np.uint8)
         workers = self._context.engine.workers
         size = _CODE_BYTES * (ways.patterns.num_edges + 1) * workers
-        at_once = max(min(_CODES_AT_ONCE, len(slots), self._host.free // (2 * size)), 1)
+        at_once = max(min(_CODES_AT_ONCE, len(slots), self._room // size), 1)
 
         def look(begin: int) -> None:
             end = min(begin + at_once, len(slots))
@@ -277,7 +285,7 @@ class _Mining:
             codes = ways.patterns.grown(parents[begin:end], edges[begin:end]).codes
             automorphisms(codes, 0, end - begin, found[begin:end], stop)
 
-        with self._host.book(size * at_once, "codes of patterns"):
+        with self._pool.book(size * at_once, "codes of patterns"):
             for _ in map_ordered(look, range(0, len(slots), at_once), workers):
                 pass
         return found
@@ -287,7 +295,7 @@ class _Mining:
         grown = self._new_table(level + 2)
         self._context.observer.phase(f"embeddings of {level} edges", len(table), "embeddings")
         done = 0
-        with PatternRows(level + 2, grown.append, self._host) as rows:
+        with PatternRows(level + 2, grown.append, self._room, self._pool) as rows:
             for first, ways in self._batches(patterns):
                 end = int(np.searchsorted(found.parents, first + len(ways.patterns)))
                 if end > done:

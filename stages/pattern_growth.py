@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.engine import Engine
-from longwall.kernels.growth import Growth, Images, TypedGraph, num_words
+from longwall.kernels.growth import Grower, Growth, Images, TypedGraph, num_words
 from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.table import EmbeddingTable, from_columns
@@ -63,10 +63,13 @@ class PatternGrowth:
         self._xp, self._take, self._memory = engine.xp, take, memory
         # Where the engine has a device, all that is large is there, and its pool keeps the limit.
         self._pool = pool if engine.free_memory() is None else None
-        self._num_vertices = graph.num_vertices
-        self._new_growers = lambda: [engine.grower(graph, memory // engine.workers) for _ in range(engine.workers)]
+        self._engine, self._graph = engine, graph
         self._growers = self._new_growers()
         self._check = check
+
+    def _new_growers(self) -> list[Grower]:
+        workers = self._engine.workers
+        return [self._engine.grower(self._graph, self._memory // workers) for _ in range(workers)]
 
     def most_slots(self) -> int:
         """How many ways to grow can be counted at once."""
@@ -124,7 +127,7 @@ class PatternGrowth:
         """
         found = np.zeros(len(slots), np.int64)
         columns = int(sizes.max(initial=1)) if of == "images" else 1
-        words = num_words(self._num_vertices if of == "images" else num_groups)
+        words = num_words(self._graph.num_vertices if of == "images" else num_groups)
         at_once = max(self._memory // (4 * columns * words * len(self._growers)), 1)
         for begin in range(0, len(slots), at_once):
             some = slots[begin : begin + at_once]
@@ -172,7 +175,7 @@ class PatternGrowth:
     ) -> NDArray[np.int64]:
         """Images of the vertex of each slot's pattern that has the fewest, as far as `enough`."""
         xp, there = self._xp, growth.to(self._xp)
-        size = 4 * shape[0] * shape[1] * (shape[2] + 1) + 4 * num_slots + _SEEN_BYTES * self._num_vertices
+        size = 4 * shape[0] * shape[1] * (shape[2] + 1) + 4 * num_slots + _SEEN_BYTES * self._graph.num_vertices
         with self._book(size * len(self._growers), "the images of patterns"):
             growers = self._new_growers()  # what they note of every vertex is booked here
             images = [

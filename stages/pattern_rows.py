@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from longwall.storage.account import Account, Booking
+from longwall.storage.account import Booking
+from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.table import EmbeddingTable, from_columns
 
-_SHARE = 8  # of the free memory, for pieces that wait and for putting them together
 _MOST = 32 << 20
 
 
@@ -21,21 +21,23 @@ class PatternRows:
         Columns of the pieces.
     append
         Takes what is handed on.
-    host
-        Account of what waits here.
+    room
+        Bytes for what waits here, and for putting it together.
+    pool
+        Where that is booked: chunks make room for it.
     """
 
-    def __init__(self, num_levels: int, append: Callable[[EmbeddingTable], None], host: Account):
-        self._append, self._host = append, host
+    def __init__(self, num_levels: int, append: Callable[[EmbeddingTable], None], room: int, pool: ChunkPool):
+        self._append, self._pool = append, pool
         self._copies = 3 * num_levels + 1  # a flat row is as long as there are columns, and is copied twice
-        self._most = min(host.free // _SHARE // self._copies, _MOST)
+        self._most = min(room // self._copies, _MOST)
         self._waiting: list[EmbeddingTable] = []
         self._size = 0
         self._lock = threading.Lock()
         self._booking: Booking | None = None
 
     def __enter__(self) -> "PatternRows":
-        self._booking = self._host.book(self._most * self._copies, "embeddings that are put together")
+        self._booking = self._pool.book(self._most * self._copies, "embeddings that are put together")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:

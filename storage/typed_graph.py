@@ -4,21 +4,26 @@ An edge type is an edge seen from one end: label of this end, label of the other
 by types, so what they grow by lies together, and how many neighbours of a type a vertex has is a difference.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.growth import TypedGraph
 from longwall.storage.account import Account
+from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.parallel import core_count, map_ordered
 
 _SLOTS_AT_ONCE = 1 << 20
 _SLOT_BYTES = 48  # of a block of slots: the ends' labels, keys, and a sorted copy
+_DISTINCT_COPIES = 5  # of what is put together to find what of it is distinct
+_TYPE_BYTES = 72  # of an edge type: its labels and keys, of all types and of those that are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +50,17 @@ class EdgeTypes:
 
     def find(self, here: NDArray[np.int32], there: NDArray[np.int32], edge: NDArray[np.int32]) -> NDArray[np.int32]:
         """Numbers of types that are there."""
-        return np.searchsorted(self.keys(self.here, self.there, self.edge), self.keys(here, there, edge)).astype(
-            np.int32
-        )
+        return np.searchsorted(self.own_keys, self.keys(here, there, edge)).astype(np.int32)
+
+    @cached_property
+    def own_keys(self) -> NDArray[np.int64]:
+        """`keys` of all types: ascending."""
+        return self.keys(self.here, self.there, self.edge)
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """A number for the labels of the ends of each type; ascending."""
+        return self.here.astype(np.int64) * len(self.vertex_labels) + self.there
 
     def selected(self, kept: NDArray[np.bool_]) -> "EdgeTypes":
         """Some of the types; labels keep their ranks."""
@@ -62,7 +75,7 @@ class Labels:
     graph
         The graph.
     host
-        Account of the ranks, until `close`.
+        Account of the ranks and the edge types, until `close`.
     """
 
     def __init__(self, graph: Graph, host: Account):
@@ -74,22 +87,35 @@ class Labels:
         else:
             self.values = np.unique(graph.labels).astype(np.int64)
             self.ranks = np.searchsorted(self.values, graph.labels).astype(np.int32)
-        self._booking.resize(self.ranks.nbytes, "the ranks of labels")
         self.edge_values = np.array([-1], np.int64)
         if graph.edge_labels is not None:
-            parts = (
-                graph.edge_labels[at : at + _SLOTS_AT_ONCE] for at in range(0, len(graph.edge_labels), _SLOTS_AT_ONCE)
-            )
-            self.edge_values = np.unique(np.concatenate([np.unique(part) for part in parts])).astype(np.int64)
+            block, labels = _block(graph, host), graph.edge_labels
+            parts = (np.unique(labels[at : at + block]) for at in range(0, len(labels), block))
+            self.edge_values = _distinct(parts, host, "edge labels").astype(np.int64)
+        self._size = self.ranks.nbytes + self.values.nbytes + self.edge_values.nbytes
+        self._booking.resize(self._size, "the ranks of labels")
 
     def types(self, host: Account) -> EdgeTypes:
-        """All edge types of the graph."""
+        """All edge types of the graph.
+
+        Raises
+        ------
+        InputError
+            If there are so many labels that pairs of them with an edge label cannot be numbered.
+        OverBudget
+            If there is no room for the types.
+        """
         graph, workers = self._graph, core_count()
-        found = np.empty(0, np.int64)
+        if len(self.values) ** 2 * len(self.edge_values) >= 2**63:
+            raise InputError(
+                f"{len(self.values):,} vertex labels and {len(self.edge_values):,} edge labels make more than 2^63 "
+                "edge types, which cannot be numbered: merge rare labels"
+            )
         block = _block(graph, host)
         with host.book(workers * _SLOT_BYTES * (block + graph.stats.max_degree), "edge types"):
-            for keys in map_ordered(lambda part: np.unique(self.keys(*part)), _vertex_ranges(graph, block), workers):
-                found = np.union1d(found, keys)
+            parts = map_ordered(lambda part: np.unique(self.keys(*part)), _vertex_ranges(graph, block), workers)
+            found = _distinct(parts, host, "edge types")
+        self._booking.resize(self._size + _TYPE_BYTES * len(found), "edge types")
         pair, edge = np.divmod(found, len(self.edge_values))
         here, there = np.divmod(pair, len(self.values))
         return EdgeTypes(
@@ -131,9 +157,12 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: Account) -
         If there is no room for it.
     """
     n, workers = graph.num_vertices, core_count()
-    known = types.keys(types.here, types.there, types.edge)
+    known = types.own_keys
     block = _block(graph, host)
-    with host.book(workers * _SLOT_BYTES * (block + graph.stats.max_degree), "edge types"):
+    size = _SLOT_BYTES * (block + graph.stats.max_degree) + 8 * len(known)
+    with host.book(workers * size, "edge types"):
+        # A counter per type for each thread; kernels leave zeros behind.
+        counters = [np.zeros(len(known), np.int64) for _ in range(workers)]
         host.take(16 * (n + 1), "the runs of edges of one type")
         runs, kept = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
 
@@ -148,7 +177,9 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: Account) -
             )
 
         def count(part: tuple[int, int]) -> None:
-            _count_runs(graph.indptr, *part, numbers(part), np.zeros(len(known), np.int64), runs, kept)
+            scratch = counters.pop()
+            _count_runs(graph.indptr, *part, numbers(part), scratch, runs, kept)
+            counters.append(scratch)
 
         for _ in map_ordered(count, _vertex_ranges(graph, block), workers):
             pass
@@ -160,15 +191,30 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: Account) -
         begins[-1] = kept[-1]
 
         def write(part: tuple[int, int]) -> None:
-            types_of, scratch = numbers(part), np.zeros(len(known), np.int64)
+            types_of, scratch = numbers(part), counters.pop()
             _write_runs(
                 graph.indptr, graph.indices, *part, types_of, scratch, runs, kept, run_types, begins, indices
             )  # fmt: skip
+            counters.append(scratch)
 
         for _ in map_ordered(write, _vertex_ranges(graph, block), workers):
             pass
     groups = np.zeros(1, np.int32) if graph.transactions is None else graph.transactions
     return TypedGraph(runs, run_types, begins, indices, types.there, groups)
+
+
+def _distinct(parts: Iterable[NDArray[Any]], host: Account, what: str) -> NDArray[Any]:
+    """What is in some sorted parts, each once, ascending."""
+    found: NDArray[Any] = np.empty(0, np.int64)
+    waiting: list[NDArray[Any]] = []
+    with host.book(0, what) as booking:
+        for part in parts:
+            waiting.append(part)
+            size = sum(len(one) for one in waiting)
+            booking.resize(8 * _DISTINCT_COPIES * (len(found) + size), what)
+            if size >= len(found):  # seldom, so that all of it takes no longer than a few times the last
+                found, waiting = np.unique(np.concatenate([found, *waiting])), []
+        return np.unique(np.concatenate([found, *waiting]))
 
 
 def _block(graph: Graph, host: Account) -> int:

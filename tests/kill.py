@@ -29,7 +29,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-PATIENCE = 30.0  # seconds until a child counts as hanging
+PATIENCE = 120.0  # seconds until a child counts as hanging
 GROWING = {"open", "os.mkdir", "os.link", "os.symlink", "os.fsync", "os.write", "parquet"}
 SHRINKING = {"os.rename", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree"}
 

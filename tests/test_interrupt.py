@@ -1,7 +1,6 @@
 """Ctrl-C: the program ends at once with code 130, leaves nothing that looks whole, and says how to go on with it."""
 
 import json
-import os
 import shlex
 import signal
 import subprocess

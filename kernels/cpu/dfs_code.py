@@ -197,8 +197,8 @@ def _automorphisms(
 def check(codes, begin, end, work, stop, found, moved):
     """Put the automorphisms of codes begin to end - 1 into `found`, 0 where a code is not minimal.
 
-    `moved` (uint8[vertices, vertices], or empty) gets a 1 where an automorphism that fixes all vertices before v sends v
-    to another.
+    `moved` (uint8[vertices, vertices], or empty) gets a 1 where an automorphism that fixes all vertices before v sends
+    v to another.
     """
     for n in range(begin, end):
         if stop[0]:
