@@ -264,8 +264,9 @@ class _Mining:
                 self._plan.min_support if not self._plan.exact else np.iinfo(np.int32).max,
             )
         except ScratchTooLarge as error:
+            option = "memory.host" if self._context.engine.free_memory() is None else "memory.device"
             raise RunError(
-                f"the images of one pattern need {round_size(error.needed)} for each worker: raise memory.host"
+                f"the images of one pattern need {round_size(error.needed)} for each worker: raise {option}"
             ) from None
         kept = supports >= self._plan.min_support
         return slots[kept], supports[kept]

@@ -41,9 +41,9 @@ def write_embeddings(
     width, ids = plan.max_vertices, context.graph.original_ids
     _, _, columns = found.patterns.vertices
     sizes = found.patterns.sizes
+    symmetric = (numbers >= 0) & (found.automorphisms > 1)
     wanted = [
-        restrictions(code) if number >= 0 else []
-        for code, number in zip(found.patterns.codes, numbers.tolist(), strict=True)
+        restrictions(code) if several else [] for code, several in zip(found.patterns.codes, symmetric, strict=True)
     ]
     schema = pa.schema([("pattern", pa.int64()), *((f"v{vertex}", pa.int64()) for vertex in range(width))])
     path = context.results / f"embeddings-{found.patterns.num_edges:05}.parquet"

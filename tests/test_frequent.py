@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,14 @@ import numpy as np
 import pytest
 
 import longwall
+from longwall.kernels.cpu import engine as cpu_engine
+from longwall.kernels.cpu.growth import CpuGrower
 from longwall.kernels.dfs_code import automorphisms, restrictions
 from longwall.pipeline import frequent
+from longwall.pipeline.run import open_graph
 from longwall.stages import pattern_growth, pattern_rows
+from longwall.storage import typed_graph
+from longwall.storage.account import Account
 
 ROW = [(name, "ascending") for name in ("pattern", "v0", "v1", "v2", "v3", "v4")]
 
@@ -30,9 +37,11 @@ def labelled_graph(
     return {"path": str(folder / "edges.txt"), "labels": str(folder / "labels.txt")}
 
 
-def mine(folder: Path, graph: dict[str, str], engine: str, name: str = "x", **sections: Any) -> longwall.Result:
+def mine(
+    folder: Path, graph: dict[str, str], engine: str, name: str = "x", threads: int = 2, **sections: Any
+) -> longwall.Result:
     workload = {"kind": "frequent", "min_support": 5, "max_edges": 3} | sections.pop("workload", {})
-    config = {"graph": graph, "workload": workload, "engine": {"kind": engine, "threads": 2}} | sections
+    config = {"graph": graph, "workload": workload, "engine": {"kind": engine, "threads": threads}} | sections
     return longwall.run(config | {"run": {"directory": str(folder / "runs"), "name": name}})
 
 
@@ -153,3 +162,134 @@ def test_restrictions_pick_one_of_all_mappings() -> None:
         for ids in itertools.permutations(range(len(pattern))):
             kept = [m for m in mappings if all(ids[m[a]] < ids[m[b]] for a, b in pairs)]
             assert len(kept) == 1, name
+
+
+def test_leaves_that_are_alike_are_tried_once() -> None:
+    """A star has as many automorphisms as its leaves have orders, too many to go through."""
+    for leaves in (2, 3, 10, 20):
+        code = np.array([[(0, 1, 0, 0, 0), *((1, leaf, 0, 0, 0) for leaf in range(2, leaves + 1))]], np.int32)
+        count = np.zeros(1, np.int64)
+        automorphisms(code, 0, 1, count, np.zeros(1, np.uint8))
+        assert count[0] == math.factorial(leaves)
+    # Two stars of labelled leaves, joined by an edge; two leaves have edges of another label.
+    edges = [(0, 1, 0, 0, 1), (1, 2, 1, 0, 0), (1, 3, 1, 0, 0), (1, 4, 1, 0, 1), (4, 5, 1, 0, 0), (4, 6, 1, 0, 0)]
+    edges += [(4, 7, 1, 1, 0), (4, 8, 1, 1, 0)]
+    automorphisms(np.array([edges], np.int32), 0, 1, count, np.zeros(1, np.uint8))
+    assert count[0] == math.factorial(3) * 2 * 2
+
+
+def test_kernels_run_beside_the_main_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The main thread is the one that is told of an interrupt."""
+    threads = set()
+
+    class Noted(CpuGrower):
+        def __getattribute__(self, name: str) -> Any:
+            if name in ("count", "mark_images", "child_counts", "children"):
+                threads.add(threading.current_thread())
+            return super().__getattribute__(name)
+
+    monkeypatch.setattr(cpu_engine, "CpuGrower", Noted)
+    mine(tmp_path, labelled_graph(tmp_path), "cpu", threads=1)
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+def test_rows_that_were_written_are_not_written_again_where_memory_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = labelled_graph(tmp_path)
+    wanted = {"output": "embeddings", "max_edges": 2}
+    whole = mine(tmp_path, section, "cpu", "whole", workload=wanted)
+    monkeypatch.setattr(pattern_growth, "_CHILD_BYTES", 1 << 22)  # so that rows grow in several parts
+    calls = itertools.count()
+    real = CpuGrower.children
+
+    def short(self: CpuGrower, *arguments: Any) -> Any:
+        if arguments[0].shape[1] > 1 and next(calls) % 3 == 1:
+            raise MemoryError
+        return real(self, *arguments)
+
+    monkeypatch.setattr(CpuGrower, "children", short)
+    parts = mine(tmp_path, section, "cpu", "parts", workload=wanted, memory={"host": "400MiB"})
+    assert next(calls) > 10
+    assert parts.table().sort_by(ROW[:4]) == whole.table().sort_by(ROW[:4])
+
+
+def test_an_embedding_that_grows_into_too_many_is_told_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = labelled_graph(tmp_path)
+    monkeypatch.setattr(pattern_growth, "_CHILD_BYTES", 3 << 20)
+    with pytest.raises(longwall.RunError, match=r"what one embedding grows into needs .*raise memory.host"):
+        mine(tmp_path, section, "cpu", memory={"host": "20MiB"})
+
+
+@pytest.mark.parametrize("host", ["1800KiB", "2600KiB"])
+def test_chunks_make_room_for_what_grows_them(tmp_path: Path, host: str) -> None:
+    section = labelled_graph(tmp_path, vertices=4000, edges=12000, labels=6)
+    wanted = {"min_support": 150}
+    whole = mine(tmp_path, section, "cpu", "whole", workload=wanted)
+    small = mine(tmp_path, section, "cpu", "small", workload=wanted, memory={"host": host})
+    assert small.patterns == whole.patterns
+    assert len(whole.patterns) > 500
+
+
+def test_images_that_do_not_fit_are_told_with_the_key_to_raise(engine_kind: str, tmp_path: Path) -> None:
+    (tmp_path / "edges.txt").write_text("".join(f"{v} {v + 1}\n" for v in range(100_000)))
+    memory = {"host": "1GiB", "device": "2MiB"} if engine_kind == "cuda" else {"host": "10MiB"}
+    key = "memory.device" if engine_kind == "cuda" else "memory.host"
+    with pytest.raises(longwall.RunError, match=rf"the images of one pattern need .* for each worker: raise {key}"):
+        mine(tmp_path, {"path": str(tmp_path / "edges.txt")}, engine_kind, memory=memory)
+
+
+def test_as_many_edge_labels_as_edges(engine_kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = nx.gnm_random_graph(50, 120, seed=2)
+    lines = ["t # 1", *(f"v {v} {v % 3}" for v in graph)]
+    lines += [f"e {u} {v} {2**31 - 1 - 7 * number}" for number, (u, v) in enumerate(graph.edges)]
+    (tmp_path / "graph.lg").write_text("\n".join(lines))
+    monkeypatch.setattr(typed_graph, "_SLOTS_AT_ONCE", 10)
+    found = mine(
+        tmp_path, {"path": str(tmp_path / "graph.lg")}, engine_kind, workload={"min_support": 1, "max_edges": 2}
+    )
+    wedges = sum(degree * (degree - 1) // 2 for _, degree in graph.degree)
+    assert [one.count for one in found.patterns] == [1] * (120 + wedges)
+    assert sorted(one.edge_labels[0] for one in found.patterns[:120] if one.edge_labels) == sorted(
+        2**31 - 1 - 7 * number for number in range(120)
+    )
+
+
+def test_more_edge_types_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("1 2\n")
+    host = Account("memory.host", 1 << 30)
+    labels = typed_graph.Labels(open_graph(path), host)
+    labels.values, labels.edge_values = range(2**31), range(2)  # type: ignore[assignment]
+    with pytest.raises(longwall.InputError, match=r"2,147,483,648 vertex labels and 2 edge labels .*merge rare labels"):
+        labels.types(host)
+    labels.close()
+    assert host.used == 0
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_run_goes_on_between_levels_with_other_budgets(
+    engine_kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: int
+) -> None:
+    section = labelled_graph(tmp_path)
+    wanted = {"output": "embeddings"}
+    whole = mine(tmp_path, section, engine_kind, "whole", workload=wanted)
+    real = frequent._Mining._grown
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        if arguments[-1] == level:
+            raise KeyboardInterrupt
+        return real(self, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(frequent._Mining, "_grown", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            mine(tmp_path, section, engine_kind, workload=wanted, memory={"spill": str(tmp_path / "spill")})
+    assert not (tmp_path / "spill").exists()
+    monkeypatch.setattr(frequent, "_MOST_KNOWN", 200)
+    resumed = longwall.resume(tmp_path / "runs" / "x", overrides=["memory.host=2MiB", "engine.threads=1"])
+    assert resumed.patterns == whole.patterns
+    assert resumed.table().sort_by(ROW[:5]) == whole.table().sort_by(ROW[:5])
