@@ -33,7 +33,7 @@ class ScratchTooLarge(Exception):
         self.needed = needed
 
 
-class ShortOfMemory(Exception):
+class ShortOfMemory(MemoryError):
     """An allocation failed; a smaller one may work.
 
     Attributes
@@ -58,6 +58,8 @@ def host_faults() -> Iterator[None]:
     """Raise a `MemoryError` as `ShortOfMemory`."""
     try:
         yield
+    except ShortOfMemory:
+        raise
     except MemoryError as error:
         raise ShortOfMemory("host") from error
 

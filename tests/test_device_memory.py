@@ -566,6 +566,17 @@ def test_the_pool_keeps_its_limit(cuda: Any) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("method", ["sort", "argsort"])
+def test_a_sort_without_room_for_its_workspace_is_short_of_memory(cuda: Any, method: str) -> None:
+    xp = cuda.xp
+    cuda.limit_memory(20 * MIB)
+    with pytest.raises(ShortOfMemory) as caught, cuda.faults():
+        getattr(xp.arange(MIB + MIB // 4)[::-1].copy(), method)()
+    assert caught.value.place == "limit"
+    assert caught.value.wanted is not None
+
+
+@pytest.mark.gpu
 def test_the_peak_is_measured_twice(cuda: Any) -> None:
     xp = cuda.xp
     with cuda.faults():

@@ -364,27 +364,70 @@ def test_a_budget_too_small_for_anything_is_told(engine: Engine, tmp_path: Path)
     assert budgets.host.used == 0
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("layout", [KeyLayout(), KeyLayout(reduce="count"), KeyLayout(2, True, "sum")], ids=str)
-def test_the_device_budget_is_kept(tmp_path: Path, small_tiles: None, layout: KeyLayout) -> None:
+@pytest.fixture
+def cuda() -> Engine:
+    """An engine of its own, for tests of device memory."""
     from longwall.kernels import EngineUnavailable
 
     try:
-        engine = select_engine("cuda")
+        return select_engine("cuda")
     except EngineUnavailable as reason:
         pytest.skip(str(reason))
-    given = make_table(make_keys("random", layout.words, 12_000), layout)
-    budget = 400_000
-    opened = engine.memory_peak()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("layout", [KeyLayout(), KeyLayout(reduce="count"), KeyLayout(2, True, "sum")], ids=str)
+def test_the_device_budget_is_kept(cuda: Engine, tmp_path: Path, small_tiles: None, layout: KeyLayout) -> None:
+    given = make_table(make_keys("random", layout.words, 120_000), layout)
+    budget = 2_000_000  # so much that a radix sort's fixed tables do not matter
+    opened = cuda.memory_peak()
     assert opened is not None
     with SpillFolder(tmp_path / "spill") as spill:
         for merge in MERGES[:3]:
-            with KeySorter(engine, accounts(10_000_000), spill, layout, device=budget, merge=merge) as sorter:
-                assert sorter.chunk_capacity < 12_000
-                check(run(sorter, given, cut=12_000)[0], given, layout)
-    peak = engine.memory_peak()
+            with KeySorter(cuda, accounts(10_000_000), spill, layout, device=budget, merge=merge) as sorter:
+                assert sorter.chunk_capacity < 120_000
+                check(run(sorter, given, cut=120_000)[0], given, layout)
+    peak = cuda.memory_peak()
     assert peak is not None
     assert peak.allocator - opened.allocator <= budget
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("layout", LAYOUTS[:2] + LAYOUTS[4:6], ids=str)
+def test_the_workspace_of_a_radix_sort_is_in_the_budget(cuda: Engine, layout: KeyLayout) -> None:
+    budget, host = 16 << 20, 1 << 30
+    cuda.limit_memory(budget)
+    chunks = cuda.chunk_sorter(layout, host, budget)
+    try:
+        given = make_table(make_keys("random", layout.words, 3 * chunks.capacity), layout)
+        columns = [*given.keys.reshape(layout.words, -1)]
+        if given.payload is not None:
+            columns.append(given.payload.view(np.uint64))
+        works = []
+        for start in range(0, columns[0].size, chunks.capacity):
+            chunks.put(0, [column[start : start + chunks.capacity] for column in columns])
+            works.append(chunks.sort(chunks.capacity))
+        for work in works:
+            words = work.result()[: layout.words]
+            np.testing.assert_array_equal(np.lexsort(words[::-1]), np.arange(chunks.capacity))
+    finally:
+        chunks.close()
+
+
+@pytest.mark.gpu
+def test_locked_memory_of_a_lost_device_goes_quietly(cuda: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest would make an error of an exception that nobody can catch."""
+    from longwall.kernels.cuda.sort_memory import locked_column
+
+    def refuse(address: int) -> None:
+        hidden(address)
+        raise runtime.CUDARuntimeError(999)
+
+    runtime, column = cuda.xp.cuda.runtime, locked_column(cuda.xp, 1000)
+    hidden = runtime.hostUnregister
+    assert column.base.locked
+    monkeypatch.setattr(runtime, "hostUnregister", refuse)
+    del column
 
 
 @pytest.mark.slow

@@ -64,6 +64,8 @@ def fault_of(status: int, reason: str) -> ShortOfMemory | EngineLost | None:
 def cuda_faults(xp: Any, allocate: Callable[[int], Any]) -> Iterator[None]:
     """Take this thread's arrays from `allocate`, and raise CUDA's errors as an engine's; others pass.
 
+    CUDA's libraries that allocate by CuPy turn what `allocate` raises into a plain MemoryError: it is raised after all.
+
     Parameters
     ----------
     xp
@@ -77,13 +79,25 @@ def cuda_faults(xp: Any, allocate: Callable[[int], Any]) -> Iterator[None]:
         See :meth:`longwall.kernels.engine.Engine.faults`.
     """
     cuda = xp.cuda
+    refused: list[ShortOfMemory] = []
+
+    def noting(size: int) -> Any:
+        refused.clear()
+        try:
+            return allocate(size)
+        except ShortOfMemory as error:
+            refused.append(ShortOfMemory(error.place, error.wanted))  # without its frames, which hold arrays
+            raise
+
     try:
-        with cuda.using_allocator(allocate):
+        with cuda.using_allocator(noting):
             yield
+    except ShortOfMemory:
+        raise
     except cuda.memory.OutOfMemoryError as error:  # of another pool than the engine's
         raise ShortOfMemory("device") from error
     except MemoryError as error:
-        raise ShortOfMemory("host") from error
+        raise (refused[0] if refused else ShortOfMemory("host")) from error
     except (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError) as error:
         fault = fault_of(int(error.status), str(error))
         if fault is None:

@@ -133,6 +133,7 @@ DEVICE void count_last(Block& block, int list, i64 begin, i64 end, u32 code) {
   Shared& shared = *block.shared;
   const int lane = lane_id(), warps = blockDim.x >> 5;
   for (i64 base = begin + 32 * warp_in_block(); base < end; base += 32 * warps) {
+    if (stop_asked(block.stop)) return;  // rows of hubs, whose neighbours have long ones, take seconds
     u32 vertex, mark;
     u32 left = candidates(block, list, base, end, &vertex, &mark);
     const i64 row = left >> lane & 1 ? block.indptr[vertex] : 0;

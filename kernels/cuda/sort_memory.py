@@ -16,9 +16,15 @@ _MOST_THREADS = 16
 
 
 class _Locked:
-    """Pages of their own, locked for as long as an array is over them."""
+    """Pages of their own, locked for as long as an array is over them.
 
-    _locked = False
+    Attributes
+    ----------
+    locked
+        Whether they are: the system may refuse.
+    """
+
+    locked = False
 
     def __init__(self, xp: Any, nbytes: int):
         self._runtime = xp.cuda.runtime
@@ -39,11 +45,12 @@ class _Locked:
             self._runtime.hostRegister(self.address, len(pages), _PORTABLE)
         except self._runtime.CUDARuntimeError:
             return  # copies go through the driver's own memory: slower, but right
-        self._locked = True
+        self.locked = True
 
     def __del__(self) -> None:
-        if self._locked:
-            self._runtime.hostUnregister(self.address)
+        if self.locked:
+            with suppress(self._runtime.CUDARuntimeError):  # the device is lost, and whoever uses it is told
+                self._runtime.hostUnregister(self.address)
 
 
 def locked_column(xp: Any, length: int) -> Column:

@@ -34,6 +34,8 @@ _SORTED, _MERGED = 2, 4  # chunks and windows under way on the device: one more 
 _THREADS, _MERGE_THREADS = 256, 512
 _BLOCKS, _MERGE_BLOCKS = 8, 3  # per multiprocessor: as many as it holds
 _PAIRS = 6  # words of scratch of a key while keys are sorted that carry something: CuPy's copy, indices, both twice
+_PIECES = 2  # words more where windows are sorted: what CuPy's pool keeps of blocks of which a part is in use
+_COUNTS = 1 / 16  # of a word of a key, besides: a radix sort's counts of its tiles, at most 1 KiB for 3,840 keys
 _MOST_WINDOW = 256 << 20  # bytes of a column; longer windows only take longer to fill
 _LEAST = 16  # keys of a chunk or a window
 _ROUNDED = 64 << 10  # bytes that pools round up, and the small arrays of a chunk or window
@@ -188,7 +190,7 @@ class CudaChunkSorter(_DeviceWork):
         reduced = layout.columns if layout.reduce != "none" else 0
         # The next chunk is sorted while the one before leaves.
         made = reduced if self._plain else layout.given + reduced
-        words = (_SORTED + 1) * layout.given + (1 if self._plain else _PAIRS) + 2 * made
+        words = (_SORTED + 1) * layout.given + (1 if self._plain else _PAIRS) + _COUNTS + 2 * made
         self.capacity = _fitting(words, memory, (self.depth + 1) * layout.columns, host)
         if layout.reduce != "none":
             self._compile(_REDUCE, self._reduce_header(count=layout.reduce == "count"))
@@ -269,7 +271,7 @@ class CudaRunMerger(_DeviceWork):
         self._header = sort_header(layout, tile=self._tile, both_ways=method == "naive")
         scratch = 1  # for cuts: less than a word for a key
         if method == "sort":
-            scratch += 1 if layout.columns == 1 else _PAIRS + layout.columns
+            scratch += 1 if layout.columns == 1 else _PAIRS + layout.columns + _PIECES
         words = self.depth * (2 * layout.columns + scratch)
         # Results, one that is looked at, and parts that come from files.
         host_words = (2 * self.depth + 2) * layout.columns
@@ -299,7 +301,11 @@ class CudaRunMerger(_DeviceWork):
         slot = self._slots.get()
         try:
             with self._faults(), self._xp.cuda.Device(self._device.number), slot.stream:
-                return self._merged(slot, sizes, read)
+                try:
+                    return self._merged(slot, sizes, read)
+                finally:
+                    # Where it failed, copies may still be under way from memory that is freed next.
+                    slot.stream.synchronize()
         finally:
             self._slots.put(slot)
 
@@ -355,11 +361,11 @@ def merge_bytes(layout: KeyLayout, tile: int) -> int:
     return WORD * (tile * layout.words + _MOST_LISTS + 1) + 4 * numbers + 2 * tile
 
 
-def _fitting(words: int, memory: int, host_words: int, host: int) -> int:
+def _fitting(words: float, memory: int, host_words: int, host: int) -> int:
     """Keys for which so many words each are in both memories."""
-    keys = min((memory - _ROUNDED) // (WORD * words), host // (WORD * host_words))
+    keys = min(int((memory - _ROUNDED) / (WORD * words)), host // (WORD * host_words))
     if keys < _LEAST:
-        raise ScratchTooLarge(_ROUNDED + WORD * words * _LEAST)
+        raise ScratchTooLarge(_ROUNDED + int(WORD * words * _LEAST))
     return keys
 
 

@@ -151,6 +151,28 @@ def test_arrays_are_as_strict_as_cupys() -> None:
             wrong()
 
 
+def test_pools_give_back_whole_blocks_to_their_streams() -> None:
+    pool = cupy.cuda.MemoryPool()
+    stream = cupy.cuda.Stream(non_blocking=True)
+    whole = pool.malloc(4096)
+    with stream:
+        pool.malloc(512)
+    assert (pool.used_bytes(), pool.total_bytes()) == (4096, 4608)
+    del whole
+    part = pool.malloc(1024)
+    assert (pool.used_bytes(), pool.total_bytes()) == (1024, 4608)
+    pool.free_all_blocks()
+    assert pool.total_bytes() == 4096  # the other stream's was whole
+    rest = pool.malloc(3072)
+    assert pool.total_bytes() == 4096
+    del part, rest
+    whole = pool.malloc(4096)
+    assert pool.total_bytes() == 4096
+    del whole
+    pool.free_all_blocks()
+    assert pool.total_bytes() == 0
+
+
 def test_pools_keep_and_bound_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = cupy.cuda.MemoryPool()
     before = cupy.emulated.used

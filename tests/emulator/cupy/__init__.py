@@ -13,7 +13,7 @@ from cupy._functions import __getattr__
 from cupy._kernels import RawKernel, RawModule
 from cupy._memory import get_default_memory_pool, get_default_pinned_memory_pool
 
-__version__ = "14.0.0"
+__version__ = "14.1.0"
 __all__ = [
     "KernelFault",
     "RawKernel",

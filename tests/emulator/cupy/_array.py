@@ -213,9 +213,27 @@ class ndarray:  # noqa: N801
         """Set every element."""
         self[...] = value
 
+    def sort(self, axis: int = -1) -> None:
+        """Sort in place."""
+        workspace = _sort_workspace(self.size, self.itemsize)
+        call(self._array.sort, axis)
+        del workspace
+
     def argsort(self, axis: Any = -1) -> Any:
         """Give the order of the elements; CuPy always sorts stably."""
-        return call(np.argsort, self, axis=axis, kind="stable")
+        copy = self.copy()
+        order = call(np.argsort, self, axis=axis, kind="stable")
+        workspace = _sort_workspace(self.size, self.itemsize + 8)
+        del copy, workspace
+        return order
+
+
+def _sort_workspace(count: int, item: int) -> MemoryPointer:
+    """Allocate what Thrust's radix sort does: everything once more, and counts of tiles."""
+    try:
+        return allocate(count * item + (1 << 10) * -(-count // 4608) + (18 << 10) if count else 0)
+    except MemoryError:
+        raise MemoryError("std::bad_alloc") from None
 
 
 def _add_method(name: str) -> None:
@@ -244,7 +262,7 @@ def _add_operators(name: str, function: Any) -> None:
 
 _METHODS = """
 all any argmax argmin argpartition astype clip compress copy cumprod cumsum diagonal dot flatten item max mean
-min nonzero partition prod put ravel repeat reshape round sort squeeze std sum swapaxes take tolist transpose var view
+min nonzero partition prod put ravel repeat reshape round squeeze std sum swapaxes take tolist transpose var view
 """
 for _name in _METHODS.split():
     _add_method(_name)

@@ -96,13 +96,35 @@ class _PooledMemory(BaseMemory):
     """A block of a pool: memory of exactly the size that was asked for, counted as CuPy rounds it."""
 
     def __init__(self, size: int, pool: MemoryPool):
-        self._pool, self._counted = pool, -(-size // _UNIT) * _UNIT
-        self._memory = pool.take(size, self._counted)
+        self._pool = pool
+        self._memory, self._chunk = pool.take(size, -(-size // _UNIT) * _UNIT)
         self.ptr, self.size = self._memory.ptr, size
 
     def __del__(self) -> None:
         if self.ptr:
-            self._pool.give(self._counted)
+            self._pool.give(self._chunk)
+
+
+class _Chunk:
+    """A part of what a pool has of the device, and its neighbours if it was split off."""
+
+    def __init__(self, size: int, stream: int, prev: _Chunk | None = None, next_: _Chunk | None = None):
+        self.size, self.stream, self.prev, self.next = size, stream, prev, next_
+
+    def split(self, size: int) -> _Chunk:
+        """Keep `size` bytes; gives the rest."""
+        rest = _Chunk(self.size - size, self.stream, self, self.next)
+        if self.next is not None:
+            self.next.prev = rest
+        self.size, self.next = size, rest
+        return rest
+
+    def join(self) -> None:
+        """Take the next one in."""
+        assert self.next is not None
+        self.size, self.next = self.size + self.next.size, self.next.next
+        if self.next is not None:
+            self.next.prev = self
 
 
 class MemoryPointer:
@@ -208,13 +230,16 @@ def _pinned_pointer(mem: PinnedMemory) -> Any:
 class MemoryPool:
     """Memory that is kept for later: `total_bytes` falls when free blocks are given back, not before.
 
-    The pool counts as CuPy's does, with all free blocks as one; fragments are not emulated.
+    The pool counts as CuPy's does: a block goes back to the stream that it was made on, an allocation takes the
+    smallest of that stream that suffices and leaves the rest of it, and a block of which a part is in use is not given
+    back.
     """
 
     def __init__(self, allocator: Callable[[int], MemoryPointer] | None = None):
         self._allocator = allocator
         self._used = self._total = 0
         self._limit = 0
+        self._free: dict[int, list[_Chunk]] = {}
         self._lock = threading.RLock()
 
     def __del__(self) -> None:
@@ -225,30 +250,61 @@ class MemoryPool:
         """Allocate."""
         return MemoryPointer(_PooledMemory(size, self) if size else BaseMemory(), 0)
 
-    def take(self, size: int, counted: int) -> BaseMemory:
+    def take(self, size: int, counted: int) -> tuple[BaseMemory, _Chunk]:
         """Allocate for a block."""
+        from cupy.cuda import get_current_stream
+
         emulated.require()
         with self._lock:
-            grown = max(self._used + counted - self._total, 0)
-            if self._limit and self._total + grown > self._limit:
-                raise OutOfMemoryError(counted, self._total, self._limit)
-            if self._allocator is None and not emulated.take(grown):
-                raise OutOfMemoryError(counted, self._total, self._limit)
+            stream = get_current_stream().ptr
+            free = self._free.setdefault(stream, [])
+            chunk = min((one for one in free if one.size >= counted), key=lambda one: one.size, default=None)
+            if chunk is None:
+                self._grow(counted)
+                chunk = _Chunk(counted, stream)
+            else:
+                free.remove(chunk)
+                if chunk.size > counted:
+                    free.append(chunk.split(counted))
             self._used += counted
-            self._total += grown
-            return _Uncounted(size) if self._allocator is None else self._allocator(size).mem
+            memory = _Uncounted(size) if self._allocator is None else self._allocator(size).mem
+            return memory, chunk
 
-    def give(self, counted: int) -> None:
+    def _grow(self, size: int) -> None:
+        if self._limit and self._total + size > self._limit:
+            self.free_all_blocks()
+        if self._limit and self._total + size > self._limit:
+            raise OutOfMemoryError(size, self._total, self._limit)
+        if self._allocator is None and not emulated.take(size):
+            self.free_all_blocks()
+            if not emulated.take(size):
+                raise OutOfMemoryError(size, self._total, self._limit)
+        self._total += size
+
+    def give(self, chunk: _Chunk) -> None:
         """Take a block back."""
         with self._lock:
-            self._used -= counted
+            self._used -= chunk.size
+            free = self._free[chunk.stream]
+            while chunk.next in free:
+                free.remove(chunk.next)
+                chunk.join()
+            while chunk.prev in free:
+                chunk = chunk.prev
+                free.remove(chunk)
+                chunk.join()
+            free.append(chunk)
 
     def free_all_blocks(self, stream: Any = None) -> None:
         """Give free blocks back to the device."""
         with self._lock:
-            if self._allocator is None:
-                emulated.give(self._total - self._used)
-            self._total = self._used
+            for free in self._free.values():
+                whole = [one for one in free if one.prev is None and one.next is None]
+                free[:] = [one for one in free if one not in whole]
+                size = sum(one.size for one in whole)
+                self._total -= size
+                if self._allocator is None:
+                    emulated.give(size)
 
     def used_bytes(self) -> int:
         """Bytes of blocks in use."""

@@ -199,6 +199,7 @@ def hostUnregister(ptr: int) -> None:
     if _registered.pop(ptr, None) is None:
         raise CUDARuntimeError(errorHostMemoryNotRegistered)
     _runtime().emulator_remove_host(ptr)
+    emulated.require()
 
 
 def memAdvise(devPtr: int, count: int, advice: int, device: int) -> None:
