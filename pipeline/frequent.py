@@ -16,6 +16,7 @@ from longwall.kernels.dfs_code import automorphisms
 from longwall.kernels.engine import ScratchTooLarge
 from longwall.kernels.growth import TypedGraph
 from longwall.pipeline.checkpoint import Partial
+from longwall.pipeline.config import MAX_PATTERN_EDGES
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.dfs_patterns import DfsPatterns, Ways, ways_to_grow
 from longwall.pipeline.frequent_plan import FrequentPlan
@@ -136,6 +137,8 @@ class _Mining:
             found = _from_plain(phase.partials[0].value, patterns, self._types)
             rows = int(found.rows.sum()) if self._plan.exact else 0
             self._context.metrics.record("aggregate", level, len(table), rows, time.perf_counter() - began)
+            if level == MAX_PATTERN_EDGES and len(found.patterns):
+                self._context.observer.note(f"patterns of more than {level} edges are not looked for")
             if not len(found.patterns) or (last and not self._plan.embeddings):
                 yield found, None
                 return
