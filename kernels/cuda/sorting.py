@@ -34,7 +34,7 @@ _SORTED, _MERGED = 2, 4  # chunks and windows under way on the device: one more 
 _THREADS, _MERGE_THREADS = 256, 512
 _BLOCKS, _MERGE_BLOCKS = 8, 3  # per multiprocessor: as many as it holds
 _PAIRS = 6  # words of scratch of a key while keys are sorted that carry something: CuPy's copy, indices, both twice
-_PIECES = 2  # words more where windows are sorted: what CuPy's pool keeps of blocks of which a part is in use
+_PIECES = 2  # words more where pairs are sorted: what CuPy's pool keeps of blocks of which a part is in use
 _COUNTS = 1 / 16  # of a word of a key, besides: a radix sort's counts of its tiles, at most 1 KiB for 3,840 keys
 _MOST_WINDOW = 256 << 20  # bytes of a column; longer windows only take longer to fill
 _LEAST = 16  # keys of a chunk or a window
@@ -190,7 +190,8 @@ class CudaChunkSorter(_DeviceWork):
         reduced = layout.columns if layout.reduce != "none" else 0
         # The next chunk is sorted while the one before leaves.
         made = reduced if self._plain else layout.given + reduced
-        words = (_SORTED + 1) * layout.given + (1 if self._plain else _PAIRS) + _COUNTS + 2 * made
+        sorting = 1 if self._plain else _PAIRS + _PIECES
+        words = (_SORTED + 1) * layout.given + sorting + _COUNTS + 2 * made
         self.capacity = _fitting(words, memory, (self.depth + 1) * layout.columns, host)
         if layout.reduce != "none":
             self._compile(_REDUCE, self._reduce_header(count=layout.reduce == "count"))
