@@ -222,9 +222,9 @@ class _Mining:
         plan, stage = self._plan, self._stage
         if not plan.exact:
             return self._enough(table, ways)
+        if len(table) * self._context.graph.stats.max_degree >= 2**62:  # a row adds at most a degree to a count
+            raise FinalError("the embeddings of a pattern may not fit 64-bit integers: set workload.max_edges lower")
         rows = stage.count(table, ways.growth, ways.num_slots)
-        if float(rows.sum(dtype=np.float64)) >= 2.0**62:
-            raise FinalError("the embeddings of a pattern do not fit 64-bit integers: set workload.max_edges lower")
         slots = np.flatnonzero(rows >= (1 if plan.support == "instances" else plan.min_support))
         # Counting transactions is cheaper than to see whether codes are minimal; counting images is not.
         supports = np.zeros(len(slots), np.int64)

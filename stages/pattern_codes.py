@@ -66,11 +66,6 @@ def code_edges(code: int, vertices: int) -> tuple[tuple[int, int], ...]:
     return tuple((u, v) for u, v in combinations(range(vertices), 2) if code >> _bit(u, v) & 1)
 
 
-def edges_code(edges: tuple[tuple[int, int], ...]) -> int:
-    """The code of edges."""
-    return sum(1 << _bit(min(edge), max(edge)) for edge in set(edges))
-
-
 def edges_text(edges: tuple[tuple[int, int], ...]) -> str:
     """Edges as text, such as ``0-1,0-2``."""
     return ",".join(f"{u}-{v}" for u, v in edges)

@@ -5,6 +5,7 @@ another is worked on and a third comes back, so that the host link is used both 
 locked on the host or allocated on the device takes as long as some windows.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -69,7 +70,7 @@ def sort_header(layout: KeyLayout, *, tile: int, both_ways: bool = False, count:
     )
 
 
-class _DeviceWork:
+class _DeviceWork(ABC):
     """What sorting and merging share: threads, columns on the device, locked columns on the host."""
 
     def __init__(self, device: Device, faults: Faults, layout: KeyLayout, threads: int):
@@ -95,8 +96,9 @@ class _DeviceWork:
         self._drop()
         self._device.memory.release()  # who comes next takes other sizes
 
+    @abstractmethod
     def _drop(self) -> None:
-        raise NotImplementedError
+        """Let go of the columns on the device."""
 
     capacity: int
 
