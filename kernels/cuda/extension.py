@@ -134,6 +134,7 @@ class Extender:
             self._fill(step, rows, None, limit, used, long=False)
             long = xp.flatnonzero(counts == TOO_LONG).astype(np.uint32)
             if long.size:
+                counts[long] = NOT_EXTENDED  # the pool may have no block left for some
                 self._fill(step, rows, long, long.size, used, long=True)
                 if xp.flatnonzero(counts == TOO_LONG).size:
                     raise RuntimeError("internal fault: a set outgrew its scratch")
