@@ -5,7 +5,9 @@
 
 Keys are made beforehand in host memory, page-locked for a GPU; the runs go to other host memory, prepared beforehand
 too: its seconds are "prepare". The seconds of "chunks" go from the first key added until all chunks are sorted and the
-first window is merged, those of "merge" from there to the last block of keys in host memory. Before it is measured,
+first window is merged, those of "merge" from there to the last block of keys in host memory; "release" is what giving
+back the memory takes. "merging" are the seconds of the device in which it merges windows, copies left out: most of them
+are hidden behind the host link. Before it is measured,
 every method is run once with a check: ascending order, number and sum of the keys, and how often each of a sample of
 keys stands; or, with --no-check, with few of the keys, so that no kernel is compiled in the time that is measured. On
 the CPU engine "naive" and "host" are "multi-merge".
@@ -151,6 +153,37 @@ def link_rates(engine: Engine) -> tuple[float, float]:
         return copy(False), copy(True)
 
 
+class MergeClock:
+    """Takes the time in which a device merges windows, from now on."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._events: list[tuple[Any, Any]] = []
+        if engine.name != "cuda":
+            return
+        from longwall.kernels.cuda.sorting import CudaRunMerger
+
+        self._cuda = engine.xp.cuda
+        for name in ("_merge_lists", "_sort"):
+            method = getattr(CudaRunMerger, name)
+            setattr(CudaRunMerger, name, self._timed(getattr(method, "untimed", method)))
+
+    def _timed(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(merger: Any, *arguments: Any) -> Any:
+            begin, end = self._cuda.Event(), self._cuda.Event()
+            begin.record()
+            found = method(merger, *arguments)
+            end.record()
+            self._events.append((begin, end))
+            return found
+
+        timed.untimed = method  # type: ignore[attr-defined]
+        return timed
+
+    def seconds(self) -> float:
+        """All of it so far, once the device is done."""
+        return sum(self._cuda.get_elapsed_time(*pair) for pair in self._events) / 1000
+
+
 def sort(
     engine: Engine, keys: Any, method: str, options: argparse.Namespace, look: Callable[[Any], None] | None
 ) -> dict[str, Any]:
@@ -167,6 +200,7 @@ def sort(
             merge=method,  # type: ignore[arg-type]
         ) as sorter,
     ):
+        merging = MergeClock(engine)
         times = [time.perf_counter()]
         with suppress(OverBudget):  # runs go to the disk then
             sorter.reserve(len(keys))
@@ -182,15 +216,18 @@ def sort(
             number += len(block.keys)
             if look is not None:
                 look(block.keys)
-        times.append(time.perf_counter())
+            last = time.perf_counter()
+        times += [last, time.perf_counter()]
         assert number == len(keys), f"{number} keys of {len(keys)} came out"
-        prepare, chunks, merge = np.diff(times).tolist()
+        prepare, chunks, merge, release = np.diff(times).tolist()
         return {
             "method": method,
             "runs": runs,
             "prepare": prepare,
             "chunks": chunks,
             "merge": merge,
+            "release": release,
+            "merging": merging.seconds(),
             "total": chunks + merge,
             "spilled": sorter.spilled,
             "host_peak": budgets.host.peak,

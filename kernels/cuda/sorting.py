@@ -77,6 +77,9 @@ class _DeviceWork(ABC):
         self._device, self._xp, self._faults, self._layout = device, device.xp, faults, layout
         self._spare: SimpleQueue[Columns] = SimpleQueue()
         self._pool = ThreadPoolExecutor(threads, "sort")
+        self._leaving = Lock()
+        with faults():
+            self._download = self._xp.cuda.Stream(non_blocking=True)
 
     def recycle(self, columns: Columns) -> None:
         """Keep locked memory for later."""
@@ -113,17 +116,21 @@ class _DeviceWork(ABC):
     def _new_on_device(self, columns: int) -> list[Array]:
         return [self._xp.empty(self.capacity, self._xp.uint64) for _ in range(columns)]
 
-    def _to_host(self, columns: Sequence[Array], stream: Any) -> Columns:
-        """Copy columns to the host, behind what the stream does, and wait."""
+    def _to_host(self, columns: Sequence[Array], made: Any = None) -> Columns:
+        """Copy columns to the host, once they are made (an event; None: they are), and wait."""
         count = len(columns[0])
         try:
             whole = self._spare.get_nowait()
         except Empty:
             whole = self._new_on_host()
-        if count:
-            for own, column in zip(whole, columns, strict=True):
-                column.data.copy_to_host_async(own.ctypes.data, column.nbytes, stream)
-        stream.synchronize()
+        with self._leaving:
+            if made is not None:
+                self._download.wait_event(made)
+            if count:
+                for own, column in zip(whole, columns, strict=True):
+                    column.data.copy_to_host_async(own.ctypes.data, column.nbytes, self._download)
+            left = self._download.record()
+        left.synchronize()
         return [own[:count] for own in whole]
 
     def _launch(self, source: str, function: str, arguments: tuple[Any, ...], units: int, header: str) -> None:
@@ -204,7 +211,6 @@ class CudaChunkSorter(_DeviceWork):
                 self._free.put(self._new_on_device(layout.given))
             self._present = self._new_on_device(layout.given)
             self._stream = self._xp.cuda.Stream(non_blocking=True)
-            self._leaving = self._xp.cuda.Stream(non_blocking=True)
             self._xp.cuda.get_current_stream().synchronize()
 
     def put(self, at: int, columns: Sequence[Array]) -> None:
@@ -237,7 +243,7 @@ class CudaChunkSorter(_DeviceWork):
                         counting = self._layout.reduce == "count"
                         made = self._reduce(made, out, count=counting, stream=self._stream)
                     self._stream.synchronize()
-                return self._to_host(made, self._leaving)
+                return self._to_host(made)
         finally:
             self._free.put(chunk)
 
@@ -250,13 +256,26 @@ class CudaChunkSorter(_DeviceWork):
 class _Slot(NamedTuple):
     """What a window has of the device."""
 
-    stream: Any
     table: list[Array]
     other: list[Array]
 
 
+class _Tiles(NamedTuple):
+    """How the lists of a window are divided; see ``merge_keys.cu``."""
+
+    starts: Array
+    first_checkpoints: Array
+    spacing: int
+    step: int
+    checkpoints: int
+
+
 class CudaRunMerger(_DeviceWork):
     """One window is copied to the device, one is merged, one is copied to the host.
+
+    Each of these has a stream of its own, on which windows follow each other: with a stream for each window, copies of
+    several windows share an engine by turns, all end late, and the other direction waits (10 ms a window on an H200
+    instead of 5).
 
     Parameters
     ----------
@@ -281,6 +300,9 @@ class CudaRunMerger(_DeviceWork):
         self.capacity = min(_fitting(words, memory, host_words, host), _MOST_WINDOW // WORD)
         self._slots: SimpleQueue[_Slot] = SimpleQueue()
         self._num_slots = 0
+        self._arriving, self._merging = Lock(), Lock()  # windows are not mixed on a stream
+        with faults():
+            self._upload, self._work = (self._xp.cuda.Stream(non_blocking=True) for _ in range(2))
 
     def merge(self, sizes: Sequence[int], read: Callable[[], Iterator[Columns]]) -> "Future[Columns]":
         """Merge sorted parts of runs."""
@@ -288,8 +310,7 @@ class CudaRunMerger(_DeviceWork):
             with self._faults():
                 self._compile_all()
                 columns = self._layout.columns
-                stream = self._xp.cuda.Stream(non_blocking=True)
-                self._slots.put(_Slot(stream, self._new_on_device(columns), self._new_on_device(columns)))
+                self._slots.put(_Slot(self._new_on_device(columns), self._new_on_device(columns)))
                 self._xp.cuda.get_current_stream().synchronize()
             self._num_slots += 1
         return self._pool.submit(self._merge, sizes, read)
@@ -303,50 +324,64 @@ class CudaRunMerger(_DeviceWork):
     def _merge(self, sizes: Sequence[int], read: Callable[[], Iterator[Columns]]) -> Columns:
         slot = self._slots.get()
         try:
-            with self._faults(), self._xp.cuda.Device(self._device.number), slot.stream:
+            with self._faults(), self._xp.cuda.Device(self._device.number):
                 try:
                     return self._merged(slot, sizes, read)
-                finally:
-                    # Where it failed, copies may still be under way from memory that is freed next.
-                    slot.stream.synchronize()
+                except BaseException:
+                    # Copies may still be under way from memory that is freed next.
+                    for stream in (self._upload, self._work, self._download):
+                        stream.synchronize()
+                    raise
         finally:
             self._slots.put(slot)
 
     def _merged(self, slot: _Slot, sizes: Sequence[int], read: Callable[[], Iterator[Columns]]) -> Columns:
         starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         count = int(starts[-1])
-        parts = []  # until they are copied
-        for start, part in zip(starts.tolist(), read(), strict=False):
-            for own, column in zip(slot.table, part, strict=True):
-                _upload(column, own, start, slot.stream)
-            parts.append(part)
-        table, other = ([column[:count] for column in columns] for columns in (slot.table, slot.other))
-        if len(sizes) > 1:
-            if self._method == "sort":
-                table = self._sort(table)
-            else:
-                self._merge_lists(table, other, starts)
-                table, other = other, table
-            if self._layout.reduce != "none":
-                table = self._reduce(table, other, count=False, stream=slot.stream)
-        return self._to_host(table, slot.stream)
+        parts = list(read())  # until they are copied
+        with self._arriving:
+            for start, part in zip(starts.tolist(), parts, strict=False):
+                for own, column in zip(slot.table, part, strict=True):
+                    _upload(column, own, start, self._upload)
+            # Later this would wait for the copies of the windows that come.
+            tiles = self._tiles(starts) if self._method != "sort" else None
+            arrived = self._upload.record()
+        table, other = ([column[:count] for column in columns] for columns in slot)
+        # Pools keep what is freed for the stream that it was made on: scratch is all of one stream.
+        with self._merging, self._work:
+            self._work.wait_event(arrived)
+            if len(sizes) > 1:
+                if tiles is None:
+                    table = self._sort(table)
+                else:
+                    self._merge_lists(table, other, tiles)
+                    table, other = other, table
+                if self._layout.reduce != "none":
+                    table = self._reduce(table, other, count=False, stream=self._work)
+            merged = self._work.record()
+        return self._to_host(table, merged)
 
-    def _merge_lists(self, table: list[Array], out: list[Array], starts: Any) -> None:
-        xp, lists, words = self._xp, len(starts) - 1, self._layout.words
+    def _tiles(self, starts: Any) -> _Tiles:
+        lists = len(starts) - 1
         # A tile has fewer keys than `step` checkpoints and one more of each list would make.
         spacing = max(1, self._tile // (4 * lists))
-        step = self._tile // spacing - lists
         checkpoints = np.concatenate([[0], np.cumsum(np.diff(starts) // spacing)])
-        tiles = int(checkpoints[-1]) // step + 1
-        cuts = xp.zeros(max(1, tiles - 1) * lists, xp.uint32)
-        keys, places = (self._high(table), table[words - 1]), xp.asarray(starts)
-        arguments = (*keys, places, lists, spacing, step, xp.asarray(checkpoints), cuts)
+        with self._upload:
+            there = [self._xp.asarray(array) for array in (starts, checkpoints)]
+        return _Tiles(*there, spacing, self._tile // spacing - lists, int(checkpoints[-1]))
+
+    def _merge_lists(self, table: list[Array], out: list[Array], lists: _Tiles) -> None:
+        words, number = self._layout.words, len(lists.starts) - 1
+        tiles = lists.checkpoints // lists.step + 1
+        cuts = self._xp.zeros(max(1, tiles - 1) * number, self._xp.uint32)
+        keys = (self._high(table), table[words - 1])
+        arguments = (*keys, lists.starts, number, lists.spacing, lists.step, lists.first_checkpoints, cuts)
         if tiles > 1:
-            self._launch(_MERGE, "find_cuts", arguments, int(checkpoints[-1]), self._header)
+            self._launch(_MERGE, "find_cuts", arguments, lists.checkpoints, self._header)
         self._device.launch(
             _MERGE,
             "merge_tiles",
-            (*keys, table[-1], places, lists, cuts, tiles, self._high(out), out[words - 1], out[-1]),
+            (*keys, table[-1], lists.starts, number, cuts, tiles, self._high(out), out[words - 1], out[-1]),
             blocks=min(tiles, self._device.multiprocessors * _MERGE_BLOCKS),
             threads=_MERGE_THREADS,
             shared=merge_bytes(self._layout, self._tile),
