@@ -25,22 +25,28 @@ PATIENCE = 1 << 18  # cycles: about 0.15 ms, long enough to hide the look at who
 
 
 class CudaSearcher:
-    """Scratch for one search program."""
+    """Scratch for one search program.
+
+    Attributes
+    ----------
+    staging
+        What brings lists to the device; None where they are read where they are.
+    """
 
     host_bytes = 0
 
     def __init__(self, device: Device, graph: GraphArrays, program: SearchProgram, memory: int, ablation: Ablation):
         self._device, self._graph, self._program, self._ablation = device, graph, program, ablation
         self._room, self._oriented_room = graph.max_degree, graph.max_out_degree
-        self._staging: Staging | None = None
+        self.staging: Staging | None = None
         if graph.pages is not None and graph.pages.staged:
             share = memory // _STAGING_SHARE
-            self._staging, memory = Staging(device, graph, share), memory - share
+            self.staging, memory = Staging(device, graph, share), memory - share
         plain, oriented = stored_sets(program)
         words = plain * self._room + oriented * self._oriented_room
         ring = RING_BYTES if program.blocks else 0  # where it counts, warps hand over work
         if memory < ring + words * 4:
-            left = 1 if self._staging is None else 1 - 1 / _STAGING_SHARE
+            left = 1 if self.staging is None else 1 - 1 / _STAGING_SHARE
             raise ScratchTooLarge(int((ring + words * 4) / left) + 1)
         memory -= ring
         wanted = device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR * WARPS_PER_BLOCK
@@ -53,7 +59,7 @@ class CudaSearcher:
         self._ring = self._make_ring() if ring else None
         self._control = xp.zeros(6, xp.uint32)
         left = memory - self._store.nbytes
-        self._extender = Extender(device, graph, program, self._store, left, wanted, ablation, self._staging)
+        self._extender = Extender(device, graph, program, self._store, left, wanted, ablation, self.staging)
 
     def count_rows(self, rows: Array) -> int:
         """Count the embeddings below `rows` (uint32[columns, n])."""
@@ -115,12 +121,12 @@ class CudaSearcher:
     def _lists(self, rows: Array) -> RowLists | None:
         """What counting below the rows reads, brought to the device; None where it is read where it is."""
         lists, _ = row_lists(to_count(self._program, rows.shape[0]), rows.shape[0])
-        return self._staging.bring(rows, lists) if self._staging is not None and lists else None
+        return self.staging.bring(rows, lists) if self.staging is not None and lists else None
 
     def reads(self, rows: Array, *, counting: bool) -> list[Reads]:
         """Tell what counting below `rows`, or extending them, reads for their own vertices."""
         program = (to_count if counting else to_extend)(self._program, rows.shape[0])
-        return frontier(program, rows, self._device.xp, grouped=counting or self._ablation.grouped)
+        return frontier(program, rows, grouped=counting or self._ablation.grouped)
 
     def extend_rows(self, rows: Array, capacity: int, first: int = 0) -> Extension:
         """Extend `rows` (uint32[columns, n]) by one level."""

@@ -1,30 +1,158 @@
-// Copy adjacency lists from host memory to the device, in the order of its pages: neighbouring lists are read at the
-// same time, in whole lines.
+// Copy the adjacency lists that rows read of host memory to the device, each once, in the order of its pages.
+//
+// find_lists enters the lists that are away in a hash table; what it entered is sorted; measure_lists tells begins and
+// lengths, of which prefix sums are taken; stage_lists copies; settle_lists tells the rows where their lists are now.
 #include "common.cuh"
 
-constexpr int kLine = 32;  // slots in 128 bytes, which the link moves at once
+constexpr i64 kSmaller = 1, kLarger = 2;  // frontier.Part
+constexpr int kSlotBits = 30;             // of an entry, for its slot of the table; its key has the others
+constexpr i64 kSegment = 512;             // slots of the buffer that a warp fills at once
+constexpr int kLine = 32;                 // slots in 128 bytes, which the link moves at once
 
-// List i is indices[begins[i]:begins[i] + lengths[i]], and goes to where out[ends[i] - lengths[i]] is.
-extern "C" __global__ void __launch_bounds__(256, 8)
-    stage_lists(const u32* indices, const i64* begins, const i64* ends, const int* lengths, i64 number, u32* next,
-                u32* out) {
-  const int lane = lane_id();
+// The part of a vertex's row that is read.
+struct List {
+  i64 begin;
+  int length;
+};
+
+DEVICE List list_of(const i64* indptr, const i64* split, u32 vertex, i64 part) {
+  const i64 begin = part == kLarger ? split[vertex] : indptr[vertex];
+  const i64 end = part == kSmaller ? split[vertex] : indptr[vertex + i64(1)];
+  return {begin, static_cast<int>(end - begin)};
+}
+
+// Keys are in the order of the lists' begins, and below 2^34; 0 is none.
+DEVICE u64 key_of(u32 vertex, i64 part) { return static_cast<u64>(vertex) << 2 | static_cast<u64>(part + 1); }
+
+DEVICE List list_of_entry(const i64* indptr, const i64* split, u64 entry) {
+  const u64 key = entry >> kSlotBits;
+  return list_of(indptr, split, static_cast<u32>(key >> 2), static_cast<i64>(key & 3) - 1);
+}
+
+DEVICE u32 slot_of_entry(u64 entry) { return static_cast<u32>(entry) & ((1u << kSlotBits) - 1); }
+
+// Slot of a key in a table that is at most half full; `entered`: it was not there before.
+DEVICE u32 enter(u64* table, i64 slots, u64 key, bool& entered) {
+  i64 slot = static_cast<i64>(__umul64hi(key * 0x9e3779b97f4a7c15ull, static_cast<u64>(slots)));
   for (;;) {
-    const i64 base = take(next, 32);
-    if (base >= number) return;
-    const i64 own = base + lane;
-    const i64 own_begin = own < number ? begins[own] : 0;
-    const int own_length = own < number ? lengths[own] : 0;
-    const i64 own_to = own < number ? ends[own] - own_length : 0;
-    const int active = static_cast<int>(min(number - base, i64(32)));
-    for (int i = 0; i < active; ++i) {
-      const i64 begin = __shfl_sync(kAll, own_begin, i);
-      const int length = __shfl_sync(kAll, own_length, i);
-      u32* to = out + __shfl_sync(kAll, own_to, i);
-      const int before = static_cast<int>(begin % kLine);
-      for (int j = lane - before; j < length; j += 32) {
-        if (j >= 0) to[j] = indices[begin + j];
+    u64 found = load_volatile(&table[slot]);  // many rows ask for hubs: most find them there
+    if (!found) {
+      found = atomicCAS(&table[slot], u64(0), key);
+      entered = !found;
+    }
+    if (!found || found == key) return static_cast<u32>(slot);
+    slot = slot + 1 == slots ? 0 : slot + 1;
+  }
+}
+
+// Write where the lists of rows begin, and their lengths; for a list to be copied, the complement of its slot.
+// `named` are the lists' columns and parts, i64[num_lists, 2]; `found` is the number of entries, and of their slots.
+// Lists of `longest` slots or more stay where they are.
+extern "C" __global__ void __launch_bounds__(256)
+    find_lists(const i64* indptr, const i64* split, const u32* rows, i64 column_step, i64 row_step, i64 num_rows,
+               const i64* named, i64 num_lists, const int* away, i64 page_slots, i64 longest, u64* table, i64 slots,
+               u64* entries, u64* found, i64* begins, int* lengths) {
+  const int lane = lane_id();
+  const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
+  const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
+  const i64 tiles = (num_rows + 31) >> 5;  // of every list
+  u64 total = 0;
+  for (i64 tile = warp; tile < tiles * num_lists; tile += warps) {
+    const i64 number = tile / tiles, row = (tile - number * tiles) * 32 + lane;
+    const i64 column = named[2 * number], part = named[2 * number + 1];
+    const bool inside = row < num_rows;
+    const u32 vertex = inside ? rows[column * column_step + row * row_step] : 0;
+    // Neighbouring rows often have a vertex in common: the first of them looks for it.
+    const u32 before = __shfl_up_sync(kAll, vertex, 1);
+    const bool first = inside && (lane == 0 || vertex != before);
+    List list = {0, 0};
+    u32 slot = 0;
+    bool entered = false;
+    if (first) {
+      list = list_of(indptr, split, vertex, part);
+      if (list.length > 0 && list.length < longest) {
+        const i64 page = list.begin / page_slots, last = (list.begin + list.length - 1) / page_slots;
+        if (away[last + 1] > away[page]) {
+          slot = enter(table, slots, key_of(vertex, part), entered);
+          list.begin = ~static_cast<i64>(slot);
+        }
       }
     }
+    const u32 many = __ballot_sync(kAll, entered);
+    if (many) {
+      u64 at = 0;
+      if (lane == 0) at = atomicAdd(&found[0], static_cast<u64>(__popc(many)));
+      at = __shfl_sync(kAll, at, 0) + __popc(many & lanes_before());
+      if (entered) {
+        entries[at] = key_of(vertex, part) << kSlotBits | slot;
+        total += list.length;
+      }
+    }
+    const int from = 31 - __clz(__ballot_sync(kAll, first) & (lanes_before() | 1u << lane));
+    const i64 begin = __shfl_sync(kAll, list.begin, from);
+    const int length = __shfl_sync(kAll, list.length, from);
+    if (inside) {
+      begins[number * num_rows + row] = begin;
+      lengths[number * num_rows + row] = length;
+    }
+  }
+  total = warp_sum(total);
+  if (lane == 0 && total) atomicAdd(&found[1], total);
+}
+
+// Tell where the lists of entries begin in the adjacency, and their lengths.
+extern "C" __global__ void __launch_bounds__(256)
+    measure_lists(const i64* indptr, const i64* split, const u64* entries, i64 number, i64* begins, i64* lengths) {
+  const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
+  for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < number; i += threads) {
+    const List list = list_of_entry(indptr, split, entries[i]);
+    begins[i] = list.begin;
+    lengths[i] = list.length;
+  }
+}
+
+// Copy the lists of entries one behind the other to `out`, where they end at `ends`, and write to the entries' slots of
+// the table where they begin. Warps share out the buffer, not the lists, which differ in length by orders of magnitude.
+extern "C" __global__ void __launch_bounds__(256, 8)
+    stage_lists(const u32* indices, const u64* entries, const i64* begins, const i64* ends, i64 number, i64 total,
+                i64* table, u32* out) {
+  const int lane = lane_id();
+  const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
+  const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
+  const i64 aligned = static_cast<i64>(reinterpret_cast<u64>(indices) >> 2);  // lines are those of addresses
+  for (i64 segment = warp; segment * kSegment < total; segment += warps) {
+    i64 at = segment * kSegment;
+    const i64 stop = min(at + kSegment, total);
+    i64 list = lower_bound(ends, number, at + 1);
+    while (at < stop) {
+      // The lists that may have slots among the next 32; none is empty.
+      const i64 own = list + lane, end = own < number ? ends[own] : total;
+      i64 start = __shfl_up_sync(kAll, end, 1);
+      if (lane == 0) start = list ? ends[list - 1] : 0;
+      const i64 shift = own < number ? begins[own] - start : 0;
+      int width = kLine;
+      // Inside of a long list, go on at the end of a line.
+      if (__shfl_sync(kAll, end, 0) - at >= kLine) {
+        width -= static_cast<int>((aligned + __shfl_sync(kAll, shift, 0) + at) % kLine);
+      }
+      width = static_cast<int>(min(static_cast<i64>(width), stop - at));
+      if (own < number && start >= at && start < at + width) table[slot_of_entry(entries[own])] = start;
+      const i64 past = end - at;
+      const u32 starts = __reduce_or_sync(kAll, past < 32 ? 1u << past : 0u);
+      const i64 from = __shfl_sync(kAll, shift, __popc(starts & (lanes_before() | 1u << lane))) + at + lane;
+      if (lane < width) out[at + lane] = indices[from];
+      list += __popc(__ballot_sync(kAll, own < number && past <= width));
+      at += width;
+    }
+  }
+}
+
+// Where `begins` has the complement of a slot of the table, put what is there, counted from the buffer.
+extern "C" __global__ void __launch_bounds__(256)
+    settle_lists(const i64* table, i64 buffer, i64 number, i64* begins) {
+  const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
+  for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < number; i += threads) {
+    const i64 begin = begins[i];
+    if (begin < 0) begins[i] = buffer + table[~begin];
   }
 }
