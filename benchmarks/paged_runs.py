@@ -58,8 +58,7 @@ class Loaded:
             most = paged_graph.state_bytes(host.num_slots) + int(share * host.indices.nbytes)
             placement = replace(placement, pages=min(placement.pages, most))
         arrays = bring_graph(host, self.engine, placement, accounts.host)
-        if arrays.pages is not None:
-            self.engine.away = arrays.pages.away
+        self.engine.pages = arrays.pages
         nothing: Any = None
         self._context = RunContext(
             spec=nothing,

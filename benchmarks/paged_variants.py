@@ -28,7 +28,7 @@ class WatchedEngine(CudaEngine):
 
     Attributes
     ----------
-    away
+    pages
         Where the graph's pages are, once it is loaded; see `longwall.kernels.engine.Pages`.
     moved
         Bytes of pages that were moved to the device and back.
@@ -38,23 +38,33 @@ class WatchedEngine(CudaEngine):
         plain = variant.plain
         super().__init__(Ablation(plain == "two-pass", plain != "ungrouped", plain != "unordered"))
         self._on_touch = variant.access == "managed"
-        self.away: Any = None
+        self.pages: Any = None
+        self._stagings: list[Any] = []
         self.reset()
 
     def reset(self) -> None:
         """Begin anew."""
-        self._read: Any = 0
-        self._coming: Any = None
+        self._read, self._coming = 0, None
         self.moved = [0, 0]
+        for staging in self._stagings:
+            staging.copied = 0
 
     @property
     def link_bytes(self) -> int:
-        """Bytes that the device received, at most: what is read of pages that are away, and pages.
+        """Bytes that the device received: lists that were copied, or else what is read of pages that are away; pages.
 
         Pages that come when they are touched are counted when they go back.
         """
         self._add_coming()
-        return int(self._read) + self.moved[self._on_touch]
+        copied = sum(staging.copied for staging in self._stagings)
+        return (copied if self._stagings else self._read) + self.moved[self._on_touch]
+
+    def searcher(self, *arguments: Any) -> Any:
+        """As the engine's."""
+        searcher = super().searcher(*arguments)
+        if searcher.staging is not None:
+            self._stagings.append(searcher.staging)
+        return searcher
 
     def page_bytes(self, graph: Any, reads: Any, page_slots: int) -> Any:
         """As the engine's: what will be read of pages, before any is moved for it."""
@@ -69,6 +79,6 @@ class WatchedEngine(CudaEngine):
 
     def _add_coming(self) -> None:
         """Add the last extension's reads: by now its pages are where they were when it ran."""
-        if self._coming is not None and self.away is not None:
-            self._read = self._read + (self._coming * (self.xp.diff(self.away) > 0)).sum()
+        if self._coming is not None and self.pages is not None and not self._on_touch:
+            self._read += int(self._coming[~self.pages.hot].sum())
         self._coming = None

@@ -30,11 +30,15 @@ class Reads:
         What is read of each row.
     times
         How often all of it is read.
+    prefix : uint32[columns, n] or None
+        A vertex' row is read only where a column of these differs from the position before: neighbouring positions
+        that are equal share what is read. None: every vertex' row is.
     """
 
     vertices: Array
     part: Part
     times: int = 1
+    prefix: Array | None = None
 
 
 def row_lists(program: SearchProgram, columns: int) -> tuple[list[tuple[int, Part]], tuple[int, ...]]:
@@ -52,7 +56,7 @@ def row_lists(program: SearchProgram, columns: int) -> tuple[list[tuple[int, Par
     return lists, tuple(-1 if one is None else lists.index(one) for one in named)
 
 
-def frontier(program: SearchProgram, rows: Array, xp: Any, *, grouped: bool = True) -> list[Reads]:
+def frontier(program: SearchProgram, rows: Array, *, grouped: bool = True) -> list[Reads]:
     """Find what the set operations read when rows are extended by one level.
 
     A set operation of depth d is run once for every prefix of d + 1 columns. Only the bound by the row's owner
@@ -65,33 +69,24 @@ def frontier(program: SearchProgram, rows: Array, xp: Any, *, grouped: bool = Tr
         What is run; only the sets of the rows' depths are read.
     rows : uint32[columns, n]
         Distinct rows; those that share a prefix stand together.
-    xp
-        The array module of `rows`: numpy or cupy.
     grouped
         Rows share the sets of their common prefix; if not, every row runs every set operation.
 
     Returns
     -------
     list of Reads
-        Vertices may be views of `rows`. Besides the vertices this takes up to 10 bytes a row for a moment.
+        Vertices and prefixes are views of `rows`: nothing is computed here, and no memory taken.
     """
-    columns, n = rows.shape
+    columns = rows.shape[0]
     deepest = columns - 1
     operations = Counter(
         (op.depth if grouped else deepest, op.adjacent, _part(op)) for op in program.sets if op.depth < columns
     )
-    reads = []
-    first = xp.zeros(n, dtype=bool)  # rows with a prefix that the row before does not have
-    first[:1] = True
-    for depth in range(columns):
-        if depth < deepest:
-            first[1:] |= rows[depth, 1:] != rows[depth, :-1]
-        here = {(column, part): times for (d, column, part), times in operations.items() if d == depth}
-        for column in sorted({column for column, _ in here}):
-            # Rows are distinct, so the longest prefixes are too.
-            vertices = rows[column][first] if depth < deepest else rows[column]
-            reads += [Reads(vertices, part, times) for (c, part), times in here.items() if c == column]
-    return reads
+    return [
+        # Rows are distinct, so the longest prefixes are too.
+        Reads(rows[column], part, times, None if depth == deepest else rows[: depth + 1])
+        for (depth, column, part), times in sorted(operations.items())
+    ]
 
 
 def _part(op: SetOp) -> Part:

@@ -12,13 +12,16 @@ from longwall.storage.account import Account
 from longwall.storage.budget import require
 from longwall.storage.errors import InputError
 from longwall.storage.graph import NewArray
-from longwall.storage.paged_graph import load_paged, state_bytes
+from longwall.storage.paged_graph import host_state_bytes, load_paged, state_bytes
 from longwall.storage.sizes import round_size
 
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _DEVICE_SHARE = 0.9  # of what is free: the rest is for the kernels' code and stacks
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
+# Of what is left, that pages have: what is read of pages that are away comes once and in page order, so that longer
+# chunks of rows, with fewer launches and fewer lists to read again, are worth more than more pages.
+_PAGE_SHARE = 0.125
 _VERTEX_SHARE = 0.25  # of the budget, that arrays with an entry per vertex may take beside pages
 
 
@@ -93,7 +96,7 @@ def place_graph(
     left = available - (vertices if there else 0)
     state = state_bytes(graph.num_slots)
     require("what is known of the graph's pages", 4 * state, left, f"{section}device")
-    pages = state if access == "zero-copy" else max(left // 2, state)
+    pages = state if access == "zero-copy" else max(int(left * _PAGE_SHARE), state)
     return Placement(access, there, pages, memory=left - pages, limit=available - (pages - state))
 
 
@@ -146,6 +149,8 @@ def bring_graph(
         engine.limit_memory(placement.limit)
     if placement.access in ("managed", "adaptive"):
         host.take(engine.host_copy(graph, placement.access), "a managed copy of the adjacency")
+    if placement.access != "resident":
+        host.take(host_state_bytes(graph.num_slots), "what is known of the graph's pages")
     try:
         with engine.faults():
             if placement.access == "resident":

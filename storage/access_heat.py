@@ -1,8 +1,7 @@
 """How hot the pages of the adjacency are (GAMMA, Definitions 4.1 to 4.3)."""
 
-from typing import Any
-
-Array = Any  # a NumPy or a CuPy array
+import numpy as np
+from numpy.typing import NDArray
 
 
 class AccessHeat:
@@ -12,8 +11,6 @@ class AccessHeat:
     ----------
     num_pages
         Number of pages.
-    xp
-        The module of all arrays: numpy or cupy.
 
     Attributes
     ----------
@@ -24,9 +21,8 @@ class AccessHeat:
         The sum of the history.
     """
 
-    def __init__(self, num_pages: int, xp: Any):
-        self._xp = xp
-        self.history: Array = xp.zeros(num_pages, dtype=xp.uint64)
+    def __init__(self, num_pages: int):
+        self.history = np.zeros(num_pages, np.uint64)
         self.total = 0
 
     @staticmethod
@@ -34,7 +30,7 @@ class AccessHeat:
         """Bytes that the history takes, with what `observe` needs and returns."""
         return 32 * num_pages
 
-    def observe(self, spatial: Array) -> Array:
+    def observe(self, spatial: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Give the heat of the pages in the extension that comes, and add it to the history.
 
         Parameters
@@ -48,11 +44,11 @@ class AccessHeat:
             Definition 4.3: spatial and temporal locality, weighed by the extension's share of all bytes that have
             been read so far, itself included, and by the share of the earlier ones.
         """
-        xp = self._xp
-        before, coming = self.total, int(xp.cumsum(spatial)[-1])
+        before, coming = self.total, int(spatial.sum())
         self.total += coming
         everything = max(self.total, 1)  # nothing has been read: no page is hot
-        heat = self.history * (before / everything)
+        heat = self.history.astype(np.float64)
+        heat *= before / everything
         heat += spatial * (coming / everything)
         self.history += spatial
         return heat

@@ -2,44 +2,39 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-Array = Any  # a NumPy or a CuPy array
 
 
 @dataclass
 class _Level:
     """Sums over the extensions of one level: uint64[num_pages], int64[num_pages], and their number."""
 
-    spatial: Array
-    hot: Array
+    spatial: NDArray[np.uint64]
+    hot: NDArray[np.int64]
     extensions: int = 0
 
 
 class HeatRecord:
-    """Sums per level and page, where the arrays are; fetched when they are written.
+    """Sums per level and page.
 
     Parameters
     ----------
     num_pages
         Number of pages.
-    xp
-        The module of all arrays: numpy or cupy.
     """
 
-    def __init__(self, num_pages: int, xp: Any):
-        self._num_pages, self._xp = num_pages, xp
+    def __init__(self, num_pages: int):
+        self._num_pages = num_pages
         self._levels: dict[int, _Level] = {}
 
     @staticmethod
     def nbytes(num_pages: int, levels: int) -> int:
-        """Bytes that the record of so many levels takes. Writing takes up to 72 bytes a page on the host."""
+        """Bytes that the record of so many levels takes. Writing takes up to 72 bytes a page more."""
         return 16 * num_pages * levels
 
-    def record(self, level: int, spatial: Array, hot: Array) -> None:
+    def record(self, level: int, spatial: NDArray[np.uint64], hot: NDArray[np.bool_]) -> None:
         """Add one extension.
 
         Parameters
@@ -52,8 +47,7 @@ class HeatRecord:
             The pages that are on the device.
         """
         if level not in self._levels:
-            xp, n = self._xp, self._num_pages
-            self._levels[level] = _Level(xp.zeros(n, dtype=xp.uint64), xp.zeros(n, dtype=xp.int64))
+            self._levels[level] = _Level(np.zeros(self._num_pages, np.uint64), np.zeros(self._num_pages, np.int64))
         sums = self._levels[level]
         sums.spatial += spatial
         sums.hot += hot
@@ -76,7 +70,7 @@ class HeatRecord:
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
             for level in sorted(self._levels):
                 sums = self._levels[level]
-                spatial = self._on_host(sums.spatial).view(np.int64)
+                spatial = sums.spatial.view(np.int64)
                 history += spatial
                 pages = np.flatnonzero(spatial)
                 columns = [
@@ -85,10 +79,6 @@ class HeatRecord:
                     spatial[pages],
                     history[pages],
                     np.full(pages.size, sums.extensions, np.int64),
-                    self._on_host(sums.hot)[pages],
+                    sums.hot[pages],
                 ]
                 writer.write_table(pa.table(columns, schema=schema))
-
-    def _on_host(self, sums: Array) -> NDArray[Any]:
-        host: NDArray[Any] = sums if self._xp is np else sums.get()
-        return host

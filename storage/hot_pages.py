@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = Any  # a NumPy or a CuPy array
+Mask = NDArray[np.bool_]
 Ranges = NDArray[np.int64]
 
 
@@ -20,11 +20,14 @@ class Moves:
     Attributes
     ----------
     leave, enter : int64[k, 2]
-        Ranges of pages that leave the device and that enter it, ascending, on the host; no two of one array touch.
+        Ranges of pages that leave the device and that enter it, ascending; no two of one array touch.
     """
 
     leave: Ranges
     enter: Ranges
+
+    def __bool__(self) -> bool:
+        return bool(self.leave.size or self.enter.size)
 
 
 class HotPages:
@@ -34,8 +37,6 @@ class HotPages:
     ----------
     num_pages
         Number of pages.
-    xp
-        The module of all arrays: numpy or cupy.
 
     Attributes
     ----------
@@ -43,20 +44,23 @@ class HotPages:
         The pages that are on the device once all moves are made; always the same array.
     """
 
-    def __init__(self, num_pages: int, xp: Any):
-        self._xp = xp
-        self._heat: Array = xp.zeros(num_pages)
-        self.hot: Array = xp.zeros(num_pages, dtype=bool)
+    def __init__(self, num_pages: int):
+        self._heat = np.zeros(num_pages)
+        self.hot = np.zeros(num_pages, bool)
 
     @staticmethod
     def nbytes(num_pages: int) -> int:
         """Bytes that the pages' state takes, with the heat that is kept and the most that a choice needs."""
         return 64 * num_pages
 
-    def choose(self, heat: Array, room: int) -> Moves:
-        """Make the hottest pages those that are on the device.
+    def choose(self, heat: NDArray[np.float64], room: int, cost: float = 0.0) -> Moves:
+        """Make those pages the ones on the device that have the most heat, less what it costs to bring them.
 
-        Among pages of equal heat those that are there already stay, then the smaller number wins. A page without
+        Without a cost these are the hottest pages, as in GAMMA. With one, a page enters only if it is hotter by the
+        cost than the page that leaves for it, or has that much heat where there is room; no other choice has more
+        heat on the device less the costs of what enters.
+
+        Among pages of equal worth those that are there already stay, then the smaller number wins. A page without
         heat never enters, but stays where there is room.
 
         Parameters
@@ -65,21 +69,25 @@ class HotPages:
             See :class:`longwall.storage.access_heat.AccessHeat`; it is kept for `shrink`.
         room
             Number of pages that the device has room for.
+        cost
+            Heat that a page must bring to be worth its move.
         """
         self._heat = heat
-        return self._become(_largest(heat, (heat > 0) | self.hot, self.hot, room, self._xp))
+        eligible = (heat > 0) & (heat >= cost)
+        eligible |= self.hot
+        return self._become(_largest(heat + cost * self.hot, eligible, self.hot, room))
 
     @property
     def number(self) -> int:
         """Number of pages that are on the device."""
-        return int(self._xp.flatnonzero(self.hot).size)
+        return int(np.count_nonzero(self.hot))
 
     def shrink(self, room: int) -> Ranges:
         """Give up the coldest pages by the heat that was last seen, until `room` are left; gives their ranges."""
-        return self._become(_largest(self._heat, self.hot, self.hot, room, self._xp)).leave
+        return self._become(_largest(self._heat, self.hot, self.hot, room)).leave
 
-    def _become(self, chosen: Array) -> Moves:
-        moves = Moves(_ranges(self.hot & ~chosen, self._xp), _ranges(chosen & ~self.hot, self._xp))
+    def _become(self, chosen: Mask) -> Moves:
+        moves = Moves(_ranges(self.hot & ~chosen), _ranges(chosen & ~self.hot))
         self.hot[:] = chosen
         return moves
 
@@ -90,17 +98,16 @@ class LastUsed:
     Parameters are those of `HotPages`.
     """
 
-    def __init__(self, num_pages: int, xp: Any):
-        self._xp = xp
+    def __init__(self, num_pages: int):
         self._extensions = 0
-        self._used: Array = xp.zeros(num_pages, dtype=xp.int64)  # number of the last extension; 0: not on the device
+        self._used = np.zeros(num_pages, np.int64)  # number of the last extension; 0: not on the device
 
     @staticmethod
     def nbytes(num_pages: int) -> int:
         """Bytes that the pages' state takes, with the most that a call needs."""
         return 64 * num_pages
 
-    def touch(self, spatial: Array) -> None:
+    def touch(self, spatial: NDArray[np.uint64]) -> None:
         """An extension reads the pages whose `spatial` (uint64[num_pages]) is not zero: they are on the device."""
         self._extensions += 1
         self._used[spatial > 0] = self._extensions
@@ -111,35 +118,31 @@ class LastUsed:
         Among pages that were last used by the same extension the smaller number stays.
         """
         here = self._used > 0
-        leaving = here & ~_largest(self._used, here, here, room, self._xp)
+        leaving = here & ~_largest(self._used, here, here, room)
         self._used[leaving] = 0
-        return _ranges(leaving, self._xp)
+        return _ranges(leaving)
 
 
-def _largest(keys: Array, eligible: Array, preferred: Array, room: int, xp: Any) -> Array:
+def _largest(keys: NDArray[Any], eligible: Mask, preferred: Mask, room: int) -> Mask:
     """Choose at most `room` eligible entries of the largest keys (>= 0), as a mask.
 
     Among equal keys preferred entries win, then the smaller number.
     """
-    size = int(keys.size)
-    if room >= size:
+    if np.count_nonzero(eligible) <= room:
         return eligible
     if room <= 0:
-        return xp.zeros(size, dtype=bool)
-    worth = xp.where(eligible, keys, -1)
-    least = xp.sort(worth)[size - room]
-    chosen = worth > least
+        return np.zeros(keys.size, bool)
+    worth = np.where(eligible, keys, -1)
+    least = np.partition(worth, keys.size - room)[keys.size - room]
+    chosen: Mask = worth > least
     equal = eligible & (worth == least)
     for ties in (equal & preferred, equal & ~preferred):
-        left = room - xp.cumsum(chosen)[-1]
-        chosen |= ties & (xp.cumsum(ties) <= left)
+        chosen[np.flatnonzero(ties)[: room - np.count_nonzero(chosen)]] = True
     return chosen
 
 
-def _ranges(mask: Array, xp: Any) -> Ranges:
-    """The runs of True, as int64[k, 2] on the host: first, and one past the last."""
-    padded = xp.zeros(int(mask.size) + 2, dtype=bool)
+def _ranges(mask: Mask) -> Ranges:
+    """The runs of True, as int64[k, 2]: first, and one past the last."""
+    padded = np.zeros(mask.size + 2, bool)
     padded[1:-1] = mask
-    edges = xp.flatnonzero(padded[1:] != padded[:-1])
-    host: Ranges = edges if xp is np else edges.get()
-    return host.reshape(-1, 2)
+    return np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)

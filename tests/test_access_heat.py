@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tracemalloc
 from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +68,20 @@ def reads_of_a_walk(program: SearchProgram, rows: Rows, grouped: bool) -> Counte
     return seen
 
 
+def vertices_of(read: Reads) -> list[int]:
+    """Whose rows are read."""
+    assert read.vertices.dtype == np.uint32
+    vertices: list[int] = on_host(read.vertices).tolist()
+    if read.prefix is None:
+        return vertices
+    prefixes = on_host(read.prefix).T.tolist()
+    return [v for i, v in enumerate(vertices) if i == 0 or prefixes[i] != prefixes[i - 1]]
+
+
 def counted(reads: list[Reads]) -> Counter[tuple[int, Part]]:
     seen: Counter[tuple[int, Part]] = Counter()
     for read in reads:
-        assert read.vertices.dtype == np.uint32
-        for vertex in on_host(read.vertices).tolist():
+        for vertex in vertices_of(read):
             seen[vertex, read.part] += read.times
     return seen
 
@@ -101,15 +112,15 @@ def test_the_frontier_is_what_a_walk_over_the_rows_reads(
     xp: Any, case: tuple[SearchProgram, Rows, int], grouped: bool
 ) -> None:
     program, rows, columns = case
-    reads = frontier(program, flat(rows, columns, xp), xp, grouped=grouped)
+    reads = frontier(program, flat(rows, columns, xp), grouped=grouped)
     assert counted(reads) == reads_of_a_walk(program, rows, grouped)
 
 
 def test_reads_that_are_alike_are_found_once(xp: Any) -> None:
     twice = SetOp(1, SetKind.INTERSECT, 0, 0)
     program = SearchProgram((SetOp(0, SetKind.ADJACENCY, -1, 0), twice, twice), (Level(-1),) * 3)
-    reads = frontier(program, flat([(4, 1), (4, 2), (5, 1)], 2, xp), xp)
-    assert [(on_host(r.vertices).tolist(), r.part, r.times) for r in reads] == [
+    reads = frontier(program, flat([(4, 1), (4, 2), (5, 1)], 2, xp))
+    assert [(vertices_of(r), r.part, r.times) for r in reads] == [
         ([4, 5], Part.WHOLE, 1),
         ([4, 4, 5], Part.WHOLE, 2),
     ]
@@ -128,9 +139,9 @@ def test_pages_of_real_programs_and_levels(engine: Engine, lab: Any, data: Any, 
         columns = table.columns()
         rows = [tuple(row) for row in on_host(columns).T.tolist()]
         for grouped in (True, False):
-            found = engine.page_bytes(device, frontier(program, columns, engine.xp, grouped=grouped), 3)
+            found = engine.page_bytes(device, frontier(program, columns, grouped=grouped), 3)
             walk = reads_of_a_walk(program, rows, grouped)
-            assert on_host(found).tolist() == bytes_by_slots(host, walk, 3)
+            assert found.tolist() == bytes_by_slots(host, walk, 3)
         extension = searcher.extend_rows(columns, 1 << 16)
         table = table.extended(extension.counts, extension.values)
 
@@ -159,23 +170,37 @@ def rows_of_lengths(smaller: list[int], larger: list[int]) -> GraphArrays:
 
 
 @st.composite
-def row_reads(draw: st.DrawFn) -> tuple[GraphArrays, list[tuple[list[int], Part, int]]]:
-    """Rows of which a few are long, and reads of them."""
+def row_reads(draw: st.DrawFn) -> tuple[GraphArrays, list[tuple[list[int], Part, int, list[list[int]] | None]]]:
+    """Rows of which a few are long, and reads of them, some with prefixes."""
     n = draw(st.integers(1, 8))
     length = st.one_of(st.integers(0, 5), st.integers(0, 200))
     graph = rows_of_lengths(*(draw(st.lists(length, min_size=n, max_size=n)) for _ in range(2)))
-    read = st.tuples(st.lists(st.integers(0, n - 1), max_size=20), st.sampled_from(Part), st.integers(1, 3))
-    return graph, draw(st.lists(read, max_size=4))
+
+    @st.composite
+    def read(draw: st.DrawFn) -> tuple[list[int], Part, int, list[list[int]] | None]:
+        vertices = draw(st.lists(st.integers(0, n - 1), max_size=20))
+        column = st.lists(st.integers(0, 1), min_size=len(vertices), max_size=len(vertices))
+        prefix = draw(st.none() | st.lists(column, min_size=1, max_size=3))
+        return vertices, draw(st.sampled_from(Part)), draw(st.integers(1, 3)), prefix
+
+    return graph, draw(st.lists(read(), max_size=4))
+
+
+def array_of(values: Any, xp: Any) -> Any:
+    return xp.asarray(np.array(values, np.uint32))
 
 
 @relaxed
 @given(case=row_reads(), page_slots=st.one_of(st.integers(1, 40), st.just(5000)))
-def test_page_bytes_are_those_of_the_slots(
-    engine: Engine, case: tuple[GraphArrays, list[tuple[list[int], Part, int]]], page_slots: int
-) -> None:
+def test_page_bytes_are_those_of_the_slots(engine: Engine, case: Any, page_slots: int) -> None:
     graph, given_reads = case
-    reads = [Reads(engine.xp.asarray(np.array(v, np.uint32)), part, times) for v, part, times in given_reads]
-    found = on_host(engine.page_bytes(engine.load(graph), reads, page_slots))
+    xp = engine.xp
+    reads = [
+        Reads(array_of(vertices, xp), part, times, None if prefix is None else array_of(prefix, xp))
+        for vertices, part, times, prefix in given_reads
+    ]
+    found = engine.page_bytes(engine.load(graph), reads, page_slots)
+    assert isinstance(found, np.ndarray)
     assert found.dtype == np.uint64
     assert found.tolist() == bytes_by_slots(graph, counted(reads), page_slots)
 
@@ -187,26 +212,36 @@ def test_pages_sum_up_to_rows(engine: Engine) -> None:
     larger[0] = 1_000_000
     graph = rows_of_lengths(smaller.tolist(), larger.tolist())
     vertices = rng.integers(0, 2000, 500_000).astype(np.uint32)
+    prefix = np.sort(rng.integers(0, 100_000, (2, 500_000)).astype(np.uint32))
+    new = np.append(True, (np.diff(prefix.astype(np.int64)) != 0).any(axis=0))
     device = engine.load(graph)
     for part, lengths in ((Part.WHOLE, smaller + larger), (Part.SMALLER, smaller), (Part.LARGER, larger)):
-        reads = [Reads(engine.xp.asarray(vertices), part, 2)]
-        for page_slots in (64, 1 << 12, 1 << 30):
-            found = on_host(engine.page_bytes(device, reads, page_slots))
-            assert found.size == -(-graph.num_slots // page_slots)
-            assert int(found.sum()) == 8 * int(lengths[vertices].sum())
+        for given_prefix, read in ((None, vertices), (array_of(prefix, engine.xp), vertices[new])):
+            reads = [Reads(array_of(vertices, engine.xp), part, 2, given_prefix)]
+            for page_slots in (64, 1 << 12, 1 << 30):
+                found = engine.page_bytes(device, reads, page_slots)
+                assert found.size == -(-graph.num_slots // page_slots)
+                assert int(found.sum()) == 8 * int(lengths[read].sum())
 
 
 def test_an_empty_frontier_reads_nothing(engine: Engine) -> None:
-    graph = engine.load(rows_of_lengths([2, 0], [0, 2]))
-    nobody = Reads(engine.xp.zeros(0, np.uint32), Part.WHOLE)
-    for reads in ([], [nobody]):
-        assert on_host(engine.page_bytes(graph, reads, 3)).tolist() == [0, 0]
+    graph, xp = engine.load(rows_of_lengths([2, 0], [0, 2])), engine.xp
+    nobody = Reads(xp.zeros(0, np.uint32), Part.WHOLE)
+    grouped = Reads(xp.zeros(0, np.uint32), Part.WHOLE, 1, xp.zeros((2, 0), np.uint32))
+    for reads in ([], [nobody], [grouped]):
+        assert engine.page_bytes(graph, reads, 3).tolist() == [0, 0]
 
 
-def test_vertices_may_be_a_strided_view(engine: Engine) -> None:
-    graph = engine.load(rows_of_lengths([1, 1, 1, 1], [0, 0, 0, 0]))
-    vertices = engine.xp.asarray(np.array([3, 0, 3, 1], np.uint32))[::2]
-    assert on_host(engine.page_bytes(graph, [Reads(vertices, Part.WHOLE)], 1)).tolist() == [0, 0, 0, 8]
+def test_vertices_and_prefixes_may_be_strided_views(engine: Engine) -> None:
+    graph, xp = engine.load(rows_of_lengths([1, 1, 1, 1], [0, 0, 0, 0])), engine.xp
+    vertices = array_of([3, 0, 3, 1], xp)[::2]
+    assert engine.page_bytes(graph, [Reads(vertices, Part.WHOLE)], 1).tolist() == [0, 0, 0, 8]
+    rows = array_of([[0, 7, 0, 7, 2, 7], [1, 7, 1, 7, 1, 7], [3, 7, 3, 7, 3, 7]], xp)
+    for prefix in (rows[:2, ::2], xp.ascontiguousarray(rows[:, ::2])[:2]):
+        reads = [Reads(rows[2, ::2], Part.WHOLE, 1, prefix)]
+        assert engine.page_bytes(graph, reads, 1).tolist() == [0, 0, 0, 8]
+    part = array_of([[0, 5, 5, 6], [1, 3, 3, 3]], xp)[:, 1:]  # columns are further apart than they are long
+    assert engine.page_bytes(graph, [Reads(part[1], Part.WHOLE, 1, part[:2])], 1).tolist() == [0, 0, 0, 8]
 
 
 # --- the three definitions --------------------------------------------------------------------------------------
@@ -218,11 +253,11 @@ spatials = st.lists(st.one_of(per_page, st.just([0] * PAGES), per_page.map(lambd
 
 @relaxed
 @given(extensions=spatials)
-def test_heat_follows_the_definitions(xp: Any, extensions: list[list[int]]) -> None:
-    heat = AccessHeat(PAGES, xp)
+def test_heat_follows_the_definitions(extensions: list[list[int]]) -> None:
+    heat = AccessHeat(PAGES)
     totals = [sum(spatial) for spatial in extensions]
     for i, spatial in enumerate(extensions):
-        found = on_host(heat.observe(xp.asarray(np.array(spatial, np.uint64))))
+        found = heat.observe(np.array(spatial, np.uint64))
         assert found.dtype == np.float64
         all_bytes = sum(totals[: i + 1])
         for page in range(PAGES):
@@ -233,14 +268,14 @@ def test_heat_follows_the_definitions(xp: Any, extensions: list[list[int]]) -> N
                 expected += Fraction(sum(totals[:i]), all_bytes) * history
             assert found[page] == pytest.approx(float(expected), rel=1e-14)
     assert heat.total == sum(totals)
-    assert on_host(heat.history).tolist() == [sum(column) for column in zip([0] * PAGES, *extensions, strict=True)]
+    assert heat.history.tolist() == [sum(column) for column in zip([0] * PAGES, *extensions, strict=True)]
 
 
-def test_history_is_exact_beyond_what_floating_point_holds(xp: Any) -> None:
-    heat = AccessHeat(2, xp)
+def test_history_is_exact_beyond_what_floating_point_holds() -> None:
+    heat = AccessHeat(2)
     for spatial in ([2**63, 1], [1, 1], [0, 2**62]):
-        heat.observe(xp.asarray(np.array(spatial, np.uint64)))
-    assert on_host(heat.history).tolist() == [2**63 + 1, 2**62 + 2]
+        heat.observe(np.array(spatial, np.uint64))
+    assert heat.history.tolist() == [2**63 + 1, 2**62 + 2]
     assert heat.total == 2**63 + 2**62 + 3
 
 
@@ -262,7 +297,7 @@ def pages_of(ranges: Any) -> set[int]:
 
 def marked(mask: Any) -> set[int]:
     assert mask.dtype == bool
-    return set(np.flatnonzero(on_host(mask)).tolist())
+    return set(np.flatnonzero(mask).tolist())
 
 
 heats = st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.5, 1e300]), min_size=PAGES, max_size=PAGES)
@@ -272,15 +307,15 @@ shrinkings = st.tuples(st.just("shrink"), st.just([]), st.integers(0, PAGES))
 
 @relaxed
 @given(steps=st.lists(st.one_of(choices, shrinkings), max_size=6))
-def test_the_hottest_pages_are_chosen(xp: Any, steps: list[tuple[str, list[float], int]]) -> None:
-    pages = HotPages(PAGES, xp)
+def test_the_hottest_pages_are_chosen(steps: list[tuple[str, list[float], int]]) -> None:
+    pages = HotPages(PAGES)
     mask = pages.hot
     hot: set[int] = set()
     last = [0.0] * PAGES
     for kind, heat, room in steps:
         if kind == "choose":
             last = heat
-            moves = pages.choose(xp.asarray(np.array(heat)), room)
+            moves = pages.choose(np.array(heat), room)
             leave, enter = pages_of(moves.leave), pages_of(moves.enter)
             eligible = [p for p in range(PAGES) if heat[p] > 0 or p in hot]
         else:
@@ -294,24 +329,53 @@ def test_the_hottest_pages_are_chosen(xp: Any, steps: list[tuple[str, list[float
         assert pages.hot is mask
 
 
-def test_pages_that_stay_hot_do_not_move(xp: Any) -> None:
-    pages = HotPages(6, xp)
-    moves = pages.choose(xp.asarray(np.array([5.0, 4, 3, 2, 1, 0])), 4)
+@relaxed
+@given(
+    steps=st.lists(
+        st.tuples(per_page, st.integers(0, PAGES + 2), st.integers(0, 6).map(lambda x: x / 2)), min_size=1, max_size=5
+    )
+)
+def test_pages_that_are_not_worth_their_move_do_not_enter(steps: list[tuple[list[int], int, float]]) -> None:
+    pages = HotPages(PAGES)
+    hot: set[int] = set()
+    for heat, room, cost in steps:
+
+        def worth(chosen: Iterable[int], heat: list[int] = heat, cost: float = cost) -> float:
+            return sum(heat[p] - cost * (p not in hot) for p in chosen)  # noqa: B023 - called before `hot` changes
+
+        moves = pages.choose(np.array(heat, np.float64), room, cost)
+        found = marked(pages.hot)
+        entered = found - hot
+        assert pages_of(moves.enter) == entered
+        assert pages_of(moves.leave) == hot - found
+        assert bool(moves) == (found != hot)
+        assert len(found) <= room
+        assert all(heat[p] > 0 for p in entered)
+        subsets = chain.from_iterable(combinations(range(PAGES), n) for n in range(min(room, PAGES) + 1))
+        assert worth(found) == max(map(worth, subsets))
+        if len(found) < room:
+            assert hot <= found
+        hot = found
+
+
+def test_pages_that_stay_hot_do_not_move() -> None:
+    pages = HotPages(6)
+    moves = pages.choose(np.array([5.0, 4, 3, 2, 1, 0]), 4)
     assert moves.enter.tolist() == [[0, 4]]
-    moves = pages.choose(xp.asarray(np.array([5.0, 0, 3, 2, 9, 9])), 4)
+    moves = pages.choose(np.array([5.0, 0, 3, 2, 9, 9]), 4)
     assert (moves.leave.tolist(), moves.enter.tolist()) == ([[1, 2], [3, 4]], [[4, 6]])
     assert pages.shrink(3).tolist() == [[2, 3]]
-    moves = pages.choose(xp.asarray(np.zeros(6)), 6)
+    moves = pages.choose(np.zeros(6), 6)
     assert (moves.leave.tolist(), moves.enter.tolist()) == ([], [])
 
 
 @relaxed
 @given(steps=st.lists(st.tuples(per_page, st.integers(0, PAGES + 2)), max_size=8))
-def test_the_pages_that_were_not_used_for_longest_leave(xp: Any, steps: list[tuple[list[int], int]]) -> None:
-    pages = LastUsed(PAGES, xp)
+def test_the_pages_that_were_not_used_for_longest_leave(steps: list[tuple[list[int], int]]) -> None:
+    pages = LastUsed(PAGES)
     used: dict[int, int] = {}
     for now, (spatial, room) in enumerate(steps):
-        pages.touch(xp.asarray(np.array(spatial, np.uint64)))
+        pages.touch(np.array(spatial, np.uint64))
         used |= {page: now for page, size in enumerate(spatial) if size}
         kept = sorted(used, key=lambda page: (-used[page], page))[:room]
         assert pages_of(pages.over(room)) == set(used) - set(kept)
@@ -327,15 +391,15 @@ def test_choosing_takes_no_more_memory_than_it_says() -> None:
         for cls, use in ((HotPages, choose_pages), (LastUsed, use_pages), (AccessHeat, observe)):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
-            use(cls(n, np), spatial)
+            use(cls(n), spatial)
             assert tracemalloc.get_traced_memory()[1] - before <= cls.nbytes(n) + 20_000, cls
     finally:
         tracemalloc.stop()
 
 
 def choose_pages(pages: HotPages, spatial: Any) -> None:
-    pages.choose(spatial.astype(np.float64), spatial.size // 2)
-    pages.choose(spatial[::-1].astype(np.float64), spatial.size // 3)
+    pages.choose(spatial.astype(np.float64), spatial.size // 2, 1.0)
+    pages.choose(spatial[::-1].astype(np.float64), spatial.size // 3, 1.0)
     pages.shrink(spatial.size // 4)
 
 
@@ -359,11 +423,11 @@ def observe(heat: AccessHeat, spatial: Any) -> None:
     )
 )
 def test_the_record_sums_up_levels(
-    xp: Any, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, list[int], list[bool]]]
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, list[int], list[bool]]]
 ) -> None:
-    record = HeatRecord(PAGES, xp)
+    record = HeatRecord(PAGES)
     for level, spatial, hot in steps:
-        record.record(level, xp.asarray(np.array(spatial, np.uint64)), xp.asarray(np.array(hot)))
+        record.record(level, np.array(spatial, np.uint64), np.array(hot))
     path: Path = tmp_path_factory.mktemp("heat") / "heat.parquet"
     record.write(path)
     expected = []

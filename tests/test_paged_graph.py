@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.generators import generate
 from longwall.storage.graph import Graph
-from longwall.storage.paged_graph import GraphPages, load_paged, state_bytes
+from longwall.storage.paged_graph import GraphPages, host_state_bytes, load_paged, state_bytes
 from longwall.storage.tables.table import EmbeddingTable
 
 ACCESS = ["adaptive", "managed", "zero-copy"]
@@ -161,13 +163,22 @@ class Watched(CpuEngine):
             self.moved += last - first
 
 
-def test_the_hottest_pages_are_on_the_device(graph: Graph) -> None:
+def chosen_naively(heat: list[float], hot: set[int], room: int, cost: float) -> set[int]:
+    """The pages of the most heat, those to be moved for `cost` more of it."""
+    eligible = [p for p, h in enumerate(heat) if p in hot or (h > 0 and h >= cost)]
+    return set(sorted(eligible, key=lambda p: (-heat[p] - cost * (p in hot), p not in hot, p))[:room])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.125])
+def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwall.storage.paged_graph._MOVE_SHARE", share)
     host = host_arrays(graph)
     engine = Watched(host)
     pages = load_paged(engine, host, "adaptive", room_for(host, 0.25), vertices=True).pages
     assert isinstance(pages, GraphPages)
     most = int(host.indices.nbytes * 0.25) // 256
     history = np.zeros(-(-host.num_slots // 64))
+    hot: set[int] = set()
     rng = np.random.default_rng(3)
     for level in (2, 3, 4, 4):
         vertices = rng.integers(0, host.num_vertices, 200).astype(np.uint32) // rng.integers(1, 9)
@@ -178,19 +189,61 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph) -> None:
         coming, before = spatial.sum(), history.sum()
         heat = coming / (coming + before) * spatial + before / (coming + before) * history
         pages.prepare(level, reads)
+        hot = chosen_naively(heat.tolist(), hot, most, 256 * share)
         there = engine.there[::64]
-        assert there.sum() == min(most, np.count_nonzero(heat))
-        assert heat[there].min() >= heat[~there].max()
+        assert set(np.flatnonzero(there).tolist()) == hot
+        if not share:  # GAMMA's choice
+            assert there.sum() == min(most, np.count_nonzero(heat))
+            assert heat[there].min() >= heat[~there].max()
+        np.testing.assert_array_equal(pages.hot, there)
         np.testing.assert_array_equal(np.diff(pages.away), ~there)
         history += spatial
-    moved = engine.moved
+    moved, away = engine.moved, pages.away
     pages.prepare(4, [])  # nothing new: nothing moves
     assert engine.moved == moved
+    assert pages.away is away
     held = engine.there[::64].sum()
     while pages.shrink():
         assert engine.there[::64].sum() <= held // 2
         held = engine.there[::64].sum()
+        np.testing.assert_array_equal(np.diff(pages.away), ~engine.there[::64])
     assert not engine.there.any()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ACCESS)
+def test_the_host_fetches_once_what_an_extension_reads(
+    graph: Graph, access: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine("cuda")
+    array = engine.xp.ndarray
+    if not hasattr(engine.xp, "emulated"):
+        pytest.skip("CuPy's own arrays cannot be watched")
+    program = plan_match(parse_pattern("house"), graph.stats, counting=False).program
+    host = host_arrays(graph)
+    fetches: list[str] = []
+
+    def watched(name: str) -> Any:
+        plain = getattr(array, name)
+
+        def fetch(*given: Any, **named: Any) -> Any:
+            fetches.append(name)
+            return plain(*given, **named)
+
+        return fetch
+
+    with engine.faults():
+        paged = load_paged(engine, host, access, room_for(host, 0.3), vertices=True)
+        searcher = engine.searcher(paged, program, 1 << 22)
+        table = edge_source(paged, program.levels[:2], 0, host.num_slots, engine.xp)
+        rows = extend_planned(table, searcher, PLENTY >> 8, paged.pages).rows.columns()
+        for name in ("get", "__int__", "__bool__", "__float__", "__index__", "__iter__"):
+            monkeypatch.setattr(array, name, watched(name))
+        assert paged.pages is not None
+        for repetition in range(3):  # pages move, or not
+            paged.pages.prepare(3 + repetition, searcher.reads(rows, counting=False))
+            assert fetches == ["get"]
+            fetches.clear()
 
 
 def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> None:
@@ -212,6 +265,27 @@ def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> No
     sent.clear()
     pages.scan(640, 704)
     assert sum(last - first for first, last in sent) == 3 * 64
+
+
+@pytest.mark.parametrize("access", ACCESS)
+def test_what_is_known_of_pages_takes_no_more_memory_than_it_says(graph: Graph, access: Any, tmp_path: Path) -> None:
+    host = host_arrays(graph)
+    # A small graph's pages, repeated until they are what takes the memory.
+    host = replace(host, indices=np.zeros(64 * 50_000, np.uint32))
+    everything = np.arange(host.num_vertices, dtype=np.uint32)
+    engine = CpuEngine(1)
+    engine.page_bytes(host, [Reads(everything, Part.WHOLE)], 64)  # compiles
+    tracemalloc.start()
+    try:
+        pages = load_paged(engine, host, access, room_for(host, 0.5), vertices=True).pages
+        assert isinstance(pages, GraphPages)
+        for level in range(16):
+            pages.prepare(level, [Reads(everything[level:], Part.WHOLE)])
+        pages.shrink()
+        pages.write_heat(tmp_path / "heat.parquet")
+        assert tracemalloc.get_traced_memory()[1] <= host_state_bytes(host.num_slots) + 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_heat_is_recorded(graph: Graph, tmp_path: Path) -> None:

@@ -13,13 +13,26 @@ _SMALLER, _LARGER = 1, 2  # frontier.Part
 
 
 @compiled
-def _add_rows(indptr, split, vertices, part, times, page_slots, ends, steps):
+def _is_shared(prefix, i):
+    """Whether a position has the prefix of the one before; without columns none has."""
+    if i == 0:
+        return False
+    shared = prefix.shape[0] > 0
+    for column in range(prefix.shape[0]):
+        shared &= prefix[column, i] == prefix[column, i - 1]
+    return shared
+
+
+@compiled
+def _add_rows(indptr, split, vertices, prefix, part, times, page_slots, ends, steps):
     """Add the bytes of rows to `ends` (of their first and last pages) and `steps` (of the pages between).
 
     `steps` holds differences from page to page, so that a row costs the same however many pages it spans.
     """
     slot_bytes = 4 * times
     for i in range(vertices.size):
+        if _is_shared(prefix, i):
+            continue
         vertex = np.int64(vertices[i])
         begin = split[vertex] if part == _LARGER else indptr[vertex]
         end = split[vertex] if part == _SMALLER else indptr[vertex + 1]
@@ -40,6 +53,7 @@ def page_bytes(graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> N
     """See :meth:`longwall.kernels.engine.Engine.page_bytes`."""
     ends, steps = np.zeros((2, -(-graph.num_slots // page_slots)), np.int64)
     for read in reads:
-        _add_rows(graph.indptr, graph.split, read.vertices, int(read.part), read.times, page_slots, ends, steps)
+        prefix = np.empty((0, 0), np.uint32) if read.prefix is None else read.prefix
+        _add_rows(graph.indptr, graph.split, read.vertices, prefix, int(read.part), read.times, page_slots, ends, steps)
     ends += np.cumsum(steps, out=steps)
     return ends.view(np.uint64)

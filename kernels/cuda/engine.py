@@ -133,7 +133,7 @@ class CudaEngine:
         """Bytes free on the device."""
         return self._device.free_memory()
 
-    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> Any:
+    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
         """Count the bytes that will be read of every page of the adjacency."""
         return page_bytes(self._device, graph, reads, page_slots)
 

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from longwall.kernels.cuda.launch import Device
 from longwall.kernels.engine import GraphArrays
 from longwall.kernels.frontier import Reads
@@ -13,10 +16,11 @@ _THREADS = 256
 _BLOCKS = 8  # per multiprocessor: as many threads as it holds
 
 
-def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> Array:
+def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
     """See :meth:`longwall.kernels.engine.Engine.page_bytes`."""
     xp = device.xp
-    ends, steps = xp.zeros((2, -(-graph.num_slots // page_slots)), xp.uint64)
+    sums = xp.zeros((2, -(-graph.num_slots // page_slots)), np.uint64)
+    ends, steps = sums[0], sums[1]
     for read in reads:
         vertices = xp.ascontiguousarray(read.vertices)
         n = int(vertices.size)
@@ -24,9 +28,32 @@ def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[Reads], page_
             device.launch(
                 "page_bytes.cu",
                 "add_rows",
-                (graph.indptr, graph.split, vertices, n, int(read.part), read.times, page_slots, ends, steps),
+                (
+                    graph.indptr,
+                    graph.split,
+                    vertices,
+                    n,
+                    *_prefix(xp, read.prefix),
+                    int(read.part),
+                    read.times,
+                    page_slots,
+                    ends,
+                    steps,
+                ),
                 blocks=min(-(-n // _THREADS), device.multiprocessors * _BLOCKS),
                 threads=_THREADS,
             )
-    ends += xp.cumsum(steps)
-    return ends
+    device.synchronize()  # as in launch.exact
+    found: NDArray[np.uint64]
+    found, more = sums.get()
+    found += np.cumsum(more, out=more)
+    return found
+
+
+def _prefix(xp: Any, prefix: Array | None) -> tuple[Any, int, int]:
+    """What the kernel is told of a prefix: where it is, how many columns, and how far apart these lie."""
+    if prefix is None:
+        return np.uintp(0), 0, 0
+    if prefix.strides[1] != prefix.itemsize:
+        prefix = xp.ascontiguousarray(prefix)
+    return prefix, prefix.shape[0], prefix.strides[0] // prefix.itemsize
