@@ -137,7 +137,8 @@ class Pages(Protocol):
     slots
         Adjacency slots of a page.
     away : int32[pages + 1]
-        Number of the pages before each one that are read over the host link; an array of the engine.
+        Number of the pages before each one that are read over the host link; an array of the engine, a new one
+        whenever pages have moved.
     staged
         Whether lists that lie in such pages are best copied to the device in the order of the pages, before they are
         read in any other order. Not where pages come to the device when they are touched.
@@ -201,11 +202,14 @@ class Extension:
     begun
         If not 0, there was no room for all of the first row: it was extended by vertices below `begun` alone, and no
         other row was.
+    waiting
+        Number of rows that were not extended, the first one not included where it was begun.
     """
 
     counts: Array
     values: Array
     begun: int = 0
+    waiting: int = 0
 
 
 class Scratch(Protocol):
@@ -402,7 +406,7 @@ class Engine(Protocol):
         """Give the most device memory that was in use so far, None where the engine works in host memory."""
         ...
 
-    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> Array:
+    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
         """Count the bytes that will be read of every page of the adjacency (GAMMA, Definition 4.1).
 
         Parameters
@@ -417,7 +421,8 @@ class Engine(Protocol):
         Returns
         -------
         uint64[number of pages]
-            The last page may be shorter than the others. Besides these, 16 bytes a page are needed for a moment.
+            On the host. The last page may be shorter than the others. For a moment 16 bytes a page are needed where the
+            engine works, and as many on the host.
         """
         ...
 

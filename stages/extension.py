@@ -49,12 +49,11 @@ def extend_planned(
     xp, counts = table.xp, result.counts
     if result.begun:
         return Extended(table.sliced(0, 1).extended(counts[:1], result.values), table, result.begun)
-    waiting = xp.flatnonzero(counts < 0)
-    if not waiting.size:
+    if not result.waiting:
         return Extended(table.extended(counts, result.values), None)
-    done = len(table) - waiting.size
-    if int(waiting[0]) == done:  # the leading rows are extended
+    done, waits = len(table) - result.waiting, counts < 0
+    if int(xp.flatnonzero(waits)[0]) == done:  # the leading rows are extended
         extended = table.sliced(0, done).extended(counts[:done], result.values)
         return Extended(extended, table.sliced(done, len(table)))
     # `extended` drops rows without children, and those that wait alike.
-    return Extended(table.extended(xp.maximum(counts, 0), result.values), table.filtered(counts < 0))
+    return Extended(table.extended(xp.maximum(counts, 0), result.values), table.filtered(waits))

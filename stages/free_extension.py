@@ -12,6 +12,8 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial, reduce
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from longwall.kernels.engine import GraphArrays
 from longwall.kernels.frontier import Part, Reads
 from longwall.stages.list_reader import degrees, read_lists
@@ -25,6 +27,7 @@ _CANDIDATE_BYTES = 24  # its copy on the device; a sorted key, its mark and the 
 _IN_WORK_BYTES = 160  # of a candidate of the block in work: list, row, slot, both ends, the binary search's bounds
 _ROW_BYTES, _ROW_COLUMN_BYTES = 160, 288  # of a row to extend, and for each of its columns, which may have two lists
 _LARGEST_BLOCK = 1 << 18  # candidates in work at once: more gains nothing
+_DEVICE_BLOCKS = 16  # times as many on a device, where a block takes 60 launches whatever its length
 _MOST_VERTICES = 1 << 31  # whose edges have codes that are not negative
 
 Children = tuple[Array, Array]
@@ -244,7 +247,8 @@ def _in_parts(
         number = int(ends[last - 1]) - before
         if number > _limit(memory):
             raise TooManyCandidates(number)
-        block = min(max(less // 4 // _IN_WORK_BYTES, 1), _LARGEST_BLOCK)
+        largest = _LARGEST_BLOCK if xp is np else _DEVICE_BLOCKS * _LARGEST_BLOCK
+        block = min(max(less // 4 // _IN_WORK_BYTES, 1), largest)
         return rows.sliced(first, last).extended(*children(columns[:, first:last], block)), last
 
     begin = 0

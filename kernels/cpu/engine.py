@@ -184,7 +184,7 @@ class CpuSearcher:
 
     def reads(self, rows: NDArray[np.uint32], *, counting: bool) -> list[Reads]:
         """Tell what counting below `rows`, or extending them, reads for their own vertices."""
-        return frontier((to_count if counting else to_extend)(self._whole, rows.shape[0]), rows, np)
+        return frontier((to_count if counting else to_extend)(self._whole, rows.shape[0]), rows)
 
     def extend_rows(self, rows: NDArray[np.uint32], capacity: int, first: int = 0) -> Extension:
         """Extend `rows` by one level."""
@@ -214,7 +214,7 @@ class CpuSearcher:
             first,
         )
         counts[done:] = -1
-        return Extension(counts, out[:written], int(begun))
+        return Extension(counts, out[:written], int(begun), counts.size - done - (begun > 0))
 
 
 class CpuTriangleCounter:

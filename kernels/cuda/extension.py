@@ -118,7 +118,7 @@ class Extender:
             return found
         counts = xp.full(n, NOT_EXTENDED, np.int64)
         counts[: rows.shape[1]] = found.counts
-        return Extension(counts, found.values, found.begun)
+        return replace(found, counts=counts, waiting=found.waiting + n - rows.shape[1])
 
     # --- one pass -------------------------------------------------------------------------------------------------
 
@@ -129,47 +129,67 @@ class Extender:
         counts, starts = xp.empty(n, np.int64), xp.empty(n, np.uint32)
         limit, begun = n, False
         while True:
-            counts[:] = NOT_EXTENDED
-            used = (follows, xp.zeros(1, np.uint32), blocks, xp.zeros(1, np.uint64), capacity, counts, starts)
-            self._fill(step, rows, None, limit, used, long=False)
-            long = xp.flatnonzero(counts == TOO_LONG).astype(np.uint32)
-            if long.size:
+            counts.fill(NOT_EXTENDED)
+            tally = xp.zeros(4, np.uint64)  # blocks that were asked for, then the kernel's Tally
+            used = (follows, tally.view(np.uint32), blocks, tally[1:], capacity, counts, starts)
+            found, done, too_long = self._fill(step, rows, None, limit, used, tally, long=False)
+            if too_long:
+                long = xp.flatnonzero(counts == TOO_LONG).astype(np.uint32)
                 counts[long] = NOT_EXTENDED  # the pool may have no block left for some
-                self._fill(step, rows, long, long.size, used, long=True)
-                if xp.flatnonzero(counts == TOO_LONG).size:
+                tally[3:] = 0
+                found, done, too_long = self._fill(step, rows, long, long.size, used, tally, long=True)
+                if too_long:
                     raise RuntimeError("internal fault: a set outgrew its scratch")
-            found = int(counts[0])
-            ends = xp.cumsum(xp.maximum(counts, 0))
-            counts[ends > capacity] = NOT_EXTENDED
-            if xp.flatnonzero(counts >= 0).size or int(self._device.stop_flag[0]):
+            if done == n and found <= capacity:
+                return self._gathered(Extension(counts, xp.empty(found, np.uint32)), xp.cumsum(counts), starts, follows)
+            first = int(counts[0])
+            counts[xp.cumsum(xp.maximum(counts, 0)) > capacity] = NOT_EXTENDED
+            done = int(xp.flatnonzero(counts >= 0).size)
+            if done or int(self._device.stop_flag[0]):
                 break
             if limit == 1:  # all blocks, or all that is asked for, are of the first row
                 begun = True
-                written = (blocks - (int(starts[0]) >> _USED_BITS)) * BLOCK_VALUES if found < 0 else found
+                written = (blocks - (int(starts[0]) >> _USED_BITS)) * BLOCK_VALUES if first < 0 else first
                 counts[0] = min(written, capacity)
                 break
             # All blocks are taken before any row is done: fewer warps try again.
             limit = max(limit // 8, 1)
-        counts[counts < 0] = NOT_EXTENDED
-        result, ends = self._result(counts)
+        result = self._gathered(*self._result(counts, n - done - begun), starts, follows)
+        return replace(result, begun=int(result.values[-1]) + 1) if begun else result
+
+    def _gathered(self, result: Extension, ends: Array, starts: Array, follows: Array) -> Extension:
+        """Fill in the new vertices, of which each row's end at `ends`, from the pool."""
         if result.values.size:
             self._device.launch(
                 "gather_blocks.cu",
                 "gather_blocks",
-                (self._pool, follows, counts, ends, starts, n, result.values),
-                blocks=self._grid(-(-n // WARP)),
+                (self._pool, follows, result.counts, ends, starts, ends.size, result.values),
+                blocks=self._grid(-(-int(ends.size) // WARP)),
                 threads=WARPS_PER_BLOCK * WARP,
             )
-        return replace(result, begun=int(result.values[-1]) + 1) if begun else result
+        return result
 
     def _fill(
-        self, step: _Step, rows: _Rows, order: Array | None, number: int, used: tuple[Any, ...], *, long: bool
-    ) -> None:
-        """Extend rows into the pool; `used` is what the kernel is told about it besides where it is."""
+        self,
+        step: _Step,
+        rows: _Rows,
+        order: Array | None,
+        number: int,
+        used: tuple[Any, ...],
+        tally: Array,
+        *,
+        long: bool,
+    ) -> tuple[int, int, int]:
+        """Extend rows into the pool; `used` is what the kernel is told about it besides where it is.
+
+        Gives the new vertices, the rows that are done, and those with sets that may be too long, so far.
+        """
         blocks = used[2]
         warps = min(max((blocks - _LEAST_BLOCKS) // 2, 1), number)
         self._launch("extend_rows", step, rows, order, number, warps, (self._pool, *used), long=long)
         self._device.synchronize()  # as in launch.exact
+        _, found, done, too_long = tally.get().tolist()
+        return found, done, too_long
 
     def _blocks_for(self, capacity: int) -> int:
         """Have a pool for so many values, as far as the memory goes; gives its number of blocks."""
@@ -216,7 +236,7 @@ class Extender:
                 break
             self._window = width * 2 if width == self._window else self._window
         counts[done:] = NOT_EXTENDED
-        result, ends = self._result(counts)
+        result, ends = self._result(counts, n - done)
         for chosen in (False, True):
             numbers = xp.flatnonzero((counts > 0) & (long == chosen)).astype(np.uint32)
             self._pass(step, rows, numbers, counts, ends, result.values, long=chosen)
@@ -229,7 +249,7 @@ class Extender:
         values, ends = xp.empty(int(counts[0]), np.uint32), xp.cumsum(counts[:1])
         self._pass(step, rows, xp.zeros(1, np.uint32), counts, ends, values, long=bool(long[0]))
         counts[0] = capacity
-        return Extension(counts, values[:capacity], int(values[capacity - 1]) + 1)
+        return Extension(counts, values[:capacity], int(values[capacity - 1]) + 1, counts.size - 1)
 
     def _pass(
         self, step: _Step, rows: _Rows, numbers: Array, counts: Array, ends: Array, out: Array, *, long: bool
@@ -242,11 +262,11 @@ class Extender:
 
     # --- both -----------------------------------------------------------------------------------------------------
 
-    def _result(self, counts: Array) -> tuple[Extension, Array]:
-        """Room for the new vertices, and where those of each row end."""
+    def _result(self, counts: Array, waiting: int) -> tuple[Extension, Array]:
+        """Room for the new vertices, and where those of each row end; so many rows have a negative count."""
         xp = self._device.xp
-        ends = xp.cumsum(xp.maximum(counts, 0))
-        return Extension(counts, xp.empty(int(ends[-1]), np.uint32)), ends
+        ends = xp.cumsum(xp.maximum(counts, 0) if waiting else counts)
+        return Extension(counts, xp.empty(int(ends[-1]), np.uint32), waiting=waiting), ends
 
     def _step(self, columns: int) -> _Step:
         if columns not in self._steps:
