@@ -204,12 +204,15 @@ class Extension:
         other row was.
     waiting
         Number of rows that were not extended, the first one not included where it was begun.
+    leading
+        Whether these are the last rows.
     """
 
     counts: Array
     values: Array
     begun: int = 0
     waiting: int = 0
+    leading: bool = True
 
 
 class Scratch(Protocol):

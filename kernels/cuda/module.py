@@ -89,7 +89,12 @@ def kernel(name: str, function: str, generated: str = "") -> Any:
     """
     import cupy
 
-    return _module(cupy.cuda.Device().id, name, generated).get_function(function)
+    return _function(cupy.cuda.Device().id, name, function, generated)
+
+
+@cache
+def _function(device: int, name: str, function: str, generated: str) -> Any:
+    return _module(device, name, generated).get_function(function)
 
 
 def constants(values: Mapping[str, int]) -> str:

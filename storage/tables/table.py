@@ -60,26 +60,16 @@ class EmbeddingTable:
         array[num_levels, len(self)]
             Column l holds the values of level l; rows that share a prefix stand together.
         """
-        flat = self.xp.empty((self.num_levels, len(self)), dtype=self.values[-1].dtype)
-        for level in range(self.num_levels):
-            flat[level] = self.column(level)
-        return flat
+        return _operations(self.xp).columns(self.values, self.offsets)
 
     def column(self, level: int) -> Array:
         """One column of the rows, flat: array[len(self)]; a view of `values` for the last level.
 
-        It takes 8 bytes per row beside the result.
+        It takes at most 8 bytes per row beside the result.
         """
-        xp, values = self.xp, self.values[level]
         if level == self.num_levels - 1:
-            return values
-        bounds = self.offsets[level]
-        for offsets in self.offsets[level + 1 :]:
-            bounds = offsets[bounds]
-        # Every node has a row, so each bound between the ends begins one more node.
-        node = xp.zeros(len(self), dtype=xp.int64)
-        node[bounds[1:-1]] = 1
-        return values[xp.cumsum(node, out=node)]
+            return self.values[level]
+        return _operations(self.xp).column(self.values, self.offsets, level, len(self))
 
     def to(self, xp: Any) -> "EmbeddingTable":
         """The table in arrays of another module; itself where it is there already."""
@@ -135,50 +125,23 @@ class EmbeddingTable:
         EmbeddingTable
             Rows without children are gone, back to the root.
         """
-        xp = self.xp
-        kept = counts > 0
-        base = self.filtered(kept)
-        offsets = xp.zeros(len(base) + 1, dtype=xp.int64)
-        xp.cumsum(counts[kept], out=offsets[1:])
-        return EmbeddingTable((*base.values, values), (*base.offsets, offsets), xp)
+        above, offsets = _operations(self.xp).extended(self.values, self.offsets, counts)
+        return EmbeddingTable((*above, values), offsets, self.xp)
 
     def filtered(self, mask: Array) -> "EmbeddingTable":
-        """The rows where the mask (bool[len(self)]) holds, compacted back to the root.
-
-        Compaction marks, takes prefix sums and gathers, level by level (GAMMA section V-A).
-        """
-        xp = self.xp
-        before = _prefix_sums(mask, xp)
-        if int(before[-1]) == len(self):
+        """The rows where the mask (bool[len(self)]) holds, compacted back to the root. Itself where these are all."""
+        found = _operations(self.xp).filtered(self.values, self.offsets, mask)
+        if found is None:
             return self
-        values = [self.values[-1][mask]]
-        offsets: list[Array] = []
-        for level in range(self.num_levels - 2, -1, -1):
-            bounds = before[self.offsets[level]]
-            mask = xp.diff(bounds) > 0
-            ends = bounds[1:][mask]
-            offsets.insert(0, xp.concatenate([xp.zeros(1, dtype=xp.int64), ends]))
-            values.insert(0, self.values[level][mask])
-            before = _prefix_sums(mask, xp) if level else before
-        return EmbeddingTable(tuple(values), tuple(offsets), xp)
+        values, offsets = found
+        return EmbeddingTable(values, offsets, self.xp)
 
     def sliced(self, begin: int, end: int) -> "EmbeddingTable":
-        """Rows begin to end - 1; the values are views."""
-        xp = self.xp
-        values: list[Array] = [_part(self.values[-1], begin, end)]
-        offsets: list[Array] = []
-        for level in range(self.num_levels - 2, -1, -1):
-            whole = self.offsets[level]
-            if whole is None:  # neither this level nor one above it was read
-                values.insert(0, None)
-                offsets.insert(0, None)
-                continue
-            first = int(xp.searchsorted(whole, begin, side="right")) - 1
-            last = int(xp.searchsorted(whole, end, side="left")) if end > begin else first
-            offsets.insert(0, xp.clip(whole[first : last + 1], begin, end) - begin)
-            begin, end = first, last
-            values.insert(0, _part(self.values[level], begin, end))
-        return EmbeddingTable(tuple(values), tuple(offsets), xp)
+        """Rows begin to end - 1; the values are views. Itself where these are all."""
+        if begin == 0 and end == len(self):
+            return self
+        values, offsets = _operations(self.xp).sliced(self.values, self.offsets, begin, end)
+        return EmbeddingTable(values, offsets, self.xp)
 
 
 def from_columns(columns: Array, xp: Any) -> EmbeddingTable:
@@ -255,10 +218,6 @@ class NotRead(Exception):
     """A column was asked for that was not read from disk."""
 
 
-def _part(values: Array, begin: int, end: int) -> Array:
-    return None if values is None else values[begin:end]
-
-
 def concatenated(tables: Sequence[EmbeddingTable]) -> EmbeddingTable:
     """The rows of several tables of as many levels, one after the other; no copy is made of a single table."""
     if len(tables) == 1:
@@ -275,8 +234,12 @@ def concatenated(tables: Sequence[EmbeddingTable]) -> EmbeddingTable:
     return EmbeddingTable(tuple(values), tuple(offsets), xp)
 
 
-def _prefix_sums(mask: Array, xp: Any) -> Array:
-    """How many entries of the mask hold before each position, and in all; int64[len(mask) + 1]."""
-    sums = xp.zeros(int(mask.size) + 1, dtype=xp.int64)
-    xp.cumsum(mask, out=sums[1:])
-    return sums
+def _operations(xp: Any) -> Any:
+    """The module that works on trees in arrays of `xp`."""
+    if xp is np:
+        from longwall.kernels.cpu import prefix_tree
+
+        return prefix_tree
+    from longwall.kernels.cuda import prefix_tree as on_device
+
+    return on_device

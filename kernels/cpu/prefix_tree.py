@@ -1,0 +1,115 @@
+"""Operations on prefix trees in columns, over NumPy arrays.
+
+A tree is two tuples of arrays: the values of the nodes of each level, and, for each level but the last, the offsets
+of their children in the next one; see :class:`longwall.storage.tables.table.EmbeddingTable`. Every node has a row.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Tree = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def columns(values: Sequence[Array], offsets: Sequence[Array]) -> Array:
+    """Flatten all levels.
+
+    Returns
+    -------
+    array[levels, rows]
+        Of the last level's dtype. Takes 8 bytes per row beside the result.
+    """
+    last = values[-1]
+    flat = np.empty((len(values), last.size), last.dtype)
+    flat[-1] = last
+    for level in range(len(offsets)):
+        flat[level] = column(values, offsets, level, last.size)
+    return flat
+
+
+def column(values: Sequence[Array], offsets: Sequence[Array], level: int, rows: int) -> Array:
+    """Flatten a level above the last one: array[rows]. Takes 8 bytes per row beside the result."""
+    bounds = offsets[level]
+    for below in offsets[level + 1 :]:
+        bounds = below[bounds]
+    # Every node has a row, so each bound between the ends begins one more node.
+    node = np.zeros(rows, dtype=np.int64)
+    node[bounds[1:-1]] = 1
+    return values[level][np.cumsum(node, out=node)]
+
+
+def filtered(values: Sequence[Array], offsets: Sequence[Array], mask: Array) -> Tree | None:
+    """Keep the rows where the mask (bool[rows]) holds, and their ancestors; None if these are all.
+
+    Compaction marks, takes prefix sums and gathers, level by level (GAMMA section V-A).
+    """
+    if np.count_nonzero(mask) == mask.size:
+        return None
+    kept = [values[-1][mask]]
+    links: list[Array] = []
+    before = _prefix_sums(mask)
+    for level in range(len(offsets) - 1, -1, -1):
+        bounds = before[offsets[level]]
+        mask = np.diff(bounds) > 0
+        links.insert(0, np.concatenate([np.zeros(1, dtype=np.int64), bounds[1:][mask]]))
+        kept.insert(0, values[level][mask])
+        before = _prefix_sums(mask) if level else before
+    return tuple(kept), tuple(links)
+
+
+def extended(values: Sequence[Array], offsets: Sequence[Array], counts: Array) -> Tree:
+    """Make room for a new level: drop rows without children, and give the offsets of the new one.
+
+    Parameters
+    ----------
+    values, offsets
+        The tree.
+    counts : int64[rows]
+        Number of children of each row; none where it is not positive.
+
+    Returns
+    -------
+    values
+        As many levels as before.
+    offsets
+        As many; those of the last level are the new ones.
+    """
+    kept = counts > 0
+    base = filtered(values, offsets, kept)
+    if base is not None:
+        (values, offsets), counts = base, counts[kept]
+    ends = np.zeros(counts.size + 1, dtype=np.int64)
+    np.cumsum(counts, out=ends[1:])
+    return tuple(values), (*offsets, ends)
+
+
+def sliced(values: Sequence[Array], offsets: Sequence[Array], begin: int, end: int) -> Tree:
+    """Cut rows begin to end - 1 out; the values are views. Levels that were not read (None) stay None."""
+    parts: list[Array | None] = [_part(values[-1], begin, end)]
+    cut: list[Array | None] = []
+    for level in range(len(offsets) - 1, -1, -1):
+        whole = offsets[level]
+        if whole is None:  # neither this level nor one above it was read
+            parts.insert(0, None)
+            cut.insert(0, None)
+            continue
+        first = int(np.searchsorted(whole, begin, side="right")) - 1
+        last = int(np.searchsorted(whole, end, side="left")) if end > begin else first
+        cut.insert(0, np.clip(whole[first : last + 1], begin, end) - begin)
+        begin, end = first, last
+        parts.insert(0, _part(values[level], begin, end))
+    return tuple(parts), tuple(cut)
+
+
+def _part(values: Array | None, begin: int, end: int) -> Array | None:
+    return None if values is None else values[begin:end]
+
+
+def _prefix_sums(mask: Array) -> NDArray[np.int64]:
+    """How many entries of the mask hold before each position, and in all: int64[len(mask) + 1]."""
+    sums = np.zeros(mask.size + 1, dtype=np.int64)
+    np.cumsum(mask, out=sums[1:])
+    return sums
