@@ -46,14 +46,14 @@ def extend_planned(
     if pages is not None:
         pages.prepare(table.num_levels, searcher.reads(rows, counting=False))
     result = searcher.extend_rows(rows, capacity, first)
-    xp, counts = table.xp, result.counts
+    counts = result.counts
     if result.begun:
         return Extended(table.sliced(0, 1).extended(counts[:1], result.values), table, result.begun)
     if not result.waiting:
         return Extended(table.extended(counts, result.values), None)
-    done, waits = len(table) - result.waiting, counts < 0
-    if int(xp.flatnonzero(waits)[0]) == done:  # the leading rows are extended
+    if result.leading:
+        done = len(table) - result.waiting
         extended = table.sliced(0, done).extended(counts[:done], result.values)
         return Extended(extended, table.sliced(done, len(table)))
     # `extended` drops rows without children, and those that wait alike.
-    return Extended(table.extended(xp.maximum(counts, 0), result.values), table.filtered(waits))
+    return Extended(table.extended(counts, result.values), table.filtered(counts < 0))

@@ -127,7 +127,7 @@ class Extender:
         blocks = self._blocks_for(capacity)
         follows = self._pool[blocks * BLOCK_VALUES :]
         counts, starts = xp.empty(n, np.int64), xp.empty(n, np.uint32)
-        limit, begun = n, False
+        limit = n
         while True:
             counts.fill(NOT_EXTENDED)
             tally = xp.zeros(4, np.uint64)  # blocks that were asked for, then the kernel's Tally
@@ -142,20 +142,34 @@ class Extender:
                     raise RuntimeError("internal fault: a set outgrew its scratch")
             if done == n and found <= capacity:
                 return self._gathered(Extension(counts, xp.empty(found, np.uint32)), xp.cumsum(counts), starts, follows)
-            first = int(counts[0])
-            counts[xp.cumsum(xp.maximum(counts, 0)) > capacity] = NOT_EXTENDED
-            done = int(xp.flatnonzero(counts >= 0).size)
+            first = int(counts[0]) if limit == 1 else 0
+            ends = xp.cumsum(xp.maximum(counts, 0))
+            done, last, found = self._keep(counts, ends, capacity)
             if done or int(self._device.stop_flag[0]):
-                break
+                result = Extension(counts, xp.empty(found, np.uint32), waiting=n - done, leading=last == done)
+                return self._gathered(result, ends, starts, follows)
             if limit == 1:  # all blocks, or all that is asked for, are of the first row
-                begun = True
-                written = (blocks - (int(starts[0]) >> _USED_BITS)) * BLOCK_VALUES if first < 0 else first
-                counts[0] = min(written, capacity)
                 break
             # All blocks are taken before any row is done: fewer warps try again.
             limit = max(limit // 8, 1)
-        result = self._gathered(*self._result(counts, n - done - begun), starts, follows)
-        return replace(result, begun=int(result.values[-1]) + 1) if begun else result
+        written = (blocks - (int(starts[0]) >> _USED_BITS)) * BLOCK_VALUES if first < 0 else first
+        written = counts[0] = min(written, capacity)
+        ends.fill(written)
+        begun = self._gathered(Extension(counts, xp.empty(written, np.uint32)), ends, starts, follows)
+        return replace(begun, begun=int(begun.values[-1]) + 1, waiting=n - 1)
+
+    def _keep(self, counts: Array, ends: Array, capacity: int) -> tuple[int, int, int]:
+        """Keep rows as long as there is room; gives their number, where they end, and the number of new vertices."""
+        kept, threads = self._device.xp.zeros(3, np.uint64), WARPS_PER_BLOCK * WARP
+        self._device.launch(
+            "gather_blocks.cu",
+            "keep_rows",
+            (counts, ends, ends.size, capacity, kept),
+            blocks=max(min(-(-int(ends.size) // threads), self._device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR), 1),
+            threads=threads,
+        )
+        rows, last, found = kept.get().tolist()
+        return rows, last, found
 
     def _gathered(self, result: Extension, ends: Array, starts: Array, follows: Array) -> Extension:
         """Fill in the new vertices, of which each row's end at `ends`, from the pool."""
@@ -263,9 +277,9 @@ class Extender:
     # --- both -----------------------------------------------------------------------------------------------------
 
     def _result(self, counts: Array, waiting: int) -> tuple[Extension, Array]:
-        """Room for the new vertices, and where those of each row end; so many rows have a negative count."""
+        """Room for the new vertices, and where those of each row end; so many rows at the end have a negative count."""
         xp = self._device.xp
-        ends = xp.cumsum(xp.maximum(counts, 0) if waiting else counts)
+        ends = xp.cumsum(xp.maximum(counts, 0))
         return Extension(counts, xp.empty(int(ends[-1]), np.uint32), waiting=waiting), ends
 
     def _step(self, columns: int) -> _Step:

@@ -1,6 +1,34 @@
 // Empty a pool of blocks: bring each row's values to where the rows before it end.
 #include "block_pool.cuh"
 
+// What is kept of the rows that were extended.
+struct Kept {
+  u64 rows;
+  u64 last;   // the last one's number, plus one
+  u64 found;  // new vertices
+};
+
+// Keep rows as long as there is room for their values. `ends` are inclusive prefix sums of the counts that are positive,
+// so they are right for all rows that are kept.
+extern "C" __global__ void keep_rows(i64* counts, const i64* ends, i64 num_rows, i64 room, Kept* kept) {
+  const i64 stride = static_cast<i64>(gridDim.x) * blockDim.x;
+  u64 rows = 0, last = 0, found = 0;
+  for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < num_rows; i += stride) {
+    if (counts[i] < 0) continue;
+    if (ends[i] > room) {
+      counts[i] = -1;  // kNotExtended
+    } else {
+      ++rows;
+      last = i + 1;
+      found = ends[i];
+    }
+  }
+  if (!rows) return;
+  atomicAdd(&kept->rows, rows);
+  atomicMax(&kept->last, last);
+  atomicMax(&kept->found, found);
+}
+
 // Rows whose count is not positive have no values; `ends` are inclusive prefix sums of the positive counts.
 extern "C" __global__ void __launch_bounds__(256, 4)
     gather_blocks(const u32* values, const u32* follows, const i64* counts, const i64* ends, const u32* starts,

@@ -367,8 +367,8 @@ class CudaRunMerger(_DeviceWork):
         spacing = max(1, self._tile // (4 * lists))
         checkpoints = np.concatenate([[0], np.cumsum(np.diff(starts) // spacing)])
         with self._upload:
-            there = [self._xp.asarray(array) for array in (starts, checkpoints)]
-        return _Tiles(*there, spacing, self._tile // spacing - lists, int(checkpoints[-1]))
+            places, numbers = self._xp.asarray(starts), self._xp.asarray(checkpoints)
+        return _Tiles(places, numbers, spacing, self._tile // spacing - lists, int(checkpoints[-1]))
 
     def _merge_lists(self, table: list[Array], out: list[Array], lists: _Tiles) -> None:
         words, number = self._layout.words, len(lists.starts) - 1
