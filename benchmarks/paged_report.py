@@ -12,7 +12,8 @@ from report import seconds
 LINK_GB_PER_SECOND = 55.0  # of page-locked copies, measured on an H200 (PCIe 5 x16)
 _GOALS = (  # title, wanted, slow and fast variant
     ("managed / adaptive", "2", "managed", "adaptive"),
-    ("zero-copy / adaptive", "2", "zero-copy", "adaptive"),
+    ("zero-copy, no page order / adaptive", "2", "zero-copy+unordered", "adaptive"),
+    ("zero-copy, page order / adaptive", "", "zero-copy", "adaptive"),
     ("two passes / one (adaptive)", "1.3", "adaptive+two-pass", "adaptive"),
     ("two passes / one (zero-copy)", "1.3", "zero-copy+two-pass", "zero-copy"),
     ("no groups / groups (adaptive)", "1.3", "adaptive+ungrouped", "adaptive"),
@@ -71,8 +72,17 @@ class Report:
             for record in self._records.values()
             if record.variant == "adaptive" and not record.reason
         }
-        title = f"link rate of adaptive / {LINK_GB_PER_SECOND:.0f} GB/s"
-        return [*goals, {"goal": title, "wanted": "70%", "reached": rates}]
+        copying = {
+            _where(record): f"{record.copy_rate / 1e9 / LINK_GB_PER_SECOND:.0%}"
+            for record in self._records.values()
+            if record.variant == "adaptive" and record.copy_rate
+        }
+        title = f"{LINK_GB_PER_SECOND:.0f} GB/s"
+        return [
+            *goals,
+            {"goal": f"link rate of adaptive over all / {title}", "wanted": "70%", "reached": rates},
+            {"goal": f"while lists are copied / {title}", "wanted": "70%", "reached": copying},
+        ]
 
     def markdown(self) -> str:
         """The section for docs/benchmarks.md."""

@@ -1,5 +1,6 @@
 """Where the adjacency is, what is done the plain way, and what crosses the host link then."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from longwall.kernels.cuda.engine import CudaEngine
@@ -19,8 +20,12 @@ class Variant(NamedTuple):
 
 
 CPU, RESIDENT, ADAPTIVE = Variant("cpu"), Variant("resident"), Variant("adaptive")
-RIVALS = (ADAPTIVE, Variant("managed"), Variant("zero-copy"))
-PLAIN = tuple(Variant(a, p) for p in ("two-pass", "ungrouped", "unordered") for a in ("adaptive", "zero-copy"))
+# GAMMA's zero-copy is the unordered one: kernels read lists where they are.
+RIVALS = (ADAPTIVE, Variant("managed"), Variant("zero-copy", "unordered"), Variant("zero-copy"))
+PLAIN = (
+    *(Variant(access, plain) for plain in ("two-pass", "ungrouped") for access in ("adaptive", "zero-copy")),
+    Variant("adaptive", "unordered"),
+)
 
 
 class WatchedEngine(CudaEngine):
@@ -46,6 +51,7 @@ class WatchedEngine(CudaEngine):
         """Begin anew."""
         self._read, self._coming = 0, None
         self.moved = [0, 0]
+        self._copies: list[list[Any]] = []
         for staging in self._stagings:
             staging.copied = 0
 
@@ -64,7 +70,26 @@ class WatchedEngine(CudaEngine):
         searcher = super().searcher(*arguments)
         if searcher.staging is not None:
             self._stagings.append(searcher.staging)
+            searcher.staging._launch = self._timed(searcher.staging._launch)
         return searcher
+
+    @property
+    def copy_rate(self) -> float:
+        """Bytes a second at which lists were copied; 0 where none were."""
+        spent = sum(self.xp.cuda.get_elapsed_time(*pair) for pair in self._copies) / 1000
+        return sum(staging.copied for staging in self._stagings) / spent if spent else 0.0
+
+    def _timed(self, launch: Callable[..., None]) -> Callable[..., None]:
+        def timed(function: str, *arguments: Any) -> None:
+            if function != "stage_lists":
+                return launch(function, *arguments)
+            pair = [self.xp.cuda.Event() for _ in range(2)]
+            pair[0].record()
+            launch(function, *arguments)
+            pair[1].record()
+            return self._copies.append(pair)
+
+        return timed
 
     def page_bytes(self, graph: Any, reads: Any, page_slots: int) -> Any:
         """As the engine's: what will be read of pages, before any is moved for it."""
