@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from kill import left_in, status
 from typer.testing import CliRunner
 
 import longwall
+from longwall.kernels.cpu import prefix_tree
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.faults import cuda_faults, fault_of
 from longwall.kernels.engine import EngineLost, EngineUnavailable, ScratchTooLarge, ShortOfMemory
@@ -36,6 +37,7 @@ from longwall.pipeline.portion import Portion, make_scratch
 from longwall.storage.account import Account
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.spill import SpillFolder
+from longwall.storage.tables import table
 from longwall.storage.tables.table import EmbeddingTable
 
 FEW = EDGES[::2]
@@ -81,7 +83,25 @@ class AfarModule:
 
 
 def afar(found: Any) -> Any:
+    if isinstance(found, tuple):
+        return tuple(map(afar, found))
     return found.view(Afar) if isinstance(found, np.ndarray) else found
+
+
+class AfarTrees:
+    """What tables are worked on with there."""
+
+    def __getattr__(self, name: str) -> Any:
+        work = getattr(prefix_tree, name)
+        return lambda *arguments: afar(work(*arguments))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tables_afar() -> Iterator[None]:
+    here = table._operations
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "_operations", lambda xp: AfarTrees() if isinstance(xp, AfarModule) else here(xp))
+        yield
 
 
 class TroubledEngine:
@@ -187,8 +207,8 @@ class Runner:
             return longwall.run(self.config(workload, order))
 
     def calls(self, order: str, share: float) -> int:
-        """A share of the calls that an undisturbed listing makes."""
-        engine = TroubledEngine(never)
+        """A share of the calls that an undisturbed listing makes on a device."""
+        engine = TroubledEngine(never, remote=True)
         self.run("listing", engine, order)
         return int(share * len(engine.sizes))
 
