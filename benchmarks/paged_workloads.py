@@ -93,7 +93,7 @@ def _listing(plan: MatchPlan) -> MakeWalk:
 
 def _edge_level(context: RunContext) -> Walk:
     graph, memory = load_graph(context)
-    xp, take = context.engine.xp, Portion(context.engine).take
+    engine, xp, take = context.engine, context.engine.xp, Portion(context.engine).take
     work = min(memory * 3 // 4, 4 << 30)
     step = max(min(memory // 4 // SOURCE_BYTES, 1 << 20), 1)
     levels = (Level(-1), Level(-1, below=1))
@@ -105,7 +105,7 @@ def _edge_level(context: RunContext) -> Walk:
     def walk(first: int, last: int) -> Found:
         found = Found()
         for begin in range(first, last, step):
-            for part in extend_by_edge(edges(begin, min(begin + step, last)), graph, work, take):
+            for part in extend_by_edge(edges(begin, min(begin + step, last)), graph, engine, work, take):
                 found = found.plus(len(part), int(part.values[-1].sum(dtype=np.int64)))
                 if context.cancel.is_set():
                     return found

@@ -68,8 +68,10 @@ def tables() -> dict[str, Any]:
         three = concatenated(
             list(free_extension.extend_by_vertex(part.sliced(60_000, 70_000), edges.arrays, [0], 1 << 28))
         )
-        two = concatenated(list(free_extension.extend_by_edge(first.sliced(100_000, 101_000), edges.arrays, 1 << 28)))
-        grown = concatenated(list(free_extension.extend_by_edge(two.sliced(0, 5_000), edges.arrays, 1 << 28)))
+        grown = first.sliced(100_000, 101_000)
+        for rows in (1_000, 5_000):
+            parts = free_extension.extend_by_edge(grown.sliced(0, rows), edges.arrays, edges.session.engine, 1 << 28)
+            grown = concatenated(list(parts))
     return {"4-cliques": cliques.sliced(0, 6_000_000), "wedges": three, "3-edge e-ET": grown}
 
 

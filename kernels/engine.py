@@ -302,6 +302,50 @@ class RowCounter(Scratch, Protocol):
         ...
 
 
+class EdgeExtender(Scratch, Protocol):
+    """Scratch of one worker that extends rows of edges by the edges that touch them.
+
+    Rows are int64[levels, n], contiguous; an edge is its larger end << 32 | its smaller end. The new edges of a row are
+    those of its vertices, the distinct ends of its edges in order, each with its neighbours ascending; an edge between
+    two vertices of the row is found from the larger one. Edges of the row are not new.
+    """
+
+    def reads(self, columns: Array) -> list[Reads]:
+        """Tell what extending rows reads of the adjacency; takes 8 bytes for each of their edges while it is held."""
+        ...
+
+    def count(self, columns: Array, first: int, last: int) -> int:
+        """Count the new edges of the rows from `first` on, up to last - 1 at most; gives where the counted rows end.
+
+        The rows must not change, and those that were counted before are forgotten.
+        """
+        ...
+
+    def cut(self, first: int, capacity: int) -> tuple[int, int]:
+        """Find which counted rows from `first` on have at most `capacity` new edges.
+
+        Returns
+        -------
+        last
+            Where these rows end: behind the first one at least, whatever it has.
+        number
+            How many new edges they have.
+        """
+        ...
+
+    def new_edges(self, first: int, last: int, number: int) -> tuple[Array, Array]:
+        """Give the new edges of the rows first to last - 1, of which there are `number`, as `cut` tells.
+
+        Returns
+        -------
+        counts : int64[last - first]
+            Of each row.
+        edges : int64[number]
+            Row by row. Nothing beside the results is allocated.
+        """
+        ...
+
+
 class Engine(Protocol):
     """One implementation of the kernels.
 
@@ -509,4 +553,20 @@ class Engine(Protocol):
 
     def bring(self, array: NDArray[Any], *, mapped: bool) -> Array:
         """Bring an array of the host to where the kernels can read it; `mapped`: read it where it is."""
+        ...
+
+    def edge_extender(self, graph: GraphArrays, levels: int, rows: int, memory: int) -> EdgeExtender:
+        """Scratch for extending tables of edges.
+
+        Parameters
+        ----------
+        graph
+            The data graph.
+        levels
+            Of the tables.
+        rows
+            The most that are extended at once.
+        memory
+            The most bytes, but where a single row takes more.
+        """
         ...

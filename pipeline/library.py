@@ -234,10 +234,10 @@ def extend_edges(embeddings: Embeddings) -> Embeddings:
     """
     if embeddings.kind != "edge":
         raise InputError("extend_edges takes embeddings made of edges: start from longwall.edges(graph)")
-    arrays, take = embeddings.arrays, embeddings.session.take
+    arrays, engine, take = embeddings.arrays, embeddings.session.engine, embeddings.session.take
     return _extended(
         embeddings,
-        lambda chunk, memory: free_extension.extend_by_edge(chunk, arrays, memory, take),
+        lambda chunk, memory: free_extension.extend_by_edge(chunk, arrays, engine, memory, take),
         arrays.max_degree * 2 * embeddings.table.num_levels,
     )
 

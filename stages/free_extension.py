@@ -2,10 +2,10 @@
 
 These are the stages behind the library calls; a planned search uses :mod:`longwall.stages.extension`, which
 intersects instead of uniting. A table goes in, tables come out, cut so that their arrays and all temporaries fit a
-number of bytes: how many candidates a row has is known from the degrees before it is extended.
+number of bytes: how many candidates a row has is known, from the degrees or by counting, before it is extended.
 
-An edge is coded by its ends: ``larger << 32 | smaller``, int64. What is read of the adjacency is in
-:mod:`longwall.stages.list_reader`.
+An edge is coded by its ends: ``larger << 32 | smaller``, int64. Extension by edges is the engines'; what extension by
+vertices reads of the adjacency is in :mod:`longwall.stages.list_reader`.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from longwall.kernels.engine import GraphArrays
+from longwall.kernels.engine import Engine, GraphArrays
 from longwall.kernels.frontier import Part, Reads
 from longwall.stages.list_reader import degrees, read_lists
 from longwall.storage.errors import InputError
@@ -157,7 +157,7 @@ def extend_by_vertex(
 
 
 def extend_by_edge(
-    table: EmbeddingTable, graph: GraphArrays, memory: int, take: Take = at_once
+    table: EmbeddingTable, graph: GraphArrays, engine: Engine, memory: int, take: Take = at_once
 ) -> Iterator[EmbeddingTable]:
     """Add a level with the edges that touch an embedding and are not part of it.
 
@@ -166,31 +166,58 @@ def extend_by_edge(
     table
         An e-ET: edges as codes.
     graph
-        The data graph, in arrays of the table's module.
+        The data graph, in arrays of the engine.
+    engine
+        Finds the edges.
     memory
-        Bytes that each part of the result and all temporaries may take.
+        Bytes that each part of the result and all temporaries may take: half for what the engine knows of the rows in
+        work, a quarter for these rows, the rest for their new edges.
     take
         How each piece of the work is done.
 
     Yields
     ------
     EmbeddingTable
-        The extended rows in order: each row once per new edge.
+        The extended rows in order: each row once per new edge; see :class:`longwall.kernels.engine.EdgeExtender`.
 
     Raises
     ------
     TooManyCandidates
-        If a single row has more candidates than fit.
+        If a single row has more new edges than fit.
     """
-    xp = table.xp
+    if not len(table):
+        return
+    most = min(_rows_within(memory, table), len(table))
+    extender = take(memory // 2, lambda less: engine.edge_extender(graph, table.num_levels, most, less))
 
-    def candidates(columns: Array) -> Array:
-        ends = _all_ends(columns, xp)
-        return sum(degrees(graph, end) * fresh for end, fresh in zip(ends, _fresh(ends, xp), strict=True))
+    def window(begin: int, less: int) -> tuple[EmbeddingTable, Array]:
+        rows = table.sliced(begin, min(begin + _rows_within(less, table), len(table)))
+        columns = rows.columns()
+        if graph.pages is not None:
+            graph.pages.prepare(table.num_levels, extender.reads(columns))
+        return rows, columns
 
-    yield from _in_parts(
-        table, candidates, lambda columns, block: _touching_edges(graph, columns, block, xp), memory, take
-    )
+    def count(columns: Array, first: int, less: int) -> int:
+        return extender.count(columns, first, first + _rows_within(less, table))
+
+    def part(rows: EmbeddingTable, first: int, less: int) -> tuple[EmbeddingTable, int]:
+        # Where memory is short a row is tried with less than it may need, but it must fit what was promised.
+        last, number = extender.cut(first, _limit(less))
+        if number > _limit(memory):
+            raise TooManyCandidates(number)
+        return rows.sliced(first, last).extended(*extender.new_edges(first, last, number)), last
+
+    begin = 0
+    while begin < len(table):
+        rows, columns = take(memory, partial(window, begin))
+        first = counted = 0
+        while first < len(rows):
+            if first == counted:
+                counted = take(memory, partial(count, columns, first))
+            extended, first = take(memory, partial(part, rows, first))
+            yield extended
+            del extended  # not kept while the next one is made
+        begin += len(rows)
 
 
 def edge_ends(codes: Array, xp: Any) -> tuple[Array, Array]:
@@ -235,8 +262,7 @@ def _in_parts(
     xp = table.xp
 
     def window(begin: int, memory: int) -> tuple[EmbeddingTable, Array, Array]:
-        number = max(memory // 4 // (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels), 1)
-        rows = table.sliced(begin, min(begin + number, len(table)))
+        rows = table.sliced(begin, min(begin + _rows_within(memory, table), len(table)))
         columns = rows.columns()
         return rows, columns, xp.cumsum(candidates(columns))
 
@@ -260,6 +286,11 @@ def _in_parts(
             yield extended
             del extended  # not kept while the next one is made
         begin += len(rows)
+
+
+def _rows_within(memory: int, table: EmbeddingTable) -> int:
+    """How many rows of a table are extended at once."""
+    return max(memory // 4 // (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels), 1)
 
 
 def _limit(memory: int) -> int:
@@ -297,52 +328,6 @@ def _united_neighbours(graph: GraphArrays, columns: Array, block: int, xp: Any) 
         here += new
         at += lists.size
     return keys
-
-
-def _touching_edges(graph: GraphArrays, columns: Array, block: int, xp: Any) -> Children:
-    """Edges with an end among the ends of each row that are not part of it."""
-    levels, number = columns.shape
-    ends = _all_ends(columns, xp)
-    # Where the distinct ends stand: list by list, row by row.
-    place = xp.flatnonzero(_fresh(ends, xp).T)
-    row_of = place // len(ends)
-    place -= row_of * len(ends)
-    owners = ends[place, row_of]
-    del place
-    counts = xp.zeros(number, dtype=xp.int64)
-    found = []
-    for lists, far in read_lists(graph, owners, levels, [], block, xp):
-        rows, near = row_of[lists], owners[lists]
-        kept = ~_stands_in(ends, rows, far, xp)
-        # An edge between two ends of a row is found from both: the one from the larger is new, or part of the row.
-        inner = xp.flatnonzero(~kept & (near > far))
-        codes = _codes(near[inner], far[inner], xp)
-        kept[inner[~_stands_in(columns, rows[inner], codes, xp)]] = True
-        _count(counts, rows[kept], xp)
-        found.append(_codes(near[kept], far[kept], xp))
-    return counts, _joined(found, xp.int64, xp)
-
-
-def _all_ends(columns: Array, xp: Any) -> Array:
-    """Both ends of every edge of each row: uint32[2 * levels, rows]."""
-    return xp.stack([end for column in columns for end in edge_ends(column, xp)])
-
-
-def _fresh(ends: Array, xp: Any) -> Array:
-    """Whether an end does not stand before in its row: bool[2 * levels, rows]."""
-    fresh = xp.ones(ends.shape, dtype=bool)
-    for i in range(2, len(ends)):  # the first two are the ends of one edge
-        for j in range(i):
-            fresh[i] &= ends[i] != ends[j]
-    return fresh
-
-
-def _codes(one: Array, other: Array, xp: Any) -> Array:
-    """The codes of edges between vertices: int64."""
-    codes = xp.maximum(one, other).astype(xp.int64)
-    codes <<= 32
-    codes |= xp.minimum(one, other)
-    return codes
 
 
 def _stands_in(columns: Array, rows: Array, values: Array, xp: Any) -> Array:

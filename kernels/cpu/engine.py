@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu import cliques, rows, search, wedges
 from longwall.kernels.cpu.compilation import watch_compilation
+from longwall.kernels.cpu.edge_extension import CpuEdgeExtender
 from longwall.kernels.cpu.growth import CpuGrower
 from longwall.kernels.cpu.motif_counters import CpuMotifCounter, CpuOrbitCounter
 from longwall.kernels.cpu.page_bytes import page_bytes
@@ -132,6 +133,10 @@ class CpuEngine:
     def orbit_counter(self, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int) -> CpuOrbitCounter:
         """Scratch for counting orbits."""
         return CpuOrbitCounter(graph, k, orbits, memory, self.stop_flag)
+
+    def edge_extender(self, graph: GraphArrays, levels: int, rows: int, memory: int) -> CpuEdgeExtender:
+        """Scratch for extending tables of edges."""
+        return CpuEdgeExtender(graph, levels, rows, memory)
 
 
 def _fitting(needed: int, memory: int) -> int:

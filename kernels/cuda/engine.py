@@ -16,6 +16,7 @@ from longwall.kernels.cuda.counters import (
     CudaTriangleVertexCounter,
 )
 from longwall.kernels.cuda.device import open_device
+from longwall.kernels.cuda.edge_extension import CudaEdgeExtender
 from longwall.kernels.cuda.faults import cuda_faults
 from longwall.kernels.cuda.growth import CudaGrower
 from longwall.kernels.cuda.host_memory import ManagedArray, can_move_pages, is_managed, managed_array
@@ -184,3 +185,7 @@ class CudaEngine:
     def orbit_counter(self, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int) -> CudaOrbitCounter:
         """Scratch for counting orbits."""
         return CudaOrbitCounter(self._device, graph, k, orbits, memory)
+
+    def edge_extender(self, graph: GraphArrays, levels: int, rows: int, memory: int) -> CudaEdgeExtender:
+        """Scratch for extending tables of edges."""
+        return CudaEdgeExtender(self._device, graph, levels, rows, memory)

@@ -1,0 +1,143 @@
+"""Extension by edges on the device: scratch, and launches of ``edge_extension.cu``."""
+
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.cuda.launch import WARP, Device
+from longwall.kernels.cuda.staging import RowLists, Staging, places
+from longwall.kernels.engine import GraphArrays
+from longwall.kernels.frontier import Part, Reads
+
+Array = Any  # a CuPy array
+
+_STAGING_SHARE = 2  # the part of the memory that lists from the host have, at least
+_SEGMENT = 1024  # kSegment
+_MOST_LISTS = 1 << 31  # kernels number them in 32 bits
+_THREADS = 256
+_BLOCKS = 8  # per multiprocessor: as many threads as it holds
+
+
+class CudaEdgeExtender:
+    """Scratch for rows of edges; see :class:`longwall.kernels.engine.EdgeExtender`."""
+
+    host_bytes = 0
+
+    def __init__(self, device: Device, graph: GraphArrays, levels: int, rows: int, memory: int):
+        xp = device.xp
+        self._device, self._graph, self._ends = device, graph, 2 * levels
+        staged = graph.pages is not None and graph.pages.staged
+        share = memory - memory // _STAGING_SHARE if staged else memory
+        # Of a row's list: its end in the output, what is left out of it, and its vertex.
+        row_bytes = self._ends * (8 + 4 * (self._ends - 1) + 4)
+        self._most = max(min(share // row_bytes, rows, _MOST_LISTS // self._ends), 1)
+        lists = self._most * self._ends
+        self._list_ends = xp.empty(lists, np.int64)
+        self._left_out = xp.empty(lists * (self._ends - 1), np.uint32)
+        self._cut = xp.empty(2, np.int64)
+        self._staging: Staging | None = None
+        if staged:
+            self._vertices = xp.empty(lists, np.uint32)
+            self._staging = Staging(device, graph, memory - self._most * row_bytes)
+        self._counted: tuple[int, Array, RowLists | None] | None = None
+
+    def reads(self, columns: Array) -> list[Reads]:
+        """Tell what extending rows reads of the adjacency."""
+        xp = self._device.xp
+        vertices, found = xp.empty(columns.size * 2, np.uint32), xp.zeros(1, np.uint64)
+        self._launch("collect_vertices", vertices.size, (*_place(columns), self._ends, vertices, found))
+        self._device.synchronize()  # as in launch.exact
+        return [Reads(vertices[: int(found.get()[0])], Part.WHOLE)]
+
+    def count(self, columns: Array, first: int, last: int) -> int:
+        """Count the new edges of rows."""
+        graph = self._graph
+        rows = columns[:, first : min(last, first + self._most)]
+        lists = self._bring(rows)
+        if lists is not None:
+            rows = rows[:, : lists.rows]
+        number = rows.shape[1] * self._ends
+        sizes = self._list_ends[:number]
+        self._launch(
+            "count_edges",
+            number,
+            (
+                graph.indptr,
+                graph.indices,
+                *_place(rows),
+                self._ends,
+                *places(lists),
+                rows.shape[1],
+                sizes,
+                self._left_out,
+            ),
+        )
+        self._device.xp.cumsum(sizes, out=sizes)
+        self._counted = first, rows, lists
+        return first + int(rows.shape[1])
+
+    def cut(self, first: int, capacity: int) -> tuple[int, int]:
+        """Tell how many of the counted rows have so many new edges."""
+        offset, rows, _ = self._known()
+        self._device.launch(
+            "edge_extension.cu",
+            "cut_rows",
+            (self._list_ends, self._ends, rows.shape[1], first - offset, capacity, self._cut),
+            blocks=1,
+            threads=WARP,
+        )
+        self._device.synchronize()  # as in launch.exact
+        last, number = self._cut.get().tolist()
+        return offset + last, number
+
+    def new_edges(self, first: int, last: int, number: int) -> tuple[Array, Array]:
+        """Give the new edges of counted rows."""
+        xp, graph = self._device.xp, self._graph
+        offset, rows, lists = self._known()
+        counts, edges = xp.empty(last - first, np.int64), xp.empty(number, np.int64)
+        codes, stride, _ = _place(rows)
+        begins, _ = places(lists)
+        self._launch(
+            "write_edges",
+            max(-(-number // _SEGMENT) * WARP, last - first),
+            (
+                graph.indptr,
+                graph.indices,
+                codes,
+                stride,
+                self._ends,
+                begins,
+                rows.shape[1],
+                self._list_ends,
+                self._left_out,
+                first - offset,
+                last - offset,
+                counts,
+                edges,
+            ),
+        )
+        return counts, edges
+
+    def _bring(self, rows: Array) -> RowLists | None:
+        """Bring the lists of leading rows to the device, where they are not read where they are."""
+        if self._staging is None:
+            return None
+        number = rows.shape[1] * self._ends
+        ends = self._vertices[:number].reshape(self._ends, rows.shape[1])
+        self._launch("split_ends", number, (*_place(rows), self._ends, ends))
+        return self._staging.bring(ends, [(end, Part.WHOLE) for end in range(self._ends)])
+
+    def _known(self) -> tuple[int, Array, RowLists | None]:
+        """The rows that were counted: which is the first, their columns, and where their lists are."""
+        assert self._counted is not None
+        return self._counted
+
+    def _launch(self, function: str, threads: int, arguments: tuple[Any, ...]) -> None:
+        """Launch for so many threads, of which each does more than one's work where they are very many."""
+        blocks = min(max(-(-threads // _THREADS), 1), self._device.multiprocessors * _BLOCKS)
+        self._device.launch("edge_extension.cu", function, arguments, blocks=blocks, threads=_THREADS)
+
+
+def _place(columns: Array) -> tuple[Array, int, int]:
+    """What kernels are told of rows: where they are, how far apart their columns are, and how many they are."""
+    return columns, columns.strides[0] // columns.itemsize, columns.shape[1]
