@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from longwall.storage.errors import FinalError
 from longwall.storage.spill import sync_folder
@@ -65,7 +65,7 @@ class Phase:
 
     name: str
     total: int
-    journal: "Checkpoint"
+    journal: "Journal"
     done: list[Range] = field(default_factory=list)
     partials: list[Partial] = field(default_factory=list)
 
@@ -92,6 +92,14 @@ class Phase:
         """The files of all commits, in their order, without those that were replaced."""
         replaced = {name for partial in self.partials for name in partial.replaces}
         return [file for partial in self.partials for file in partial.files if file["name"] not in replaced]
+
+
+class Journal(Protocol):
+    """Where the commits of phases go."""
+
+    def append(self, phase: Phase, ranges: list[Range], partial: Partial) -> None:
+        """Record one; see `Phase.commit`."""
+        ...
 
 
 class Checkpoint:
@@ -141,6 +149,13 @@ class Checkpoint:
                 raise FinalError(f"{self._path}: the journal is of another run ({sorted(mine)}): start a new run")
             return phase
 
+    def remove(self, folder: Path) -> bool:
+        """Remove files that no phase reads any more; gives whether there were any."""
+        there = folder.exists()
+        if there:
+            shutil.rmtree(folder)
+        return there
+
     def next_number(self, prefix: str) -> int:
         """The number of the next file whose name in the run's folder begins so.
 
@@ -187,26 +202,8 @@ class Checkpoint:
             (self._run / name).unlink(missing_ok=True)
 
     def _read(self) -> None:
-        if not self._path.exists():
-            return
-        text = self._path.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        lines = whole.decode("ascii", "replace").splitlines()
-        kept = 0
-        for number, line in enumerate(lines, start=1):
-            checksum, _, body = line.partition(" ")
-            if _checksum(body) != checksum:
-                if number == len(lines):
-                    break  # cut off in the middle of a block
-                raise FinalError(f"{self._path}, line {number}: the journal is damaged: start a new run")
-            kept += len(line) + 1
-            entry = json.loads(body)
-            phase = self._found.setdefault(entry["phase"], Phase(entry["phase"], entry["total"], self))
-            phase.done += [(first, last) for first, last in entry["ranges"]]
-            levels = {int(level): figures for level, figures in entry["levels"].items()}
-            partial = Partial(entry["value"], tuple(entry["files"]), levels, tuple(entry["replaces"]))
-            phase.partials.append(partial)
-        if kept < len(text):
+        kept, size = read_journal(self._path, self._found, self)
+        if kept < size:
             os.truncate(self._path, kept)
 
     def _named(self) -> set[str]:
@@ -230,6 +227,41 @@ class Checkpoint:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
                 removed.add(name)
         return removed
+
+
+def read_journal(path: Path, phases: dict[str, Phase], owner: "Journal") -> tuple[int, int]:
+    """Read a journal; phases that are not in `phases` yet are added there.
+
+    Returns
+    -------
+    kept, size
+        Bytes of whole lines, and of the file.
+
+    Raises
+    ------
+    FinalError
+        If the journal is damaged.
+    """
+    if not path.exists():
+        return 0, 0
+    text = path.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    lines = whole.decode("ascii", "replace").splitlines()
+    kept = 0
+    for number, line in enumerate(lines, start=1):
+        checksum, _, body = line.partition(" ")
+        if _checksum(body) != checksum:
+            if number == len(lines):
+                break  # cut off in the middle of a block
+            raise FinalError(f"{path}, line {number}: the journal is damaged: start a new run")
+        kept += len(line) + 1
+        entry = json.loads(body)
+        phase = phases.setdefault(entry["phase"], Phase(entry["phase"], entry["total"], owner))
+        phase.done += [(first, last) for first, last in entry["ranges"]]
+        levels = {int(level): figures for level, figures in entry["levels"].items()}
+        partial = Partial(entry["value"], tuple(entry["files"]), levels, tuple(entry["replaces"]))
+        phase.partials.append(partial)
+    return kept, len(text)
 
 
 def _entries(folders: Iterable[Path]) -> list[Path]:

@@ -147,11 +147,29 @@ class EngineSection(_Section):
     ] = ()
 
 
-class SchedulerSection(_Section):
-    """``[scheduler]``: where the work runs, and in which order: depth-first over chunks, or level by level."""
+class SecuritySection(_Section):
+    """``[scheduler.security]``: PEM files by which the parts of a cluster know each other (TLS)."""
 
-    kind: Literal["local"] = "local"
+    ca: FilePath
+    cert: FilePath
+    key: FilePath
+
+
+class SchedulerSection(_Section):
+    """``[scheduler]``: where the work runs, and in which order: depth-first over chunks, or level by level.
+
+    With ``kind = "dask"``, on the cluster at `address`, or on `workers` processes of this machine with
+    `threads_per_worker` threads each; a range of the work is given to another worker up to `retries` times (3)
+    where it is lost with the one that had it.
+    """
+
+    kind: Literal["local", "dask"] = "local"
     order: Literal["depth", "levels"] = "depth"
+    address: str | None = None
+    workers: Annotated[int, Field(ge=1)] | None = None
+    threads_per_worker: Annotated[int, Field(ge=1)] | None = None
+    security: SecuritySection | None = None
+    retries: Annotated[int, Field(ge=0)] | None = None
 
 
 class RunSection(_Section):
@@ -193,6 +211,14 @@ class RunSpec(_Section):
             size = getattr(self.memory, key)
             sections["memory"][key] = "auto" if size is None else format_size(size)
         return {name: section for name, section in sections.items() if section}
+
+    def on_host(self) -> RunSpec:
+        """The config of a process that leaves devices to others."""
+        return self.model_copy(update={"engine": self.engine.model_copy(update={"kind": "cpu"})})
+
+    def with_threads(self, threads: int) -> RunSpec:
+        """The config with so many threads, for engines that work on the host."""
+        return self.model_copy(update={"engine": self.engine.model_copy(update={"threads": threads})})
 
     def located(self) -> RunSpec:
         """Return the config with absolute input paths, so that it means the same in any working directory."""
@@ -355,6 +381,7 @@ def _impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _generator_faults(graph["generator"])
     if workload.get("kind") in WORKLOADS:
         yield from _workload_faults(workload)
+    yield from _scheduler_faults(_section(data, "scheduler"), workload, _section(data, "export"))
     output, export = workload.get("output", "count"), _section(data, "export")
     if _section(data, "scheduler").get("order") == "levels" and output != "embeddings":
         yield "scheduler.order", 'counts have no levels: remove it, or set workload.output = "embeddings"'
@@ -366,6 +393,28 @@ def _impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     elif workload.get("kind") in ("frequent", "transactions"):
         for key in export.keys() - {"embeddings"}:
             yield f"export.{key}", "all embeddings of frequent patterns are written: remove it"
+
+
+def _scheduler_faults(
+    scheduler: Mapping[str, Any], workload: Mapping[str, Any], export: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    cluster_keys = ("address", "workers", "threads_per_worker", "security", "retries")
+    if scheduler.get("kind", "local") == "local":
+        for key in cluster_keys:
+            if key in scheduler:
+                yield f"scheduler.{key}", 'only a cluster has it: remove it, or set scheduler.kind = "dask"'
+        return
+    if workload.get("kind") in ("frequent", "transactions"):
+        yield "scheduler.kind", "frequent patterns are not mined on a cluster yet: set it to local"
+    if "limit" in export:
+        yield "export.limit", "the workers of a cluster do not know of each other's rows: remove it, or run locally"
+    address = scheduler.get("address")
+    if address is not None:
+        for key in ("workers", "threads_per_worker"):
+            if key in scheduler:
+                yield f"scheduler.{key}", "the cluster at scheduler.address has its own workers: remove one of them"
+    if "security" in scheduler and not str(address).startswith("tls://"):
+        yield "scheduler.security", 'certificates are for an address that begins with "tls://": give it, or remove this'
 
 
 def _workload_faults(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

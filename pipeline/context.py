@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.placement import Placement
     from longwall.pipeline.progress import Observer
+    from longwall.pipeline.workers import Scheduler
     from longwall.storage.account import Accounts
     from longwall.storage.budget import Budget
     from longwall.storage.graph import Graph
@@ -137,3 +138,5 @@ class RunContext:
     """Set when the user interrupts: worker threads stop at their next chunk."""
     on_engine: OnEngine | None = None
     """The graph on the engine, once something has run there."""
+    scheduler: Scheduler | None = None
+    """Where tasks run; None: on threads of this process."""

@@ -4,7 +4,6 @@ Depth-first over chunks, see `longwall.pipeline.chunks`; or level by level: a le
 next one begins, as plans with a barrier need it.
 """
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -287,6 +286,5 @@ def _drop(listing: _Listing, phase: Phase | None) -> None:
     """Remove a level that is read no more."""
     if phase is not None:
         folder = listing.context.checkpoint.folder / phase.name.split(" ", 1)[1].replace(" ", "-")
-        if folder.exists():
+        if listing.context.checkpoint.remove(folder):
             listing.context.accounts.disk.take(-sum(file["stored"] for file in phase.files()), "")
-            shutil.rmtree(folder)

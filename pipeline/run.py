@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from longwall.storage.spill import SpillFolder
 
 
-_FREE_SECTIONS = ("memory", "engine")
+_FREE_SECTIONS = ("memory", "engine", "scheduler")
 COMPILING = "compiling kernels: a few seconds, once on this machine"
 
 
@@ -142,7 +142,8 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
     path
         The run's folder.
     overrides
-        ``"section.key=value"`` each, for the sections ``memory`` and ``engine``, which no result depends on.
+        ``"section.key=value"`` each, for the sections ``memory``, ``engine`` and ``scheduler``, which no result depends
+        on.
     observer
         Told about progress; nobody is unless given.
 
@@ -155,7 +156,7 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
     """
     for override in overrides:
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
-            raise InputError(f"--set {override}: a resumed run may change only {' and '.join(_FREE_SECTIONS)}")
+            raise InputError(f"--set {override}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
     directory = RunDirectory.reopen(Path(path))
     try:
         spec = load_config(directory.path / "config.toml", overrides)
@@ -217,10 +218,12 @@ def _run(
 
     return_freed_memory()
     timings: dict[str, float] = {}
-    engine = choose_engine(spec)
+    on_cluster = spec.scheduler.kind == "dask"
+    # The coordinator of a cluster deals work out, and needs no device.
+    engine = choose_engine(spec.on_host() if on_cluster else spec)
     budget = resolve_budget(spec)
     accounts = Accounts.of(budget)
-    with SpillFolder(spec.memory.spill) as spill:
+    with ExitStack() as opened, SpillFolder(spec.memory.spill) as spill:
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         with compiling, sentences(engine), _timed(timings, "graph"):
             graph = read_graph(spec, observer, accounts, spill, engine)
@@ -230,7 +233,7 @@ def _run(
         _settle(
             directory,
             {
-                "engine": {"name": engine.name, "device": engine.device},
+                "engine": {"name": "cluster" if on_cluster else engine.name, "device": engine.device},
                 "graph": describe_graph(spec, graph),
                 "plan": plan.to_dict(),
             },
@@ -241,6 +244,10 @@ def _run(
         context = RunContext(
             spec, graph, engine, budget, accounts, spill, checkpoint, directory.results, observer, metrics, cancel
         )
+        if on_cluster:
+            from longwall.pipeline.cluster.connect import scheduler_of
+
+            context.scheduler = opened.enter_context(scheduler_of(context, directory.path, plan))
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         try:
             with compiling, sentences(engine), _timed(timings, "mine"), _interruptible(cancel, engine):
@@ -257,6 +264,7 @@ def _run(
                 metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
             if context.on_engine is not None:
                 directory.manifest["memory"]["graph"] = asdict(context.on_engine.placement)
+    engine_name = engine.name if context.scheduler is None else "+".join(sorted(context.scheduler.engines)) or "cluster"
     limit = spec.export.limit
     truncated = limit is not None and any((one.count or 0) >= limit for one in counts)
     with _timed(timings, "write"):
@@ -271,7 +279,7 @@ def _run(
         count=None if spec.workload.kind in MANY_PATTERNS else counts[0].count,
         patterns=tuple(counts),
         seconds=time.perf_counter() - began,
-        engine=engine.name,
+        engine=engine_name,
         timings=timings,
         truncated=truncated,
     )

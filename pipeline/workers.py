@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from longwall.kernels.engine import Engine, EngineLost, Scratch, ScratchTooLarge, ShortOfMemory
 from longwall.pipeline import checkpoint
@@ -98,6 +98,29 @@ def ranges(total: int, pieces: int) -> list[Task]:
     return [Task(first, min(first + step, total), min(step, total - first)) for first in range(0, total, step)]
 
 
+class Scheduler(Protocol):
+    """Where the tasks of a phase are done.
+
+    Attributes
+    ----------
+    engines
+        Names of the engines that worked so far, where others than this process's do.
+    """
+
+    engines: set[str]
+
+    def run(
+        self,
+        context: RunContext,
+        phase: Phase,
+        tasks: Sequence[Task],
+        workers: int,
+        make_worker: Callable[[int], Worker],
+    ) -> list[Any]:
+        """Do what the phase lacks; see `run_tasks`."""
+        ...
+
+
 def run_tasks(
     context: RunContext,
     phase: Phase,
@@ -105,7 +128,7 @@ def run_tasks(
     workers: int,
     make_worker: Callable[[int], Worker],
 ) -> list[Any]:
-    """Run every task that the phase lacks.
+    """Run every task that the phase lacks, where the run's scheduler says.
 
     Parameters
     ----------
@@ -136,38 +159,72 @@ def run_tasks(
     Exception
         Whatever else a worker raised first; the other workers are stopped.
     """
-    left = list(_left(tasks, phase))
-    context.observer.advance(sum(task.size for task in tasks) - sum(task.size for task in left))
-    queue: Iterator[Task] = iter(left)
-    lock = threading.Lock()
+    scheduler = context.scheduler or LocalScheduler()
+    return scheduler.run(context, phase, tasks, workers, make_worker)
+
+
+class LocalScheduler:
+    """The threads of this process."""
+
+    def run(
+        self,
+        context: RunContext,
+        phase: Phase,
+        tasks: Sequence[Task],
+        workers: int,
+        make_worker: Callable[[int], Worker],
+    ) -> list[Any]:
+        """Deal the tasks out; each worker commits what it found when it is due."""
+        left = list(missing_tasks(tasks, phase))
+        context.observer.advance(sum(task.size for task in tasks) - sum(task.size for task in left))
+        queue: Iterator[Task] = iter(left)
+        lock = threading.Lock()
+
+        def work(worker: Worker) -> None:
+            finished: list[tuple[int, int]] = []
+            start = time.monotonic()
+            due = start + checkpoint.COMMIT_SECONDS
+            while not context.cancel.is_set():
+                with lock:
+                    task = next(queue, None)
+                if task is None:
+                    break
+                worker.run(task.first, task.last)
+                if context.cancel.is_set():
+                    return  # an interrupted kernel gives half a result, which is in what the worker would give
+                finished.append((task.first, task.last))
+                context.observer.advance(task.size)
+                if (began := time.monotonic()) >= due:
+                    phase.commit(finished, worker.take())
+                    finished = []
+                    now = time.monotonic()
+                    rest = max((now - start) * _CRASH_COSTS, (now - began) / _COMMITS_COST)
+                    due = now + max(checkpoint.COMMIT_SECONDS, rest)
+            if finished:
+                phase.commit(finished, worker.take())
+
+        run_threads(context, min(max(workers, 1), len(left)), make_worker, work)
+        if not phase.complete:
+            raise KeyboardInterrupt  # one that Python swallowed, in a finalizer
+        return [partial.value for partial in phase.partials]
+
+
+def run_threads(
+    context: RunContext, number: int, make_worker: Callable[[int], Worker], work: Callable[[Worker], None]
+) -> None:
+    """Let so many threads work, each with a worker of its own, until all have ended.
+
+    Raises
+    ------
+    Exception
+        See `run_tasks`.
+    """
     failures: list[BaseException] = []
 
     def fail(failure: BaseException) -> None:
         failures.append(failure)
         context.cancel.set()
         context.engine.interrupt()
-
-    def work(worker: Worker) -> None:
-        finished: list[tuple[int, int]] = []
-        start = time.monotonic()
-        due = start + checkpoint.COMMIT_SECONDS
-        while not context.cancel.is_set():
-            with lock:
-                task = next(queue, None)
-            if task is None:
-                break
-            worker.run(task.first, task.last)
-            if context.cancel.is_set():
-                return  # an interrupted kernel gives half a result, which is in what the worker would give
-            finished.append((task.first, task.last))
-            context.observer.advance(task.size)
-            if (began := time.monotonic()) >= due:
-                phase.commit(finished, worker.take())
-                finished = []
-                now = time.monotonic()
-                due = now + max(checkpoint.COMMIT_SECONDS, _CRASH_COSTS * (now - start), (now - began) / _COMMITS_COST)
-        if finished:
-            phase.commit(finished, worker.take())
 
     def loop(number: int) -> None:
         worker: Worker | None = None
@@ -183,7 +240,7 @@ def run_tasks(
         except BaseException as failure:
             fail(failure)
 
-    threads = [threading.Thread(target=loop, args=(i,), daemon=True) for i in range(min(max(workers, 1), len(left)))]
+    threads = [threading.Thread(target=loop, args=(i,), daemon=True) for i in range(number)]
     for thread in threads:
         thread.start()
     try:
@@ -197,9 +254,6 @@ def run_tasks(
         raise
     if failures:
         raise failures[0]
-    if not phase.complete:
-        raise KeyboardInterrupt  # one that Python swallowed, in a finalizer
-    return [partial.value for partial in phase.partials]
 
 
 def _wait(threads: Sequence[threading.Thread]) -> None:
@@ -210,7 +264,7 @@ def _wait(threads: Sequence[threading.Thread]) -> None:
                 thread.join()
 
 
-def _left(tasks: Sequence[Task], phase: Phase) -> Iterator[Task]:
+def missing_tasks(tasks: Sequence[Task], phase: Phase) -> Iterator[Task]:
     """The tasks without what the phase has, each cut where it has to be."""
     gaps = list(phase.missing())
     at = 0

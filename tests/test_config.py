@@ -211,7 +211,18 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
             "workload.count",
             'output = "count"',
         ),
-        ({**TRIANGLES, "scheduler": {"kind": "dask"}}, "scheduler.kind", "choose one of local"),
+        ({**TRIANGLES, "scheduler": {"kind": "grid"}}, "scheduler.kind", "choose one of local, dask"),
+        ({**TRIANGLES, "scheduler": {"workers": 2}}, "scheduler.workers", 'set scheduler.kind = "dask"'),
+        (
+            {**TRIANGLES, "workload": {"kind": "frequent", "min_support": 2}, "scheduler": {"kind": "dask"}},
+            "scheduler.kind",
+            "not mined on a cluster yet",
+        ),
+        (
+            {**TRIANGLES, "scheduler": {"kind": "dask"}, "export": {"embeddings": True, "limit": 5}},
+            "export.limit",
+            "run locally",
+        ),
         ({**TRIANGLES, "export": {"limit": 5}}, "export.limit", "only embeddings are exported"),
         (
             {**workload(kind="cliques", k=4, output="embeddings"), "export": {"limit": 0}},
