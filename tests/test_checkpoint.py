@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.pipeline.checkpoint import Checkpoint, Partial, Phase
-from longwall.pipeline.workers import Task, _left, ranges
+from longwall.pipeline.workers import Task, missing_tasks, ranges
 from longwall.storage.errors import RunError
 
 
@@ -115,7 +115,7 @@ def test_what_is_left_is_what_is_missing(tmp_path_factory, total, before, after,
             phase.commit([(task.first, task.last)], Partial(0))
             done |= set(range(task.first, task.last))
     again = begin(folder, total=total)
-    left = list(_left(ranges(total, after), again))
+    left = list(missing_tasks(ranges(total, after), again))
     roots = [root for task in left for root in range(task.first, task.last)]
     assert sorted(roots) == sorted(set(range(total)) - done)
     assert sum(task.size for task in left) == len(roots)
@@ -125,4 +125,4 @@ def test_what_is_left_is_what_is_missing(tmp_path_factory, total, before, after,
 def test_tasks_that_are_cut_keep_their_share_of_the_size(folder):
     phase = begin(folder, total=10)
     phase.commit([(2, 4)], Partial(0))
-    assert list(_left([Task(0, 10, 1000)], phase)) == [Task(0, 2, 200), Task(4, 10, 600)]
+    assert list(missing_tasks([Task(0, 10, 1000)], phase)) == [Task(0, 2, 200), Task(4, 10, 600)]
