@@ -236,9 +236,7 @@ class Replica:
         from longwall.storage.spill import SpillFolder
 
         run = Path(self.job["run"])
-        engine = choose_engine(
-            spec.model_copy(update={"engine": spec.engine.model_copy(update={"threads": self._threads})})
-        )
+        engine = choose_engine(spec.with_threads(self._threads))
         whole, share = resolve_budget(spec), self.job["share"]
         budget = replace(whole, host=whole.host // share, disk=whole.disk // share)
         accounts, observer = Accounts.of(budget), NullObserver()
