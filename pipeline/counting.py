@@ -55,6 +55,10 @@ class CountPlan(ABC):
     def count(self, context: RunContext) -> int:
         """Count the embeddings."""
 
+    def _searched(self, context: RunContext) -> int:
+        """Count by a search: for where the kernel that knows a shortcut will not do."""
+        return _search(self.pattern, context.graph.stats, induced=False).count(context)
+
     def _title(self) -> str:
         pattern = self.pattern
         return (
@@ -112,10 +116,12 @@ class KernelCount(CountPlan):
         """Count the embeddings."""
         engine, k = context.engine, self.pattern.num_vertices
         if self.method == "clique bitmaps":
-            return count_ranges(
+            found = count_ranges(
                 context, self.method, "slots", self.cost, lambda graph, memory: engine.clique_counter(graph, k, memory)
             )
-        return count_ranges(context, self.method, "vertices", self.cost, engine.four_cycle_counter)
+        else:
+            found = count_ranges(context, self.method, "vertices", self.cost, engine.four_cycle_counter)
+        return self._searched(context) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -149,10 +155,14 @@ class HomomorphismSum(CountPlan):
 
     def count(self, context: RunContext) -> int:
         """Count the embeddings."""
-        counts, magnitudes = run_row_program(self.program, context, self.cost, exact=True)
-        if _largest_scalar(self.pattern.num_vertices, context.graph) >= _EXACT_BELOW:
+        found = run_row_program(self.program, context, self.cost, exact=True)
+        if found is not None and _largest_scalar(self.pattern.num_vertices, context.graph) >= _EXACT_BELOW:
             # Scalars may have wrapped around, and their floating-point twins with them.
-            _, magnitudes = run_row_program(self.program, context, self.cost, exact=False)
+            twins = run_row_program(self.program, context, self.cost, exact=False)
+            found = None if twins is None else (found[0], twins[1])
+        if found is None:
+            return self._searched(context)
+        counts, magnitudes = found
         coefficients = [c for c, _ in self.parts.quotients]
         size = sum(c * m for c, m in zip(coefficients, magnitudes, strict=True))
         error = sum(abs(c) * m for c, m in zip(coefficients, magnitudes, strict=True)) * 1e-9
@@ -160,7 +170,7 @@ class HomomorphismSum(CountPlan):
             raise FinalError(f"about {size:.3g} mappings of {self.pattern.edge_text} do not fit 64-bit integers")
         if size + error >= _EXACT_BELOW:
             # Large parts cancel to something that floating point cannot tell; a search can.
-            return _search(self.pattern, context.graph.stats, induced=False).count(context)
+            return self._searched(context)
         mappings = sum(c * n for c, n in zip(coefficients, counts, strict=True)) % 2**64
         embeddings, rest = divmod(mappings, self.automorphisms)
         if rest:

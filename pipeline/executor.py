@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.engine import GraphArrays, RangeCounter, ShortOfMemory
+from longwall.kernels.engine import GraphArrays, RangeCounter, ScratchTooLarge, ShortOfMemory
 from longwall.kernels.frontier import Part
 from longwall.kernels.row_program import RowProgram
-from longwall.pipeline.checkpoint import Partial
+from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.chunked_count import count_in_chunks
 from longwall.pipeline.context import OnEngine, RunContext
 from longwall.pipeline.meter import Meter, record_levels
@@ -34,6 +34,7 @@ _PREDICTION_SHARE, _LEAST_EFFORT, _MOST_EFFORT = 0.01, 1e5, 1e7  # in steps, as 
 _SAMPLE_BYTES = 1 << 28
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _LONG_COUNT = 1e11  # steps: the kernels that sample would have to be compiled besides those that count
+_REFUSED = "refused"  # in the journal, in place of what a kernel would have counted whose scratch did not fit
 _READ_BYTES = 64  # of a slot in a list of what is read
 _SOURCE_ROW_BYTES = 64  # of the source's edges, with the copies that filtering makes
 
@@ -135,8 +136,8 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
 
 def count_ranges(
     context: RunContext, name: str, roots: str, cost: float, make: Callable[[GraphArrays, int], RangeCounter]
-) -> int:
-    """Count with a kernel of its own, over ranges of roots.
+) -> int | None:
+    """Count with a kernel of its own, over ranges of roots; gives None where its scratch does not fit the budget.
 
     Parameters
     ----------
@@ -168,15 +169,18 @@ def count_ranges(
             prepare_range(context, first, last, Part.WHOLE if by_vertex else Part.SMALLER, vertices=by_vertex)
             return self._counter.count(first, last)
 
-    total: int = sum(run_tasks(context, phase, tasks, engine.workers, RangeWorker))
+    parts = _run_unless_refused(context, phase, tasks, RangeWorker)
+    if parts is None:
+        return None
+    total: int = sum(parts)
     context.metrics.record(name, 0, tasks[-1].last, total, time.perf_counter() - began, 0, len(tasks))
     return total
 
 
 def run_row_program(
     program: RowProgram, context: RunContext, cost: float, *, exact: bool
-) -> tuple[list[int], list[float]]:
-    """Run a row program for every vertex.
+) -> tuple[list[int], list[float]] | None:
+    """Run a row program for every vertex; gives None where its scratch does not fit the budget.
 
     Returns
     -------
@@ -211,11 +215,46 @@ def run_row_program(
             return Partial((_new(counts, before[0]), _new(magnitudes, before[1])))
 
     phase = context.checkpoint.phase("rows" if exact else "magnitudes of rows", graph.num_vertices)
-    parts = run_tasks(context, phase, tasks, engine.workers, RowWorker)
+    parts = _run_unless_refused(context, phase, tasks, RowWorker)
+    if parts is None:
+        return None
     context.metrics.record("rows", 0, graph.num_vertices, 0, time.perf_counter() - began, 0, len(tasks))
     products = range(len(program.products))
     counts = [sum(counts[i] for counts, _ in parts) % 2**64 for i in products]
     return counts, [sum(magnitudes[i] for _, magnitudes in parts) for i in products]
+
+
+def _run_unless_refused(
+    context: RunContext, phase: Phase, tasks: list[Task], make_worker: Callable[[int], Worker]
+) -> list[Any] | None:
+    """Run tasks; gives None where a worker's scratch does not fit its budget, as the journal tells who goes on."""
+
+    def make(number: int) -> Worker:
+        try:
+            return make_worker(number)
+        except ScratchTooLarge:
+            return _Refusing(context)
+
+    parts = run_tasks(context, phase, tasks, context.engine.workers, make)
+    if _REFUSED in parts:
+        context.observer.note(f"the budget has no room for {phase.name.partition(' ')[2]}: searching instead")
+        return None
+    return parts
+
+
+class _Refusing(Worker):
+    """Stands in for a worker that has no room for its scratch."""
+
+    host_bytes = 0
+
+    def __init__(self, context: RunContext):
+        super().__init__(context, self)
+
+    def run(self, first: int, last: int) -> None:
+        pass
+
+    def take(self) -> Partial:
+        return Partial(_REFUSED)
 
 
 def pieces_of(context: RunContext, cost: float) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import naive
+import pyarrow.parquet as pq
 import pytest
 from breakable import EDGES, answer, embeddings_of
 from hypothesis import HealthCheck, example, given, settings
@@ -167,3 +168,37 @@ def test_a_run_that_lacked_disk_is_resumed_with_more(lister):
     run = Path(str(refusal.value).split("longwall resume ")[1])
     result = longwall.resume(run, overrides=["memory.disk=1GiB"])
     assert answer(result.path)["embeddings"] == lister.rows("diamond")
+
+
+@pytest.fixture(scope="module")
+def band(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Many vertices, each next to the three before it."""
+    path = tmp_path_factory.mktemp("band") / "band.txt"
+    path.write_text("".join(f"{i} {i + d}\n" for i in range(40_000) for d in (1, 2, 3)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shortcut", "little"),
+    [("house", "rows", "4MiB"), ("cycle-4", "wedge aggregation", "3MiB")],
+)
+def test_a_shortcut_that_has_no_room_gives_way_to_a_search(
+    band: Path, tmp_path: Path, pattern: str, shortcut: str, little: str
+) -> None:
+    def run(name: str, host: str, threads: int) -> tuple[int, list[str]]:
+        result = longwall.run(
+            {
+                "graph": {"path": band},
+                "workload": {"kind": "match", "pattern": pattern},
+                "engine": {"kind": "cpu", "threads": threads},
+                "memory": {"host": host, "spill": tmp_path},
+                "run": {"directory": tmp_path, "name": name},
+            }
+        )
+        return result.count, pq.read_table(result.path / "metrics.parquet")["stage"].to_pylist()
+
+    count, stages = run("plenty", "64MiB", 1)
+    assert stages == [shortcut]
+    found, stages = run("little", little, 8)
+    assert shortcut not in stages
+    assert found == count > 10_000

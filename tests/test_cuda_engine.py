@@ -333,7 +333,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
             yield f"{name}-{columns}", *source_text(f"{name}.cu", program_header(part, columns, variant))
         staged = Variant(emitted=emitted_set(part, columns), lists=row_lists(part, columns)[1])
         yield f"extend_rows-{columns}-staged", *source_text("extend_rows.cu", program_header(part, columns, staged))
-    for name in ("edge_extension", "gather_blocks", "page_bytes", "prefix_tree", "stage_lists"):
+    for name in ("edge_extension", "gather_blocks", "heavy_vertices", "page_bytes", "prefix_tree", "stage_lists"):
         yield name, *source_text(f"{name}.cu")
     for k in (4, 5, 7):
         yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))

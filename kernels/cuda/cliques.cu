@@ -5,7 +5,8 @@
 // first levels of the search together; the last two or three vertices are found by lanes on their own.
 #include "common.cuh"
 
-// constexpr int kCliqueSize, kLight (out-degree up to which a vertex is one warp's work)
+// constexpr int kCliqueSize, kLight (out-degree up to which a vertex is one warp's work), kRowsPerPart (of a table:
+// one block's work above)
 #include "generated.cuh"
 
 constexpr int kWalked = kCliqueSize > 5 ? kCliqueSize - 5 : 0;  // levels whose candidates are stored per warp
@@ -181,11 +182,11 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
   return found;
 }
 
-// Vertices of many out-neighbours, a block for each part of one. Task t is part t - first_task[h] of heavy[h].
+// Vertices of many out-neighbours, a block for each part of one; `tasks` as find_heavy gives them.
 extern "C" __global__ void __launch_bounds__(512, 2)
-    count_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* heavy, const i64* first_task,
-                i64 num_heavy, i64 first, i64 last, i64 shared_words, u32* store, i64 store_words, u32* next,
-                const u32* stop, u64* result) {
+    count_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* tasks, const u32* num_tasks,
+                i64 first, i64 last, i64 shared_words, u32* store, i64 store_words, u32* next, const u32* stop,
+                u64* result) {
   const Rows graph = {indptr, indices, split};
   const int warps = blockDim.x >> 5;
   u32* own_store = store + blockIdx.x * store_words;
@@ -194,18 +195,14 @@ extern "C" __global__ void __launch_bounds__(512, 2)
   for (;;) {
     if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
     __syncthreads();
-    const i64 t = dynamic_shared[0];
+    const u32 task = dynamic_shared[0];
     __syncthreads();
-    if (t >= first_task[num_heavy] - first_task[0]) break;
-    const i64 task = t + first_task[0];
-    const i64 h = lower_bound(first_task, num_heavy + 1, task + 1) - 1;
-    const i64 v = heavy[h];
+    if (task >= *num_tasks) break;
+    const i64 v = tasks[2 * task];
     const i64 a = indptr[v];
     const int degree = static_cast<int>(split[v] - a);
     const int from = static_cast<int>(max(a, first) - a), to = static_cast<int>(min(split[v], last) - a);
-    const int part = static_cast<int>(task - first_task[h]);
-    const int parts = static_cast<int>(first_task[h + 1] - first_task[h]);
-    if (from >= to) continue;
+    const int part = tasks[2 * task + 1], parts = (degree + kRowsPerPart - 1) / kRowsPerPart;
     const i64 scratch_words = warps * (kQueue + kWalked * row_words(degree));
     u64 found;
     // The same code twice, so that the compiler knows which of the two memories it reads.

@@ -19,21 +19,25 @@ _LIGHT = 16
 # Table rows that are one block's work above. Every part builds its table anew: 6-cliques of R-MAT scale 20 take 2.7 s
 # with 32 rows and 2.1 s with 256.
 _ROWS_PER_PART = 512
+_VERTICES_SHARE = 8  # the part of a 4-cycle counter's memory that its range of vertices has
 
 
-class _HeavyVertices:
-    """The vertices whose work is dealt to whole blocks: those of more than `light` out-neighbours."""
-
-    def __init__(self, xp: Any, graph: GraphArrays, light: int):
-        chosen = xp.flatnonzero(graph.split - graph.indptr[:-1] > light)
-        self.vertices = chosen.astype(xp.uint32)
-        self.begins = graph.indptr[chosen].get()
-        self.ends = graph.split[chosen].get()
-
-    def overlapping(self, first: int, last: int) -> slice:
-        """Those whose out-neighbours stand in the slots first to last - 1."""
-        begin = int(np.searchsorted(self.ends, first, side="right"))
-        return slice(begin, max(int(np.searchsorted(self.begins, last, side="left")), begin))
+def _heavy_tasks(
+    device: Device, graph: GraphArrays, slots: tuple[int, int], light: int, rows: int, num_tasks: Array
+) -> Array:
+    """List what is dealt to whole blocks; see ``heavy_vertices.cu``. Takes half a byte for each of the slots."""
+    first, last = slots
+    # A vertex has a task at most for each `light` of its slots, which only of the first and the last may be elsewhere.
+    most = (last - first) // light + 2 * (graph.max_out_degree // rows + 1)
+    tasks = device.xp.empty((most, 2), device.xp.uint32)
+    device.launch(
+        "heavy_vertices.cu",
+        "find_heavy",
+        (graph.indptr, graph.split, graph.num_vertices, first, last, light, rows, tasks, num_tasks),
+        blocks=device.multiprocessors * 4,
+        threads=_WARPS * WARP,
+    )
+    return tasks
 
 
 class _Triangles:
@@ -46,35 +50,24 @@ class _Triangles:
 
     def __init__(self, device: Device, graph: GraphArrays):
         self._device, self._graph = device, graph
-        self._heavy = _HeavyVertices(device.xp, graph, _LIGHT)
 
     def _run(self, prefix: str, first: int, last: int, tables: int, out: tuple[Array, ...]) -> None:
         device, graph = self._device, self._graph
-        next_root = device.xp.zeros(2, device.xp.uint32)
-        heavy = self._heavy.overlapping(first, last)
+        light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
         arrays = (graph.indptr, graph.indices, graph.split)
-        if heavy.stop > heavy.start:
-            device.launch(
-                "triangles.cu",
-                f"{prefix}_heavy",
-                (
-                    *arrays,
-                    self._heavy.vertices[heavy],
-                    heavy.stop - heavy.start,
-                    first,
-                    last,
-                    next_root[1:],
-                    device.stop_flag,
-                    *out,
-                ),
-                blocks=min(device.multiprocessors * self._BLOCKS // tables, heavy.stop - heavy.start),
-                threads=_WARPS * WARP,
-                shared=(4 + self._BLOCK_SLOTS * tables) * 4,
-            )
+        tasks = _heavy_tasks(device, graph, (first, last), _LIGHT, graph.max_out_degree + 1, num_tasks)
+        device.launch(
+            "triangles.cu",
+            f"{prefix}_heavy",
+            (*arrays, tasks, num_tasks, first, last, heavy_task, device.stop_flag, *out),
+            blocks=min(device.multiprocessors * self._BLOCKS // tables, len(tasks)),
+            threads=_WARPS * WARP,
+            shared=(4 + self._BLOCK_SLOTS * tables) * 4,
+        )
         device.launch(
             "triangles.cu",
             f"{prefix}_light",
-            (*arrays, graph.num_vertices, first, last, next_root, device.stop_flag, *out),
+            (*arrays, graph.num_vertices, first, last, light_root, device.stop_flag, *out),
             blocks=device.multiprocessors * self._BLOCKS // tables,
             threads=_WARPS * WARP,
             shared=self._WARP_SLOTS * _WARPS * tables * 4,
@@ -116,7 +109,7 @@ class CudaTriangleVertexCounter(_Triangles):
 
 def clique_header(k: int) -> str:
     """Write the ``generated.cuh`` that ``cliques.cu`` includes."""
-    return constants({"kCliqueSize": k, "kLight": _LIGHT})
+    return constants({"kCliqueSize": k, "kLight": _LIGHT, "kRowsPerPart": _ROWS_PER_PART})
 
 
 class CudaCliqueCounter:
@@ -131,10 +124,7 @@ class CudaCliqueCounter:
     def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int):
         self._device, self._graph = device, graph
         self._generated = clique_header(k)
-        self._heavy = _HeavyVertices(device.xp, graph, max(_LIGHT, k - 2))
-        parts = -(-(self._heavy.ends - self._heavy.begins) // _ROWS_PER_PART)
-        self._first_task = np.concatenate([np.zeros(1, np.int64), np.cumsum(parts)])
-        self._device_first_task = device.xp.asarray(self._first_task)
+        self._heavy_from = max(_LIGHT, k - 2)
         walked = max(k - 5, 0)
         light_words = (_LIGHT + 31) // 32
         table_words = 16 * light_words * (light_words + 1)
@@ -158,37 +148,34 @@ class CudaCliqueCounter:
         """Launch the kernels; gives what :func:`longwall.kernels.cuda.launch.exact` fetches."""
         device, graph = self._device, self._graph
         result = device.result()
-        next_root = device.xp.zeros(2, device.xp.uint32)
+        light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
         arrays = (graph.indptr, graph.indices, graph.split)
-        heavy = self._heavy.overlapping(first, last)
-        tasks = int(self._first_task[heavy.stop] - self._first_task[heavy.start])
-        if tasks:
-            device.launch(
-                "cliques.cu",
-                "count_heavy",
-                (
-                    *arrays,
-                    self._heavy.vertices[heavy],
-                    self._device_first_task[heavy.start : heavy.stop + 1],
-                    heavy.stop - heavy.start,
-                    first,
-                    last,
-                    self._shared_words,
-                    self._store,
-                    self._store_words,
-                    next_root[1:],
-                    device.stop_flag,
-                    result,
-                ),
-                blocks=min(self._blocks, tasks),
-                threads=self._THREADS,
-                shared=self._shared_words * 4,
-                generated=self._generated,
-            )
+        tasks = _heavy_tasks(device, graph, (first, last), self._heavy_from, _ROWS_PER_PART, num_tasks)
+        device.launch(
+            "cliques.cu",
+            "count_heavy",
+            (
+                *arrays,
+                tasks,
+                num_tasks,
+                first,
+                last,
+                self._shared_words,
+                self._store,
+                self._store_words,
+                heavy_task,
+                device.stop_flag,
+                result,
+            ),
+            blocks=min(self._blocks, len(tasks)),
+            threads=self._THREADS,
+            shared=self._shared_words * 4,
+            generated=self._generated,
+        )
         device.launch(
             "cliques.cu",
             "count_light",
-            (*arrays, graph.num_vertices, first, last, next_root, device.stop_flag, result),
+            (*arrays, graph.num_vertices, first, last, light_root, device.stop_flag, result),
             blocks=device.multiprocessors * 4,
             threads=_WARPS * WARP,
             shared=self._light_shared,
@@ -204,6 +191,7 @@ class CudaFourCycleCounter:
 
     _LIGHT = 512  # kLight
     _THREADS = 1024
+    _VERTEX_BYTES = 12  # of a range that is counted at once: its wedges, and its number if they are many
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self._device, self._graph = device, graph
@@ -212,18 +200,10 @@ class CudaFourCycleCounter:
         self._window = min(n, most)
         beyond = n if n > most else 0
         blocks_each = 2 if (self._window + 4) * 8 + 4096 < device.shared_memory else 1
+        self._most = max(min(n, memory // _VERTICES_SHARE // self._VERTEX_BYTES), 1)
+        memory -= self._most * self._VERTEX_BYTES
         self._blocks = units_that_fit(device.multiprocessors * blocks_each, beyond * 4, memory)
         self._store = xp.zeros(max(self._blocks * beyond, 1), xp.uint32)
-        self._sizes = xp.empty(n, xp.int64)
-        device.launch(
-            "wedges.cu",
-            "measure_wedges",
-            (graph.indptr, graph.indices, graph.split, n, self._sizes),
-            blocks=device.multiprocessors * 4,
-            threads=_WARPS * WARP,
-        )
-        heavy = xp.flatnonzero(self._sizes > self._LIGHT).astype(xp.uint32)
-        self._heavy, self._host_heavy = heavy, heavy.get()
 
     def count(self, first: int, last: int) -> int:
         """Count the 4-cycles of a range of vertices."""
@@ -231,36 +211,49 @@ class CudaFourCycleCounter:
 
     def start(self, first: int, last: int) -> Array:
         """Launch the kernels; gives what :func:`longwall.kernels.cuda.launch.exact` fetches."""
+        result = self._device.result()
+        for begin in range(first, last, self._most):
+            self._run(begin, min(begin + self._most, last), result)
+        return result
+
+    def _run(self, first: int, last: int, result: Array) -> None:
         device, graph = self._device, self._graph
-        result = device.result()
-        next_root = device.xp.zeros(2, device.xp.uint32)
-        arrays = (graph.indptr, graph.indices, graph.split, self._sizes)
-        begin, end = (int(x) for x in np.searchsorted(self._host_heavy, [first, last]))
-        if end > begin:
-            device.launch(
-                "wedges.cu",
-                "count_heavy",
-                (
-                    *arrays,
-                    self._heavy[begin:end],
-                    end - begin,
-                    graph.num_vertices,
-                    self._window,
-                    self._store,
-                    next_root[1:],
-                    device.stop_flag,
-                    result,
-                ),
-                blocks=min(self._blocks, end - begin),
-                threads=self._THREADS,
-                shared=(self._window + 4) * 4,
-            )
+        light_root, heavy_number, num_heavy = device.xp.zeros((3, 1), device.xp.uint32)
+        sizes = device.xp.empty(last - first, device.xp.int64)
+        heavy = device.xp.empty(last - first, device.xp.uint32)
+        arrays = (graph.indptr, graph.indices, graph.split)
+        device.launch(
+            "wedges.cu",
+            "measure_wedges",
+            (*arrays, first, last, sizes, heavy, num_heavy),
+            blocks=device.multiprocessors * 4,
+            threads=_WARPS * WARP,
+        )
+        device.launch(
+            "wedges.cu",
+            "count_heavy",
+            (
+                *arrays,
+                first,
+                sizes,
+                heavy,
+                num_heavy,
+                graph.num_vertices,
+                self._window,
+                self._store,
+                heavy_number,
+                device.stop_flag,
+                result,
+            ),
+            blocks=min(self._blocks, last - first),
+            threads=self._THREADS,
+            shared=(self._window + 4) * 4,
+        )
         device.launch(
             "wedges.cu",
             "count_light",
-            (*arrays, first, last, next_root, device.stop_flag, result),
+            (*arrays, sizes, first, last, light_root, device.stop_flag, result),
             blocks=device.multiprocessors * 2,
             threads=_WARPS * WARP,
             shared=2 * 2 * self._LIGHT * _WARPS * 4,
         )
-        return result

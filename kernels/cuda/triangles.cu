@@ -94,8 +94,9 @@ DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 l
   if (!PER_VERTEX) add_result(result, total, 0);
 }
 
+// A block for each vertex; `tasks` as find_heavy gives them, one for each vertex.
 template <bool PER_VERTEX>
-DEVICE void heavy_vertices(const Rows& graph, const u32* heavy, i64 num_heavy, i64 first, i64 last, u32* next,
+DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_tasks, i64 first, i64 last, u32* next,
                            const u32* stop, u64* result, u64* counts) {
   const int warps = blockDim.x >> 5;
   u32* table = dynamic_shared + 4;
@@ -104,13 +105,12 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* heavy, i64 num_heavy, i
   for (;;) {
     if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
     __syncthreads();
-    const u32 number = dynamic_shared[0];
+    const u32 task = dynamic_shared[0];
     __syncthreads();
-    if (number >= num_heavy) break;
-    const i64 v = heavy[number];
+    if (task >= *num_tasks) break;
+    const i64 v = tasks[2 * task];
     const i64 a = graph.indptr[v], z = graph.split[v];
     const i64 begin = max(a, first), end = min(z, last);
-    if (begin >= end) continue;
     u64 found = 0;
     for (i64 piece = a; piece < z; piece += kPiece) {
       const int elements = static_cast<int>(min(z - piece, i64(kPiece)));
@@ -145,9 +145,9 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
-    count_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* heavy, i64 num_heavy, i64 first,
-                i64 last, u32* next, const u32* stop, u64* result) {
-  heavy_vertices<false>({indptr, indices, split}, heavy, num_heavy, first, last, next, stop, result, nullptr);
+    count_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* tasks, const u32* num_tasks,
+                i64 first, i64 last, u32* next, const u32* stop, u64* result) {
+  heavy_vertices<false>({indptr, indices, split}, tasks, num_tasks, first, last, next, stop, result, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -157,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-    add_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* heavy, i64 num_heavy, i64 first,
-              i64 last, u32* next, const u32* stop, u64* counts) {
-  heavy_vertices<true>({indptr, indices, split}, heavy, num_heavy, first, last, next, stop, nullptr, counts);
+    add_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* tasks, const u32* num_tasks,
+              i64 first, i64 last, u32* next, const u32* stop, u64* counts) {
+  heavy_vertices<true>({indptr, indices, split}, tasks, num_tasks, first, last, next, stop, nullptr, counts);
 }

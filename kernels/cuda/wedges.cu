@@ -36,11 +36,13 @@ DEVICE void for_each_end(const Rows& graph, i64 v, int warp, int warps, Visit vi
   }
 }
 
-// Number of wedges per smallest vertex: a warp each.
+// Number of wedges per smallest vertex, for the vertices first to last - 1, a warp each: sizes[v - first]. Those of
+// more than kLight are written to `heavy`, in no order.
 extern "C" __global__ void __launch_bounds__(256, 4)
-    measure_wedges(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64* sizes) {
+    measure_wedges(const i64* indptr, const u32* indices, const i64* split, i64 first, i64 last, i64* sizes,
+                   u32* heavy, u32* num_heavy) {
   const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
-  for (i64 v = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block(); v < num_vertices; v += warps) {
+  for (i64 v = first + static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block(); v < last; v += warps) {
     i64 found = 0;
     for (i64 i = split[v] + lane_id(); i < indptr[v + 1]; i += 32) {
       const u32 x = indices[i];
@@ -49,7 +51,10 @@ extern "C" __global__ void __launch_bounds__(256, 4)
       found += length - 1 - lower_bound(indices + begin, length, static_cast<u32>(v));
     }
     found = warp_sum(found);
-    if (lane_id() == 0) sizes[v] = found;
+    if (lane_id() == 0) {
+      sizes[v - first] = found;
+      if (found > kLight) heavy[atomicAdd(num_heavy, 1u)] = static_cast<u32>(v);
+    }
   }
 }
 
@@ -65,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     const i64 from = first + take(next, 32);
     if (from >= last || stop_asked(stop)) break;
     const i64 own = from + lane_id();
-    const i64 size = own < last ? sizes[own] : 0;
+    const i64 size = own < last ? sizes[own - first] : 0;
     // A single wedge makes no cycle.
     u32 wanted = __ballot_sync(kAll, size > 1 && size <= kLight);
     while (wanted) {
@@ -89,8 +94,9 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 // just beyond v: their counters are in shared memory, the other ones in the block's part of `store`, which holds
 // zeros before and after.
 extern "C" __global__ void __launch_bounds__(1024, 1)
-    count_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* sizes, const u32* heavy,
-                i64 num_heavy, i64 num_vertices, i64 window, u32* store, u32* next, const u32* stop, u64* result) {
+    count_heavy(const i64* indptr, const u32* indices, const i64* split, i64 first, const i64* sizes,
+                const u32* heavy, const u32* num_heavy, i64 num_vertices, i64 window, u32* store, u32* next,
+                const u32* stop, u64* result) {
   const Rows graph = {indptr, indices, split};
   const int warp = warp_in_block(), warps = blockDim.x >> 5;
   u32* near = dynamic_shared + 4;
@@ -102,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     __syncthreads();
     const u32 number = dynamic_shared[0];
     __syncthreads();
-    if (number >= num_heavy) break;
+    if (number >= *num_heavy) break;
     const u32 v = heavy[number];
     for_each_end(graph, v, warp, warps, [&](u32 y) {
       const u32 offset = y - v - 1;
@@ -113,8 +119,9 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
       }
     });
     __syncthreads();
+    const i64 size = sizes[v - first];
     // Clear the way that writes less.
-    if (sizes[v] > window) {
+    if (size > window) {
       for (i64 i = threadIdx.x; i < window; i += blockDim.x) near[i] = 0;
     } else {
       for_each_end(graph, v, warp, warps, [&](u32 y) {
@@ -122,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
       });
     }
     if (v + 1 + window < num_vertices) {
-      if (sizes[v] > num_vertices) {
+      if (size > num_vertices) {
         for (i64 y = v + 1 + window + threadIdx.x; y < num_vertices; y += blockDim.x) far[y] = 0;
       } else {
         for_each_end(graph, v, warp, warps, [&](u32 y) {

@@ -1,0 +1,29 @@
+// Find the vertices whose work is dealt to whole blocks, before the kernels that do it: in no order.
+#include "common.cuh"
+
+// Vertices of more than `light` out-neighbours, some of which stand in the slots first to last - 1: a task for every
+// `rows` of a vertex's out-neighbours, begun ones too. tasks: u32[][2], the vertex and the number of its task.
+extern "C" __global__ void __launch_bounds__(256)
+    find_heavy(const i64* indptr, const i64* split, i64 num_vertices, i64 first, i64 last, i64 light, i64 rows,
+               u32* tasks, u32* num_tasks) {
+  const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
+  const i64 step = static_cast<i64>(gridDim.x) * blockDim.x;
+  for (i64 base = range.begin + static_cast<i64>(blockIdx.x) * blockDim.x + 32 * warp_in_block(); base < range.end;
+       base += step) {
+    const i64 v = base + lane_id();
+    const i64 a = v < range.end ? indptr[v] : 0, z = v < range.end ? split[v] : 0;
+    const bool heavy = z - a > light && max(a, first) < min(z, last);
+    if (!__ballot_sync(kAll, heavy)) continue;
+    const u32 own = heavy ? static_cast<u32>((z - a + rows - 1) / rows) : 0;
+    u32 upto = own;
+    for (int distance = 1; distance < 32; distance *= 2) {
+      const u32 before = __shfl_up_sync(kAll, upto, distance);
+      if (lane_id() >= distance) upto += before;
+    }
+    const u32 at = take(num_tasks, __shfl_sync(kAll, upto, 31)) + upto - own;
+    for (u32 i = 0; i < own; ++i) {
+      tasks[2 * (at + i)] = static_cast<u32>(v);
+      tasks[2 * (at + i) + 1] = i;
+    }
+  }
+}
