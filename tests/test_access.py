@@ -70,7 +70,7 @@ def emulated() -> bool:
 
 @pytest.fixture(scope="module")
 def miner(tmp_path_factory: pytest.TempPathFactory) -> Miner:
-    scale, factor = (9, 4) if emulated() else (20, 8)
+    scale, factor = (9, 4) if emulated() else (22, 2)
     generator = {"kind": "rmat", "scale": scale, "edge_factor": factor, "seed": 3, "num_labels": 2}
     if not emulated():  # less skewed: what is found can be listed, and counted by the CPU engine, in seconds
         generator |= {"a": 0.45, "b": 0.22, "c": 0.22}
@@ -96,7 +96,7 @@ def test_the_answer_does_not_depend_on_access_or_budget(
         monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 256)
     expected = miner.expected(workload)
     # A ring of tasks and a thousand rows want a place, whatever the graph: 1 % is no less than 1.4 MB.
-    size = 4_000_000 if emulated() else 80_000_000
+    size = 4_000_000 if emulated() else 108_000_000
     budget = max(int(size * share), 1_400_000)
     if access == "resident" and share < 1:
         if not emulated():
@@ -138,7 +138,7 @@ def test_ranges_are_counted_where_nobody_could_look_at_the_pages(miner: Miner, m
 
     monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.prepare", short)
     for workload in ("4-cliques", "triangles of vertices"):
-        result = miner.run(workload, "cuda", access="adaptive", device=80_000_000)
+        result = miner.run(workload, "cuda", access="adaptive", device=108_000_000)
         assert answer(result) == miner.expected(workload)
 
 
