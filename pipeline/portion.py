@@ -10,13 +10,16 @@ Found = TypeVar("Found")
 MakeRoom = Callable[[ShortOfMemory], bool]
 
 
+_PATIENCE = 8  # pieces after which a larger one is tried again: the work of one that fails is lost
+
+
 def no_room(short: ShortOfMemory) -> bool:  # noqa: ARG001 - a `MakeRoom`
     """For callers who hold nothing that could leave the engine's memory."""
     return False
 
 
 class Portion:
-    """The size of one piece of work: halved when memory is short, doubled when it was not; threads may share it.
+    """The size of one piece of work: halved when memory is short, doubled when it long was not; threads may share it.
 
     Parameters
     ----------
@@ -26,7 +29,7 @@ class Portion:
 
     def __init__(self, engine: Engine):
         self._engine = engine
-        self._size = sys.maxsize
+        self._size, self._done = sys.maxsize, 0
 
     @property
     def cut(self) -> bool:
@@ -59,13 +62,15 @@ class Portion:
                 # The error itself keeps alive what its frames hold, and must be gone when memory is released.
                 short = ShortOfMemory(error.place, error.wanted)
             else:
-                if size < most:
+                self._done += 1
+                if size < most and self._done % _PATIENCE == 0:
                     self._size = 2 * size
                 return found
             if not make_room(short):
                 if size <= 1:
                     raise short
                 size = self._size = size // 2
+                self._done = 0
             self._engine.release()
 
 

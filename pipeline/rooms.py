@@ -12,6 +12,7 @@ _DEVICE_CHUNKS = 4  # times as many on a device, where an extension takes 1 to 3
 _LEAST_CHUNK = 1 << 10  # rows
 _ON_HOST = 2  # tables of a device that the host holds besides its stack: one that is moved, one that is read ahead
 _LEAST_GROUP = 8  # rows
+_SHARED_ROW = 12  # bytes of a table for each row: its last value and an offset, where prefixes are shared
 _ACTIVE = 4  # tables that an extension holds: its input, its output, one that is sliced, and one that is read ahead
 
 
@@ -78,7 +79,10 @@ class Rooms:
         option = "memory.host" if on_host else "memory.device"
         tables = share // 4 if on_host else share // 2
         require(what, share - tables + least * active_row, share, option)
-        fitting = tables // (active_row + k * table_row)
+        if not on_host:
+            # Most prefixes are shared by many rows; where they are not, memory runs short, and pieces become smaller.
+            active_row -= (_ACTIVE - 1) * (table_row - _SHARED_ROW)
+        fitting = tables // (active_row + k * (table_row if on_host else _SHARED_ROW))
         if not on_host:  # chunks pass through the host: what is spilled, what is read ahead
             require(what, 4 * least * (_ON_HOST * table_row), host, "memory.host")
             fitting = min(fitting, host // 4 // (_ON_HOST * table_row))

@@ -26,6 +26,8 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "triangles of vertices": {"kind": "triangles", "output": "vertices"},
 }
 
+LONG_SEARCHES = {"houses", "4-cycles"}
+
 
 def answer(result: longwall.Result) -> Any:
     for name in ("embeddings", "vertices"):
@@ -91,6 +93,8 @@ def test_the_answer_does_not_depend_on_access_or_budget(
         open_device()
     except EngineUnavailable as reason:
         pytest.skip(str(reason))
+    if share == 0.01 and workload in LONG_SEARCHES and not emulated():
+        pytest.skip("a search in chunks of a few thousand rows takes minutes: on a small graph the emulator does it")
     if emulated():
         monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 1024)
         monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 256)

@@ -25,6 +25,7 @@ _BLOCK_BYTES = 4 * _BLOCK_WORDS
 NOT_EXTENDED, TOO_LONG = -1, -2  # kNotExtended, kTooLong
 SHARED_ROOM = 512  # elements of a set in a warp's shared memory: 2 KiB
 _LEAST_ROOM = 1024  # elements of a set in global memory, where not all warps have room for the longest sets
+_TIER, _LAST_TIER = 8, 8  # how much more room the next warps have, who are fewer; all of it is there at last
 _FIRST_WINDOW = 1 << 12
 
 
@@ -96,6 +97,7 @@ class Extender:
         self._device, self._graph, self._program = device, graph, program
         self._store, self._memory, self._warps, self._ablation = store, memory, warps, ablation
         self._staging = staging
+        self._longest = graph.max_degree, graph.max_out_degree
         self._pool: Array = None  # the blocks, then their links
         self._window = _FIRST_WINDOW
         self._steps: dict[int, _Step] = {}
@@ -132,14 +134,16 @@ class Extender:
             counts.fill(NOT_EXTENDED)
             tally = xp.zeros(4, np.uint64)  # blocks that were asked for, then the kernel's Tally
             used = (follows, tally.view(np.uint32), blocks, tally[1:], capacity, counts, starts)
-            found, done, too_long = self._fill(step, rows, None, limit, used, tally, long=False)
-            if too_long:
+            tier = 0
+            found, done, too_long = self._fill(step, rows, None, limit, used, tally, tier)
+            while too_long:
+                if self._rooms(step, tier)[:2] == self._longest:
+                    raise RuntimeError("internal fault: a set outgrew its scratch")
+                tier += 1
                 long = xp.flatnonzero(counts == TOO_LONG).astype(np.uint32)
                 counts[long] = NOT_EXTENDED  # the pool may have no block left for some
                 tally[3:] = 0
-                found, done, too_long = self._fill(step, rows, long, long.size, used, tally, long=True)
-                if too_long:
-                    raise RuntimeError("internal fault: a set outgrew its scratch")
+                found, done, too_long = self._fill(step, rows, long, long.size, used, tally, tier)
             if done == n and found <= capacity:
                 return self._gathered(Extension(counts, xp.empty(found, np.uint32)), xp.cumsum(counts), starts, follows)
             first = int(counts[0]) if limit == 1 else 0
@@ -191,8 +195,7 @@ class Extender:
         number: int,
         used: tuple[Any, ...],
         tally: Array,
-        *,
-        long: bool,
+        tier: int,
     ) -> tuple[int, int, int]:
         """Extend rows into the pool; `used` is what the kernel is told about it besides where it is.
 
@@ -200,7 +203,7 @@ class Extender:
         """
         blocks = used[2]
         warps = min(max((blocks - _LEAST_BLOCKS) // 2, 1), number)
-        self._launch("extend_rows", step, rows, order, number, warps, (self._pool, *used), long=long)
+        self._launch("extend_rows", step, rows, order, number, warps, (self._pool, *used), tier)
         self._device.synchronize()  # as in launch.exact
         _, found, done, too_long = tally.get().tolist()
         return found, done, too_long
@@ -234,10 +237,10 @@ class Extender:
         while done < n:
             width = min(self._window, n - done)
             numbers = xp.arange(done, done + width, dtype=np.uint32)
-            self._pass(step, rows, numbers, counts, None, None, long=False)
+            self._pass(step, rows, numbers, counts, None, None, 0)
             numbers = numbers[counts[done : done + width] == TOO_LONG]
             long[numbers] = True
-            self._pass(step, rows, numbers, counts, None, None, long=True)
+            self._pass(step, rows, numbers, counts, None, None, _LAST_TIER)
             ends = xp.cumsum(counts[done : done + width])
             fitting = int(xp.searchsorted(ends, capacity - total, side="right"))
             if fitting:
@@ -253,7 +256,7 @@ class Extender:
         result, ends = self._result(counts, n - done)
         for chosen in (False, True):
             numbers = xp.flatnonzero((counts > 0) & (long == chosen)).astype(np.uint32)
-            self._pass(step, rows, numbers, counts, ends, result.values, long=chosen)
+            self._pass(step, rows, numbers, counts, ends, result.values, _LAST_TIER if chosen else 0)
         return result
 
     def _begin(self, step: _Step, rows: _Rows, capacity: int, counts: Array, long: Array) -> Extension:
@@ -261,17 +264,17 @@ class Extender:
         xp = self._device.xp
         counts[1:] = NOT_EXTENDED
         values, ends = xp.empty(int(counts[0]), np.uint32), xp.cumsum(counts[:1])
-        self._pass(step, rows, xp.zeros(1, np.uint32), counts, ends, values, long=bool(long[0]))
+        self._pass(step, rows, xp.zeros(1, np.uint32), counts, ends, values, _LAST_TIER if long[0] else 0)
         counts[0] = capacity
         return Extension(counts, values[:capacity], int(values[capacity - 1]) + 1, counts.size - 1)
 
     def _pass(
-        self, step: _Step, rows: _Rows, numbers: Array, counts: Array, ends: Array, out: Array, *, long: bool
+        self, step: _Step, rows: _Rows, numbers: Array, counts: Array, ends: Array, out: Array, tier: int
     ) -> None:
         if numbers.size:
             null = np.uintp(0)
             rest = (counts, null if ends is None else ends, null if out is None else out)
-            self._launch("extend_two_pass", step, rows, numbers, numbers.size, numbers.size, rest, long=long)
+            self._launch("extend_two_pass", step, rows, numbers, numbers.size, numbers.size, rest, tier)
             self._device.synchronize()
 
     # --- both -----------------------------------------------------------------------------------------------------
@@ -301,17 +304,18 @@ class Extender:
             self._steps[columns] = _Step(columns, header, *stored, 4 * sum(stored) * shared_room, lists)
         return self._steps[columns]
 
-    def _rooms(self, step: _Step, *, long: bool) -> tuple[int, int, int]:
+    def _rooms(self, step: _Step, tier: int) -> tuple[int, int, int]:
         """Elements that a stored set may have, of both kinds, and how many warps can have that room.
 
-        All warps get as much as fits; rows with longer sets are left to a few warps that have room for any.
+        All warps get as much as fits; rows with longer sets are left to the next tier, with more room for fewer warps,
+        and at last to the few that have room for any.
         """
-        longest, oriented = self._graph.max_degree, self._graph.max_out_degree
+        longest, oriented = self._longest
         words = step.plain * longest + step.oriented * oriented
         if not words:
             return longest, oriented, self._warps
-        if not long and words * self._warps > self._store.size:
-            most = max(self._store.size // self._warps // (step.plain + step.oriented), _LEAST_ROOM)
+        if words * self._warps > self._store.size:
+            most = max(self._store.size // self._warps // (step.plain + step.oriented), _LEAST_ROOM) * _TIER**tier
             longest, oriented = min(longest, most), min(oriented, most)
             words = step.plain * longest + step.oriented * oriented
         return longest, oriented, min(self._store.size // words, self._warps)
@@ -328,15 +332,14 @@ class Extender:
         number: int,
         warps: int,
         rest: tuple[Any, ...],
-        *,
-        long: bool,
+        tier: int,
     ) -> None:
         graph, null = self._graph, np.uintp(0)
-        room, oriented_room, fitting = self._rooms(step, long=long)
+        room, oriented_room, fitting = self._rooms(step, tier)
         warps = min(warps, fitting)
         # Neighbouring rows share a prefix, whose sets a warp computes once; but every warp should have rows.
-        at_once = 1 if long else min(max(number // (warps * 4), 1), 32)
-        per_block = min(warps, WARPS_PER_BLOCK)
+        at_once = 1 if tier else min(max(number // (warps * 4), 1), 32)
+        per_block = min(max(warps // self._device.multiprocessors, 1), WARPS_PER_BLOCK)  # few spread over the device
         self._device.launch(
             f"{name}.cu",
             name,

@@ -46,21 +46,6 @@ class CudaRowCounter:
         xp, n = device.xp, graph.num_vertices
         self._device, self._graph, self._exact = device, graph, exact
         self._header = row_header(program, exact=exact)
-        dtype = xp.int64 if exact else xp.float64
-        self._weights = xp.ones((max(len(program.weights), 1), n), dtype)
-        weight_bytes = int(self._weights.nbytes)
-        for i, factors in enumerate(program.weights):
-            values = xp.ones(n, dtype)
-            for j in factors:
-                values *= self._weights[j]
-            device.launch(
-                "rows.cu",
-                "neighbour_sums",
-                (graph.indptr, graph.indices, n, values, self._weights[i]),
-                blocks=device.multiprocessors * 4,
-                threads=8 * WARP,
-                generated=self._header,
-            )
         wide = any(code == Op.WIDEN for code, _, _ in program.ops)
         reaches = not wide and any(code == Op.PUSH for code, _, _ in program.ops)
         self._bitmap_words = (n + 31) // 32 if reaches else 0
@@ -74,8 +59,23 @@ class CudaRowCounter:
         reached = n if reaches else 0
         bitmap = 0 if in_shared else self._bitmap_words
         each = 8 * (local + far) + 4 * (reached + bitmap)
+        weight_bytes = 8 * n * (len(program.weights) + 1)  # one of them is made of another
         if weight_bytes + each > memory:
             raise ScratchTooLarge(weight_bytes + each)
+        dtype = xp.int64 if exact else xp.float64
+        self._weights = xp.ones((max(len(program.weights), 1), n), dtype)
+        for i, factors in enumerate(program.weights):
+            values = xp.ones(n, dtype)
+            for j in factors:
+                values *= self._weights[j]
+            device.launch(
+                "rows.cu",
+                "neighbour_sums",
+                (graph.indptr, graph.indices, n, values, self._weights[i]),
+                blocks=device.multiprocessors * 4,
+                threads=8 * WARP,
+                generated=self._header,
+            )
         self._blocks = units_that_fit(device.multiprocessors, each, memory - weight_bytes)
         self._local = xp.empty(max(self._blocks * local, 1), dtype)
         self._far = xp.zeros(max(self._blocks * far, 1), dtype)
