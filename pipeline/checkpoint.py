@@ -15,11 +15,12 @@ import re
 import shutil
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from longwall.storage.account import Account
 from longwall.storage.errors import FinalError
 from longwall.storage.spill import sync_folder
 
@@ -47,6 +48,9 @@ class Partial:
     """Names of files of earlier commits whose contents are in these files."""
 
 
+Commit = tuple[list[Range], Partial]
+
+
 @dataclass
 class Phase:
     """One step of a run: its finished ranges and their results.
@@ -71,7 +75,11 @@ class Phase:
 
     def commit(self, ranges: list[Range], partial: Partial) -> None:
         """Record finished ranges; returns when they are on disk."""
-        self.journal.append(self, ranges, partial)
+        self.journal.append(self, [(ranges, partial)])
+
+    def commit_all(self, commits: Sequence[Commit]) -> None:
+        """Record many commits for the price of one; each is on disk whole or not at all, in their order."""
+        self.journal.append(self, commits)
 
     def missing(self) -> Iterator[Range]:
         """The ranges that are not finished, ascending."""
@@ -97,8 +105,8 @@ class Phase:
 class Journal(Protocol):
     """Where the commits of phases go."""
 
-    def append(self, phase: Phase, ranges: list[Range], partial: Partial) -> None:
-        """Record one; see `Phase.commit`."""
+    def append(self, phase: Phase, commits: Sequence[Commit]) -> None:
+        """Record some; see `Phase.commit_all`."""
         ...
 
 
@@ -149,6 +157,10 @@ class Checkpoint:
                 raise FinalError(f"{self._path}: the journal is of another run ({sorted(mine)}): start a new run")
             return phase
 
+    def book(self, phase: Phase, disk: Account) -> None:
+        """Book what an earlier attempt finished of a phase, and is still there."""
+        disk.take(checkpoint_bytes(phase.files()), "what the run has finished")
+
     def remove(self, folder: Path) -> bool:
         """Remove files that no phase reads any more; gives whether there were any."""
         there = folder.exists()
@@ -167,21 +179,11 @@ class Checkpoint:
             self._next[prefix] = number + 1
             return number
 
-    def append(self, phase: Phase, ranges: list[Range], partial: Partial) -> None:
-        """Write one line; see `Phase.commit`."""
-        line = json.dumps(
-            {
-                "phase": phase.name,
-                "total": phase.total,
-                "ranges": ranges,
-                "value": partial.value,
-                "files": partial.files,
-                "levels": partial.levels,
-                "replaces": partial.replaces,
-            }
-        )
-        text = f"{_checksum(line)} {line}\n".encode("ascii")
-        for folder in {parent for file in partial.files for parent in Path(file["name"]).parents}:
+    def append(self, phase: Phase, commits: Sequence[Commit]) -> None:
+        """Write a line for each; see `Phase.commit_all`."""
+        text = b"".join(_line(phase, ranges, partial) for ranges, partial in commits)
+        files = [file for _, partial in commits for file in partial.files]
+        for folder in {parent for file in files for parent in Path(file["name"]).parents}:
             sync_folder(self._run / folder)
         with self._lock, self._path.open("ab", buffering=0) as journal:
             begin = journal.tell()
@@ -196,10 +198,12 @@ class Checkpoint:
                 sync_folder(self.folder)
                 sync_folder(self._run)
             # Here, so that the order is that of the journal: a level's chunks are counted in it.
-            phase.done += ranges
-            phase.partials.append(partial)
-        for name in partial.replaces:
-            (self._run / name).unlink(missing_ok=True)
+            for ranges, partial in commits:
+                phase.done += ranges
+                phase.partials.append(partial)
+        for _, partial in commits:
+            for name in partial.replaces:
+                (self._run / name).unlink(missing_ok=True)
 
     def _read(self) -> None:
         kept, size = read_journal(self._path, self._found, self)
@@ -229,13 +233,13 @@ class Checkpoint:
         return removed
 
 
-def read_journal(path: Path, phases: dict[str, Phase], owner: "Journal") -> tuple[int, int]:
-    """Read a journal; phases that are not in `phases` yet are added there.
+def read_journal(path: Path, phases: dict[str, Phase], owner: "Journal", begin: int = 0) -> tuple[int, int]:
+    """Read a journal from a line on that begins at byte `begin`; phases that are not in `phases` yet are added there.
 
     Returns
     -------
     kept, size
-        Bytes of whole lines, and of the file.
+        Bytes of whole lines, and of all that there is, from there on.
 
     Raises
     ------
@@ -244,7 +248,9 @@ def read_journal(path: Path, phases: dict[str, Phase], owner: "Journal") -> tupl
     """
     if not path.exists():
         return 0, 0
-    text = path.read_bytes()
+    with path.open("rb") as file:
+        file.seek(begin)
+        text = file.read()
     whole = text[: text.rfind(b"\n") + 1]
     lines = whole.decode("ascii", "replace").splitlines()
     kept = 0
@@ -262,6 +268,27 @@ def read_journal(path: Path, phases: dict[str, Phase], owner: "Journal") -> tupl
         partial = Partial(entry["value"], tuple(entry["files"]), levels, tuple(entry["replaces"]))
         phase.partials.append(partial)
     return kept, len(text)
+
+
+def _line(phase: Phase, ranges: list[Range], partial: Partial) -> bytes:
+    line = json.dumps(
+        {
+            "phase": phase.name,
+            "total": phase.total,
+            "ranges": ranges,
+            "value": partial.value,
+            "files": partial.files,
+            "levels": partial.levels,
+            "replaces": partial.replaces,
+        }
+    )
+    return f"{_checksum(line)} {line}\n".encode("ascii")
+
+
+def checkpoint_bytes(files: Iterable[dict[str, Any]]) -> int:
+    """Bytes of the disk's budget that files of commits take: those of the checkpoint; results take none of it."""
+    mine = (file for file in files if file["name"].startswith("checkpoint/"))
+    return sum(file.get("stored", file.get("bytes", 0)) for file in mine)
 
 
 def _entries(folders: Iterable[Path]) -> list[Path]:

@@ -142,13 +142,13 @@ def explain(config: Config, overrides: Overrides = [], quiet: Quiet = False) -> 
 
 @app.command(epilog="Example:  longwall ingest ca-AstroPh.edges.gz ca-AstroPh.zarr")
 def ingest(
-    source: Annotated[Path, typer.Argument(metavar="INPUT", help="The graph file.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="The graph file, or its URL.", show_default=False)],
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The graph store to make.", show_default=False)],
     labels: Annotated[
-        Path | None, typer.Option(help='Vertex labels: a file of "vertex label" lines.', show_default=False)
+        str | None, typer.Option(help='Vertex labels: a file of "vertex label" lines.', show_default=False)
     ] = None,
     transactions: Annotated[
-        Path | None,
+        str | None,
         typer.Option(help='Transactions of the vertices: a file of "vertex transaction" lines.', show_default=False),
     ] = None,
     file_format: Annotated[

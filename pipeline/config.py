@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from longwall.pipeline.patterns import parse_pattern
 from longwall.storage.errors import InputError
+from longwall.storage.remote import is_url
 from longwall.storage.sizes import format_size, parse_size
 
 WorkloadKind = Literal["triangles", "cliques", "match", "motifs", "frequent", "transactions"]
@@ -72,7 +73,17 @@ def _size(value: object) -> int | None:
 def _path(value: object) -> object:
     if value == "":
         raise ValueError("the path is empty")
+    if isinstance(value, str) and is_url(value):
+        raise ValueError(
+            f"{value} is a URL: only a graph may be one; give a path, on a cluster one that all machines see"
+        )
     return Path(value) if isinstance(value, str) else value
+
+
+def _input(value: object) -> object:
+    if not isinstance(value, str | Path | None):
+        raise ValueError(f"expected a path or a URL in quotes, not {_shown(value)}")
+    return value if isinstance(value, str) and is_url(value) else _path(value)
 
 
 def _tuple(value: object) -> object:
@@ -92,8 +103,18 @@ def _support(value: object) -> object:
     return value
 
 
+def _devices(value: object) -> object:
+    numbers = value if isinstance(value, list | tuple) else ()
+    plain = all(type(number) is int and number >= 0 for number in numbers)
+    if value is not None and value != "all" and not (numbers and plain and len(set(numbers)) == len(numbers)):
+        raise ValueError(f'expected "all" or a list of different numbers from 0 up such as [0, 1], not {_shown(value)}')
+    return tuple(numbers) or value
+
+
 Size = Annotated[int | None, BeforeValidator(_size)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
+Input = Annotated[Path | str, BeforeValidator(_input)]
+"""A path, or a URL."""
 
 
 class _Section(BaseModel):
@@ -103,10 +124,10 @@ class _Section(BaseModel):
 class GraphSection(_Section):
     """``[graph]``: where the data graph comes from; exactly one of `path` and `generator`."""
 
-    path: FilePath | None = None
+    path: Input | None = None
     generator: dict[str, Any] | None = None
-    labels: FilePath | None = None
-    transactions: FilePath | None = None
+    labels: Input | None = None
+    transactions: Input | None = None
 
 
 class WorkloadSection(_Section):
@@ -138,10 +159,17 @@ class MemorySection(_Section):
 
 
 class EngineSection(_Section):
-    """``[engine]``: which kernels run; `threads` = 0 means all cores; what the GPU should do the plain way."""
+    """``[engine]``: which kernels run; `threads` = 0 means all cores; what the GPU should do the plain way.
+
+    With `devices`, "all" or a list of numbers, a process of its own works with each of these GPUs of this machine;
+    without, a run uses the first one.
+    """
 
     kind: Literal["auto", "cpu", "cuda"] = "auto"
     threads: Annotated[int, Field(ge=0)] = 0
+    devices: Annotated[Literal["all"] | tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(_devices)] = (
+        None
+    )
     ablation: Annotated[
         tuple[Literal["two-pass", "ungrouped", "unordered"], ...], Field(strict=False), BeforeValidator(_tuple)
     ] = ()
@@ -224,10 +252,15 @@ class RunSpec(_Section):
         """Return the config with absolute input paths, so that it means the same in any working directory."""
         graph, workload = self.graph, self.workload
         keys = ("path", "labels", "transactions")
-        paths = {key: path.absolute() for key in keys if (path := getattr(graph, key)) is not None}
+        paths = {key: path.absolute() for key in keys if isinstance(path := getattr(graph, key), Path)}
         if workload.pattern is not None and Path(workload.pattern).is_file():
             workload = workload.model_copy(update={"pattern": str(Path(workload.pattern).absolute())})
-        return self.model_copy(update={"graph": graph.model_copy(update=paths), "workload": workload})
+        scheduler = self.scheduler
+        if (files := scheduler.security) is not None:
+            there = {key: getattr(files, key).absolute() for key in ("ca", "cert", "key")}
+            scheduler = scheduler.model_copy(update={"security": files.model_copy(update=there)})
+        graph = graph.model_copy(update=paths)
+        return self.model_copy(update={"graph": graph, "workload": workload, "scheduler": scheduler})
 
     def to_toml(self) -> str:
         """Return the config as TOML text."""
@@ -328,7 +361,9 @@ class _Config:
 
     def _resolve_paths(self) -> None:
         graph, workload = _section(self.data, "graph"), _section(self.data, "workload")
-        keys = ((graph, "path"), (graph, "labels"), (graph, "transactions"), (workload, "pattern"))
+        security = _section(_section(self.data, "scheduler"), "security")
+        keys = [(graph, "path"), (graph, "labels"), (graph, "transactions"), (workload, "pattern")]
+        keys += [(security, key) for key in ("ca", "cert", "key")]
         for section, key in keys:
             value = section.get(key)
             # A pattern's name or edge list has no dot and no slash; a file's name has one of them.
@@ -381,7 +416,8 @@ def _impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _generator_faults(graph["generator"])
     if workload.get("kind") in WORKLOADS:
         yield from _workload_faults(workload)
-    yield from _scheduler_faults(_section(data, "scheduler"), workload, _section(data, "export"))
+    yield from _device_faults(_section(data, "engine"), _section(data, "scheduler"))
+    yield from _scheduler_faults(_section(data, "scheduler"))
     output, export = workload.get("output", "count"), _section(data, "export")
     if _section(data, "scheduler").get("order") == "levels" and output != "embeddings":
         yield "scheduler.order", 'counts have no levels: remove it, or set workload.output = "embeddings"'
@@ -395,21 +431,26 @@ def _impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"export.{key}", "all embeddings of frequent patterns are written: remove it"
 
 
-def _scheduler_faults(
-    scheduler: Mapping[str, Any], workload: Mapping[str, Any], export: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
+def _device_faults(engine: Mapping[str, Any], scheduler: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if "devices" not in engine:
+        return
+    if engine.get("kind") == "cpu":
+        yield "engine.devices", 'engine.kind = "cpu" uses no device: remove one of them'
+    elif "address" in scheduler:
+        yield "engine.devices", "the workers of the cluster at scheduler.address use what they see: remove it"
+
+
+def _scheduler_faults(scheduler: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     cluster_keys = ("address", "workers", "threads_per_worker", "security", "retries")
     if scheduler.get("kind", "local") == "local":
         for key in cluster_keys:
             if key in scheduler:
                 yield f"scheduler.{key}", 'only a cluster has it: remove it, or set scheduler.kind = "dask"'
         return
-    if workload.get("kind") in ("frequent", "transactions"):
-        yield "scheduler.kind", "frequent patterns are not mined on a cluster yet: set it to local"
-    if "limit" in export:
-        yield "export.limit", "the workers of a cluster do not know of each other's rows: remove it, or run locally"
     address = scheduler.get("address")
     if address is not None:
+        if not re.fullmatch(r"(tcp|tls)://[^\s/]+:\d+", str(address)):
+            yield "scheduler.address", f'expected an address such as "tcp://10.0.0.1:8786", not {_shown(address)}'
         for key in ("workers", "threads_per_worker"):
             if key in scheduler:
                 yield f"scheduler.{key}", "the cluster at scheduler.address has its own workers: remove one of them"
@@ -567,6 +608,8 @@ def _plain(section: Mapping[str, Any]) -> dict[str, Any]:
 def _plain_value(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, dict):
+        return _plain(value)
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -140,3 +140,5 @@ class RunContext:
     """The graph on the engine, once something has run there."""
     scheduler: Scheduler | None = None
     """Where tasks run; None: on threads of this process."""
+    leads: bool = True
+    """Whether this process commits what is done, and writes what is not done in tasks; a replica does neither."""

@@ -126,7 +126,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
         tasks = ranges(graph.num_slots, pieces)
         sources = tasks[0].size * _SOURCE_ROW_BYTES * engine.workers if engine.free_memory() is None else 0
         with context.accounts.host.book(sources, "the edges of the workers' tasks"):
-            total = sum(run_tasks(context, phase, tasks, engine.workers, SearchWorker))
+            total = sum(run_tasks(context, phase, tasks, engine.workers, SearchWorker, combine=sum))
     record_levels(context, phase.partials, {1: "source", last: "count"}, predicted)
     embeddings, rest = divmod(total, plan.redundancy)
     if rest:

@@ -1,6 +1,7 @@
 """The embeddings of frequent patterns as Parquet: each subgraph once, in original vertex ids."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.dfs_code import restrictions
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.frequent import FrequentPatterns
+from longwall.pipeline.frequent_found import FrequentPatterns
 from longwall.pipeline.frequent_plan import FrequentPlan
 from longwall.storage.tables.chunked_table import ChunkedTable
 
@@ -17,56 +18,77 @@ _ROWS_AT_ONCE = 1 << 20
 _COPIES = 4  # of a column of ids: as they are flattened, gathered, translated and encoded
 
 
-def write_embeddings(
-    found: FrequentPatterns,
-    numbers: NDArray[np.int64],
-    table: ChunkedTable,
-    plan: FrequentPlan,
-    context: RunContext,
-) -> None:
-    """Write the embeddings of a level to ``embeddings-<edges>.parquet``.
+class LevelFile:
+    """A file of embeddings of a level; to be closed.
 
     The columns are `pattern`, the row of the pattern in ``patterns.parquet``, and `v0`, `v1`, ... for the vertices of
     the largest pattern that the config allows; null beyond those of the pattern.
 
     Parameters
     ----------
-    found, table
-        A level: its patterns, and their mappings.
+    path
+        The file.
+    found
+        The patterns of the level.
     numbers : int64[p]
         The row of each pattern in ``patterns.parquet``, -1 where its embeddings are not wanted.
     plan, context
         The run.
+
+    Attributes
+    ----------
+    path
+        The file.
     """
-    width, ids = plan.max_vertices, context.graph.original_ids
-    _, _, columns = found.patterns.vertices
-    sizes = found.patterns.sizes
-    symmetric = (numbers >= 0) & (found.automorphisms > 1)
-    wanted = [
-        restrictions(code) if several else [] for code, several in zip(found.patterns.codes, symmetric, strict=True)
-    ]
-    schema = pa.schema([("pattern", pa.int64()), *((f"v{vertex}", pa.int64()) for vertex in range(width))])
-    path = context.results / f"embeddings-{found.patterns.num_edges:05}.parquet"
-    rows_at_once = max(min(_ROWS_AT_ONCE, context.accounts.host.free // 2 // (8 * _COPIES * (width + 1))), 1)
-    context.observer.phase("writing embeddings", len(table), "embeddings")
-    with (
-        context.accounts.host.book(8 * _COPIES * (width + 1) * rows_at_once, "embeddings to write"),
-        pq.ParquetWriter(path, schema, compression="zstd", compression_level=1) as file,
+
+    def __init__(
+        self, path: Path, found: FrequentPatterns, numbers: NDArray[np.int64], plan: FrequentPlan, context: RunContext
     ):
+        self._found, self._numbers, self._context = found, numbers, context
+        self._width = plan.max_vertices
+        symmetric = (numbers >= 0) & (found.automorphisms > 1)
+        self._wanted = [
+            restrictions(code) if several else [] for code, several in zip(found.patterns.codes, symmetric, strict=True)
+        ]
+        fields = [("pattern", pa.int64()), *((f"v{vertex}", pa.int64()) for vertex in range(self._width))]
+        self._schema = pa.schema(fields)
+        row_bytes = 8 * _COPIES * (self._width + 1)
+        host = context.accounts.host
+        self._rows_at_once = max(min(_ROWS_AT_ONCE, host.free // 2 // row_bytes), 1)
+        self._booking = host.book(row_bytes * self._rows_at_once, "embeddings to write")
+        self.path = path
+        self._file = pq.ParquetWriter(path, self._schema, compression="zstd", compression_level=1)
+
+    def close(self) -> None:
+        """End the file."""
+        try:
+            self._file.close()
+        finally:
+            self._booking.release()
+
+    def write(self, table: ChunkedTable) -> int:
+        """Write the subgraphs of mappings, each once; gives their number."""
+        written = 0
         for chunk in table.stream():
-            for begin in range(0, len(chunk), rows_at_once):
-                rows = chunk.sliced(begin, min(begin + rows_at_once, len(chunk))).columns()
-                kept = _one_of_each(rows, numbers, columns, wanted)
-                rows = rows[:, kept]
-                patterns = rows[0].astype(np.int64)
-                arrays = [pa.array(numbers[patterns])]
-                for vertex in range(width):
-                    there = sizes[patterns] > vertex
-                    place = columns[patterns, min(vertex, columns.shape[1] - 1)]
-                    values = ids[rows[np.where(there, place, 0), np.arange(rows.shape[1])] * there]
-                    arrays.append(pa.array(values, mask=~there))
-                file.write_table(pa.table(arrays, schema=schema))
-                context.observer.advance(kept.size)
+            for begin in range(0, len(chunk), self._rows_at_once):
+                rows = chunk.sliced(begin, min(begin + self._rows_at_once, len(chunk))).columns()
+                written += self._write(rows)
+                self._context.observer.advance(rows.shape[1])
+        return written
+
+    def _write(self, rows: NDArray[np.uint32]) -> int:
+        _, _, columns = self._found.patterns.vertices
+        sizes, ids = self._found.patterns.sizes, self._context.graph.original_ids
+        rows = rows[:, _one_of_each(rows, self._numbers, columns, self._wanted)]
+        patterns = rows[0].astype(np.int64)
+        arrays = [pa.array(self._numbers[patterns])]
+        for vertex in range(self._width):
+            there = sizes[patterns] > vertex
+            place = columns[patterns, min(vertex, columns.shape[1] - 1)]
+            values = ids[rows[np.where(there, place, 0), np.arange(rows.shape[1])] * there]
+            arrays.append(pa.array(values, mask=~there))
+        self._file.write_table(pa.table(arrays, schema=self._schema))
+        return int(rows.shape[1])
 
 
 def _one_of_each(

@@ -4,7 +4,7 @@ Depth-first over chunks, see `longwall.pipeline.chunks`; or level by level: a le
 next one begins, as plans with a barrier need it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +84,19 @@ class _Listing(Chunks):
         most = min(self.rooms.group_rows, len(chunk) - begin)
         return self._exported.take(most, lambda size: writer.batch(chunk.sliced(begin, begin + size)))
 
-    def limit(self, phase: Phase) -> RowLimit:
-        """The rows that may still be written."""
+    def limits(self, phase: Phase) -> Callable[[], RowLimit]:
+        """Gives each worker the rows that may still be written."""
+        left = self.left(phase)
+        if self.context.leads:
+            shared = RowLimit(left)
+            return lambda: shared
+        # What others write is not known here, and what is written here may be dropped: the coordinator cuts the rest.
+        return lambda: RowLimit(left)
+
+    def left(self, phase: Phase) -> int | None:
+        """The rows that the phase lacks of the limit, where there is one."""
         limit = self.context.spec.export.limit
-        return RowLimit(None if limit is None else limit - sum(partial.value for partial in phase.partials))
+        return None if limit is None else limit - sum(partial.value for partial in phase.partials)
 
     def finish(self, phase: Phase, rows: int) -> int:
         """See that there is a file, and put the figures into the metrics."""
@@ -104,18 +113,19 @@ class _Listing(Chunks):
 class _Exporter(Worker):
     """A worker that hands full rows to a writer, and its files to the commits."""
 
-    def __init__(self, listing: _Listing, limit: RowLimit):
+    def __init__(self, listing: _Listing, limits: Callable[[], RowLimit]):
         self.searcher = listing.searcher()
         super().__init__(listing.context, self.searcher)
         self.meter = Meter()
-        self._listing, self._limit, self._writer, self._taken = listing, limit, listing.writer(limit), 0
+        self.limit = limits()
+        self._listing, self._writer, self._taken = listing, listing.writer(self.limit), 0
 
     def write(self, chunk: EmbeddingTable) -> None:
         """Write rows of all levels."""
         before = self._writer.rows
         with self.meter.time(self._listing.program.depth) as reading:
             begin = 0
-            while begin < len(chunk) and not self._limit.reached:
+            while begin < len(chunk) and not self.limit.reached:
                 batch = self._listing.batch(chunk, begin, self._writer)
                 self._writer.write(batch)
                 begin += batch.num_rows
@@ -137,23 +147,24 @@ class _Exporter(Worker):
 def _depth_first(listing: _Listing) -> int:
     context = listing.context
     phase = context.checkpoint.phase("list", listing.graph.num_slots)
-    limit = listing.limit(phase)
+    limits = listing.limits(phase)
     context.observer.phase("listing", listing.graph.num_slots, PROGRESS_UNIT)
 
     class DepthWorker(_Exporter):
         def __init__(self, number: int):
-            super().__init__(listing, limit)
+            super().__init__(listing, limits)
             self._descent = Descent(listing, self.searcher, self.meter, number)
 
         def run(self, first: int, last: int) -> None:
-            self._descent.walk(first, last, self.write, lambda: limit.reached)
+            self._descent.walk(first, last, self.write, lambda: self.limit.reached)
 
         def close(self) -> None:
             super().close()
             self._descent.close()
 
     tasks = listing.slot_tasks(pieces_of(context, listing.plan.cost))
-    rows: int = sum(run_tasks(context, phase, tasks, context.engine.workers, DepthWorker))
+    left = listing.left(phase)
+    rows: int = sum(run_tasks(context, phase, tasks, context.engine.workers, DepthWorker, rows=left))
     return listing.finish(phase, rows)
 
 
@@ -167,23 +178,24 @@ def _by_levels(listing: _Listing) -> int:
         _drop(listing, before)
         before = phase
     phase = context.checkpoint.phase("list", _size(listing, before))
-    limit = listing.limit(phase)
+    limits = listing.limits(phase)
     context.observer.phase("listing", phase.total, _unit(before))
 
     class LastLevelWorker(_Exporter):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            super().__init__(listing, limit)
+            super().__init__(listing, limits)
 
         def run(self, first: int, last: int) -> None:
-            if limit.reached:
+            if self.limit.reached:
                 return
             for chunk in _extended(listing, before, ahead, first, last, self.searcher, self.meter):
-                if limit.reached or context.cancel.is_set():
+                if self.limit.reached or context.cancel.is_set():
                     return
                 self.write(chunk)
 
     with _ahead(listing, before, phase) as ahead:
-        rows = sum(run_tasks(context, phase, _tasks(listing, before), context.engine.workers, LastLevelWorker))
+        tasks, left = _tasks(listing, before), listing.left(phase)
+        rows = sum(run_tasks(context, phase, tasks, context.engine.workers, LastLevelWorker, rows=left))
     _drop(listing, before)
     return listing.finish(phase, rows)
 
@@ -193,7 +205,7 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
     context, name = listing.context, f"checkpoint/level-{columns}/"
     folder = context.checkpoint.folder / f"level-{columns}"
     if folder.exists():  # of an earlier attempt
-        context.accounts.disk.take(sum(file["stored"] for file in phase.files()), "the levels of the checkpoint")
+        context.checkpoint.book(phase, context.accounts.disk)
     if phase.complete:
         return
     folder.mkdir(exist_ok=True)

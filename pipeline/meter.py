@@ -26,7 +26,7 @@ class Meter:
         reading, began = Reading(), time.perf_counter()
         yield reading
         figures = [reading.rows_in, reading.rows_out, time.perf_counter() - began, reading.size, 1]
-        _add(self._levels, level, figures)
+        add_figures(self._levels, level, figures)
 
     def take(self) -> LevelFigures:
         """Give the figures and begin anew."""
@@ -53,7 +53,7 @@ def record_levels(
     levels: LevelFigures = {}
     for partial in partials:
         for level, figures in partial.levels.items():
-            _add(levels, level, figures)
+            add_figures(levels, level, figures)
     for level, (rows_in, rows_out, seconds, size, chunks) in sorted(levels.items()):
         context.metrics.record(
             names.get(level, "extend"),
@@ -67,6 +67,7 @@ def record_levels(
         )
 
 
-def _add(levels: LevelFigures, level: int, figures: list[float]) -> None:
+def add_figures(levels: LevelFigures, level: int, figures: list[float]) -> None:
+    """Add figures to those of a level."""
     before = levels.setdefault(level, [0, 0, 0.0, 0, 0])
     levels[level] = [a + b for a, b in zip(before, figures, strict=True)]

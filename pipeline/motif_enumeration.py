@@ -6,6 +6,7 @@ connected, a number that its pattern knows.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,21 @@ def plan_enumeration(k: int, stats: GraphStats) -> EnumerationPlan:
     return EnumerationPlan(k, sets * neighbour_degree)
 
 
+def _added(found: Sequence[tuple[list[int], list[int]]]) -> tuple[list[int], list[int]]:
+    """Add up counts: the places of those that are not 0, and the counts."""
+    places, where = np.unique(np.concatenate([np.array(places, np.int64) for places, _ in found]), return_inverse=True)
+    counts = np.concatenate([np.array(counts, np.int64) for _, counts in found])
+    _check_size(float(np.sum(counts, dtype=np.float64)))
+    totals = np.zeros(places.size, np.int64)
+    np.add.at(totals, where, counts)
+    return places.tolist(), totals.tolist()
+
+
+def _check_size(size: float) -> None:
+    if size >= _EXACT_BELOW:
+        raise FinalError(f"about {size:.3g} motifs do not fit 64-bit integers: count motifs of fewer vertices")
+
+
 def _count_by_class(context: RunContext, k: int, cost: float) -> NDArray[np.int64]:
     """Count by class of k - 1 vertices and neighbours of the last one: int64[classes, 2 ** (k - 1)]."""
     engine, book = context.engine, dictionary(k - 1)
@@ -112,14 +128,13 @@ def _count_by_class(context: RunContext, k: int, cost: float) -> NDArray[np.int6
     with context.accounts.host.book(
         8 * shape[0] * shape[1] * (_TOTALS_COPIES * engine.workers + 2) + book.entries.nbytes, "the motifs' counts"
     ):
-        parts = run_tasks(context, phase, tasks, engine.workers, MotifWorker)
+        parts = run_tasks(context, phase, tasks, engine.workers, MotifWorker, combine=_added)
         totals = np.zeros(shape[0] * shape[1], np.int64)
         size = 0.0
         for places, numbers in parts:
             totals[places] += np.asarray(numbers, np.int64)
             size += float(np.sum(numbers, dtype=np.float64))
-    if size >= _EXACT_BELOW:
-        raise FinalError(f"about {size:.3g} motifs do not fit 64-bit integers: count motifs of fewer vertices")
+    _check_size(size)
     seconds = time.perf_counter() - began
     context.metrics.record("motifs", 0, graph.num_slots, int(totals.sum()), seconds, 0, len(tasks))
     return totals.reshape(shape)

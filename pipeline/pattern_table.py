@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longwall.pipeline.context import PatternCount
 
 if TYPE_CHECKING:
-    from longwall.pipeline.frequent import FrequentPatterns
+    from longwall.pipeline.frequent_found import FrequentPatterns
     from longwall.pipeline.frequent_plan import FrequentPlan
 
 
@@ -46,8 +45,8 @@ class PatternTable:
         self._file = pq.ParquetWriter(path, self._schema, compression="zstd")
         self.counts: list[PatternCount] = []
 
-    def write(self, level: "FrequentPatterns") -> NDArray[np.int64]:
-        """Append the patterns of a level; gives their rows in the table."""
+    def write(self, level: "FrequentPatterns") -> None:
+        """Append the patterns of a level."""
         import pyarrow as pa
 
         codes, types = level.patterns.codes.copy(), level.types
@@ -73,7 +72,6 @@ class PatternTable:
             "count": instances,
         }
         self._file.write_table(pa.table(columns, schema=self._schema))
-        return np.arange(first, len(self.counts))
 
     def __enter__(self) -> "PatternTable":
         return self

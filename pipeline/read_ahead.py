@@ -1,6 +1,7 @@
 """Read what workers ask for next on a thread, while they work on what they have."""
 
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,12 +9,13 @@ from typing import Any
 
 
 class ReadAhead:
-    """Objects by number, read in the order in which they will be wanted; errors are raised where they are wanted.
+    """Objects by number, read before they are wanted; errors are raised where they are wanted.
 
     Parameters
     ----------
     wanted
-        (number, argument of `read`) in about the order in which they will be asked for.
+        (number, argument of `read`), by number. They may be asked for in any order, but behind a number mostly comes
+        the next one.
     read
         Reads one.
     depth
@@ -21,20 +23,32 @@ class ReadAhead:
     """
 
     def __init__(self, wanted: Sequence[tuple[int, Any]], read: Callable[[Any], Any], depth: int):
-        self._waiting = OrderedDict(wanted)
+        self._arguments = dict(wanted)
+        self._numbers = list(self._arguments)
+        self._waiting = set(self._arguments)  # neither asked for nor coming
         self._read, self._depth = read, depth
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
-        self._coming: dict[int, Future[Any]] = {}
+        self._coming: OrderedDict[int, Future[Any]] = OrderedDict()
 
     def get(self, number: int) -> Any:
-        """Wait for one, and have the next ones read; each is given once."""
+        """Wait for one, and have the next ones read. One that was given before is read again."""
         with self._lock:
-            future = self._coming.pop(number, None) or self._pool.submit(self._read, self._waiting.pop(number))
-            while self._waiting and len(self._coming) < self._depth:
-                following, argument = self._waiting.popitem(last=False)
-                self._coming[following] = self._pool.submit(self._read, argument)
+            future = self._coming.pop(number, None) or self._submit(number)
+            place = bisect_right(self._numbers, number)
+            for distance, following in enumerate(self._numbers[place : place + 2 * self._depth]):
+                if following not in self._waiting:
+                    continue
+                if len(self._coming) == self._depth:
+                    if distance:
+                        break
+                    self._coming.popitem(last=False)[1].cancel()  # nobody came for it
+                self._coming[following] = self._submit(following)
         return future.result()
+
+    def _submit(self, number: int) -> Future[Any]:
+        self._waiting.discard(number)
+        return self._pool.submit(self._read, self._arguments[number])
 
     def __enter__(self) -> "ReadAhead":
         return self

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config
 from longwall.pipeline.context import Metrics, PatternCount, RunContext
+from longwall.pipeline.devices import devices_of
 from longwall.pipeline.progress import NullObserver, Observer
 from longwall.pipeline.run_directory import RunDirectory, write_counts
-from longwall.storage.errors import FinalError, InputError, RunError
+from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,7 +186,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
         raise KeyboardInterrupt(str(directory.path)) from None
     except (RunError, MemoryError, OSError) as error:
         cancel.set()
-        reason = _reason(error)
+        reason = reason_of(error)
         directory.abandon("failed", reason, metrics)
         if isinstance(error, FinalError):
             raise
@@ -218,12 +219,17 @@ def _run(
 
     return_freed_memory()
     timings: dict[str, float] = {}
-    on_cluster = spec.scheduler.kind == "dask"
+    devices = devices_of(spec)
+    on_cluster = spec.scheduler.kind == "dask" or bool(devices)
+    if on_cluster:
+        from longwall.pipeline.cluster.connect import reach, scheduler_of
+
+        reach(spec.scheduler)  # before the graph is read, which may take long
     # The coordinator of a cluster deals work out, and needs no device.
     engine = choose_engine(spec.on_host() if on_cluster else spec)
     budget = resolve_budget(spec)
     accounts = Accounts.of(budget)
-    with ExitStack() as opened, SpillFolder(spec.memory.spill) as spill:
+    with SpillFolder(spec.memory.spill) as spill, ExitStack() as opened:
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         with compiling, sentences(engine), _timed(timings, "graph"):
             graph = read_graph(spec, observer, accounts, spill, engine)
@@ -233,7 +239,7 @@ def _run(
         _settle(
             directory,
             {
-                "engine": {"name": "cluster" if on_cluster else engine.name, "device": engine.device},
+                "engine": _engine_facts(spec, engine, devices),
                 "graph": describe_graph(spec, graph),
                 "plan": plan.to_dict(),
             },
@@ -245,9 +251,7 @@ def _run(
             spec, graph, engine, budget, accounts, spill, checkpoint, directory.results, observer, metrics, cancel
         )
         if on_cluster:
-            from longwall.pipeline.cluster.connect import scheduler_of
-
-            context.scheduler = opened.enter_context(scheduler_of(context, directory.path, plan))
+            context.scheduler = opened.enter_context(scheduler_of(context, directory.path, plan, devices))
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         try:
             with compiling, sentences(engine), _timed(timings, "mine"), _interruptible(cancel, engine):
@@ -308,6 +312,15 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
                     "start a new run"
                 )
     directory.manifest |= facts
+
+
+def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str]) -> dict[str, Any]:
+    """What the manifest says of the engine: of a cluster only that it is one, so that its workers may change."""
+    if spec.scheduler.kind == "dask":
+        return {"name": "cluster", "device": None}
+    if devices:
+        return {"name": "cuda", "device": f"{len(devices)} devices"}
+    return {"name": engine.name, "device": engine.device}
 
 
 def choose_engine(spec: RunSpec) -> Engine:
@@ -372,7 +385,7 @@ def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: Sp
     return load_graph(
         spec.graph.path,
         spec.graph.labels,
-        Reading(observer, spec.graph.path.name),
+        Reading(observer, str(spec.graph.path).rpartition("/")[2]),
         transactions=spec.graph.transactions,
         file_format=spec.file_format,
         accounts=accounts,
@@ -459,12 +472,3 @@ def _interruptible(cancel: threading.Event, engine: Engine) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, MemoryError):
-        return f"out of memory ({error or 'allocation failed'}): lower memory.host or use a machine with more"
-    if isinstance(error, OSError):
-        where = f" at {error.filename}" if error.filename else ""
-        return f"the system refused to go on{where}: {error.strerror or error}"
-    return str(error)

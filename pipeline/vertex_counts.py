@@ -2,9 +2,10 @@
 
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +64,8 @@ def counted_per_vertex(
     graph, _ = load_graph(context)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     phase = checkpoint.phase(name, graph.num_slots)
-    disk.take(sum(file["bytes"] for file in phase.files()), "the counts of an earlier attempt")
-    prefix = f"checkpoint/{name.replace(' ', '-')}-"
+    checkpoint.book(phase, disk)
+    run, prefix = checkpoint.folder.parent, f"checkpoint/{name.replace(' ', '-')}-"
 
     class VertexWorker(Worker):
         """Its file has all that it found; each commit replaces the one before."""
@@ -80,30 +81,46 @@ def counted_per_vertex(
 
         def take(self) -> Partial:
             counts = self._counter.counts()
-            name = f"{prefix}{checkpoint.next_number(prefix)}.npy"
             if not self._before:
                 disk.take(counts.nbytes + _HEADER, "the counts of a checkpoint")
-            with (checkpoint.folder.parent / name).open("wb") as file:
-                np.save(file, counts)
-                file.flush()
-                os.fsync(file.fileno())
-                size = file.tell()
-            before, self._before = self._before, (name,)
-            return Partial(0, ({"name": name, "bytes": size, "crc32": zlib.crc32(counts.data)},), replaces=before)
+            file = write(counts)
+            before, self._before = self._before, (file["name"],)
+            return Partial(0, (file,), replaces=before)
 
-    run_tasks(context, phase, slot_ranges(context, cost), engine.workers, VertexWorker)
-    with context.accounts.host.book(2 * 8 * rows * graph.num_vertices, "the counts"):
-        total: NDArray[np.int64] | None = None
-        size = 0.0
-        for file in phase.files():
-            counts = _read(checkpoint.folder.parent / file["name"], file["crc32"])
-            size += float(counts.sum(dtype=np.float64))
-            if size >= _EXACT_BELOW:
-                raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
-            total = counts if total is None else np.add(total, counts, out=total)
-            del counts
-        assert total is not None, "a graph has slots, and so a task"
-        yield total
+    def write(counts: NDArray[np.int64]) -> dict[str, Any]:
+        name = f"{prefix}{checkpoint.next_number(prefix)}.npy"
+        with (run / name).open("wb") as file:
+            np.save(file, counts)
+            file.flush()
+            os.fsync(file.fileno())
+            size = file.tell()
+        return {"name": name, "bytes": size, "crc32": zlib.crc32(counts.data)}
+
+    def merge(files: Sequence[dict[str, Any]]) -> Partial:
+        with context.accounts.host.book(size, "counts that are added up"):
+            total = _sum(run, files)
+            disk.take(total.nbytes + _HEADER, "the counts of a checkpoint")
+            return Partial(0, (write(total),), replaces=tuple(file["name"] for file in files))
+
+    size = 2 * 8 * rows * graph.num_vertices
+    run_tasks(context, phase, slot_ranges(context, cost), engine.workers, VertexWorker, merge=merge)
+    with context.accounts.host.book(size, "the counts"):
+        yield _sum(run, phase.files())
+
+
+def _sum(run: Path, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
+    """Add up files of counts, at least one."""
+    total: NDArray[np.int64] | None = None
+    size = 0.0
+    for file in files:
+        counts = _read(run / file["name"], file["crc32"])
+        size += float(counts.sum(dtype=np.float64))
+        if size >= _EXACT_BELOW:
+            raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
+        total = counts if total is None else np.add(total, counts, out=total)
+        del counts
+    assert total is not None, "a graph has slots, and so a task"
+    return total
 
 
 def _read(path: Path, checksum: int) -> NDArray[np.int64]:

@@ -98,6 +98,19 @@ def ranges(total: int, pieces: int) -> list[Task]:
     return [Task(first, min(first + step, total), min(step, total - first)) for first in range(0, total, step)]
 
 
+class Work(NamedTuple):
+    """What there is to do in a phase, as `run_tasks` is told."""
+
+    phase: Phase
+    tasks: Sequence[Task]
+    workers: int
+    make_worker: Callable[[int], Worker]
+    kept: bool = False
+    rows: int | None = None
+    combine: Callable[[Sequence[Any]], Any] | None = None
+    merge: Callable[[Sequence[dict[str, Any]]], Partial] | None = None
+
+
 class Scheduler(Protocol):
     """Where the tasks of a phase are done.
 
@@ -109,14 +122,7 @@ class Scheduler(Protocol):
 
     engines: set[str]
 
-    def run(
-        self,
-        context: RunContext,
-        phase: Phase,
-        tasks: Sequence[Task],
-        workers: int,
-        make_worker: Callable[[int], Worker],
-    ) -> list[Any]:
+    def run(self, context: RunContext, work: Work) -> list[Any]:
         """Do what the phase lacks; see `run_tasks`."""
         ...
 
@@ -127,6 +133,11 @@ def run_tasks(
     tasks: Sequence[Task],
     workers: int,
     make_worker: Callable[[int], Worker],
+    *,
+    kept: bool = False,
+    rows: int | None = None,
+    combine: Callable[[Sequence[Any]], Any] | None = None,
+    merge: Callable[[Sequence[dict[str, Any]]], Partial] | None = None,
 ) -> list[Any]:
     """Run every task that the phase lacks, where the run's scheduler says.
 
@@ -139,9 +150,19 @@ def run_tasks(
     tasks
         Ranges of roots.
     workers
-        Number of threads.
+        Number of threads, where the tasks are done in this process.
     make_worker
         Makes the worker with that number, in the worker's thread.
+    kept
+        Whether a process keeps something of roots that it did, and does them quicker in the next phase that is `kept`.
+    rows
+        How many rows are wanted at most of a phase whose values are the rows of its result files; the workers of
+        this process see to it themselves.
+    combine
+        Makes one value of several: what many workers gave at about the same time needs only one commit then.
+    merge
+        Gives what replaces some files of commits, with the same contents in all: workers of other processes merge
+        files by and by, in a tree, so that they do not pile up.
 
     Returns
     -------
@@ -160,27 +181,21 @@ def run_tasks(
         Whatever else a worker raised first; the other workers are stopped.
     """
     scheduler = context.scheduler or LocalScheduler()
-    return scheduler.run(context, phase, tasks, workers, make_worker)
+    return scheduler.run(context, Work(phase, tasks, workers, make_worker, kept, rows, combine, merge))
 
 
 class LocalScheduler:
     """The threads of this process."""
 
-    def run(
-        self,
-        context: RunContext,
-        phase: Phase,
-        tasks: Sequence[Task],
-        workers: int,
-        make_worker: Callable[[int], Worker],
-    ) -> list[Any]:
+    def run(self, context: RunContext, work: Work) -> list[Any]:
         """Deal the tasks out; each worker commits what it found when it is due."""
+        phase, tasks, workers, make_worker, *_ = work
         left = list(missing_tasks(tasks, phase))
         context.observer.advance(sum(task.size for task in tasks) - sum(task.size for task in left))
         queue: Iterator[Task] = iter(left)
         lock = threading.Lock()
 
-        def work(worker: Worker) -> None:
+        def do_tasks(worker: Worker) -> None:
             finished: list[tuple[int, int]] = []
             start = time.monotonic()
             due = start + checkpoint.COMMIT_SECONDS
@@ -203,7 +218,7 @@ class LocalScheduler:
             if finished:
                 phase.commit(finished, worker.take())
 
-        run_threads(context, min(max(workers, 1), len(left)), make_worker, work)
+        run_threads(context, min(max(workers, 1), len(left)), make_worker, do_tasks)
         if not phase.complete:
             raise KeyboardInterrupt  # one that Python swallowed, in a finalizer
         return [partial.value for partial in phase.partials]

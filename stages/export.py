@@ -17,6 +17,8 @@ from longwall.storage.tables.table import EmbeddingTable
 
 ROWS_PER_FILE = 1 << 24
 ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save
+_ROWS_AT_ONCE = 1 << 16  # of a file that is shortened
+_COMPRESSION: dict[str, Any] = {"compression": "zstd", "compression_level": 1}
 _COPIES = 3  # of a row group: the rows as they come, the columns, and the encoded pages
 
 
@@ -45,6 +47,30 @@ class RowLimit:
     def reached(self) -> bool:
         """Whether no further row may be written."""
         return self._left == 0
+
+
+def shorten(path: Path, rows: int) -> int:
+    """Keep only the first rows of a file that was written; gives its bytes, which are on disk.
+
+    Parameters
+    ----------
+    path
+        The file; a process that is killed leaves it as it is.
+    rows
+        How many it shall have, fewer than it has.
+    """
+    shorter = path.with_suffix(".shorter")
+    with pq.ParquetFile(path) as file, pq.ParquetWriter(shorter, file.schema_arrow, **_COMPRESSION) as writer:
+        for batch in file.iter_batches(_ROWS_AT_ONCE):
+            part = batch.slice(0, rows)
+            writer.write_batch(part)
+            rows -= part.num_rows
+            if not rows:
+                break
+    with shorter.open("rb") as written:
+        os.fsync(written.fileno())
+    shorter.replace(path)
+    return path.stat().st_size
 
 
 class EmbeddingWriter:
@@ -120,7 +146,7 @@ class EmbeddingWriter:
     def _write_group(self) -> None:
         if self._file is None:
             self._path = self._folder / f"embeddings-{self._next_number():05}.parquet"
-            self._file = pq.ParquetWriter(self._path, self._schema, compression="zstd", compression_level=1)
+            self._file = pq.ParquetWriter(self._path, self._schema, **_COMPRESSION)
         self._file.write_table(pa.Table.from_batches(self._held, self._schema), row_group_size=ROWS_PER_GROUP)
         self._file_rows += self._held_rows
         self._held, self._held_rows = [], 0

@@ -5,12 +5,12 @@ each edge of the DFS code; the rows of a pattern stand together in every chunk. 
 They are aggregated by (pattern, way to grow) before anything is written; then the ways that are frequent are grown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from longwall.kernels.engine import Engine
 from longwall.kernels.growth import Grower, Growth, Images, TypedGraph, num_words
 from longwall.storage.tables.chunk_pool import ChunkPool
-from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.table import EmbeddingTable, from_columns
 
 Array = Any  # a NumPy or a CuPy array
@@ -30,6 +29,20 @@ _ROW_BYTES, _ROW_COLUMN_BYTES = 48, 12  # of a row that is looked at, and for ea
 _MOST_ROWS = 1 << 31  # at once: kernels number them with 32 bits
 _CHILD_BYTES, _CHILD_COLUMN_BYTES = 64, 12  # of a row that is written
 _SEEN_BYTES = 8  # of what a worker notes of every vertex, where images are marked
+
+
+class Rows(Protocol):
+    """Rows of a level, in one table or several."""
+
+    num_levels: int
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        ...
+
+    def stream(self) -> Iterator[EmbeddingTable]:
+        """All rows, chunk by chunk; a chunk is in memory until the next one is asked for."""
+        ...
 
 
 class PatternGrowth:
@@ -75,17 +88,17 @@ class PatternGrowth:
         """How many ways to grow can be counted at once."""
         return max(self._memory // (32 * len(self._growers)), 1)
 
-    def count(self, table: ChunkedTable, growth: Growth, num_slots: int) -> NDArray[np.int64]:
+    def count(self, table: Rows, growth: Growth, num_slots: int) -> NDArray[np.int64]:
         """Count the rows that each way to grow would have: int64[slots]."""
         xp, there = self._xp, growth.to(self._xp)
         with self._book(8 * num_slots * len(self._growers), "the ways in which patterns can grow"):
             counts = [xp.zeros(num_slots, xp.int64) for _ in self._growers]
             self._for_rows(table, growth, lambda worker, rows: self._growers[worker].count(rows, there, counts[worker]))
-            return _on_host(reduce(xp.add, counts))
+            return on_host(reduce(xp.add, counts))
 
     def supports(
         self,
-        table: ChunkedTable,
+        table: Rows,
         growth: Growth,
         num_slots: int,
         slots: NDArray[np.int64],
@@ -99,26 +112,13 @@ class PatternGrowth:
 
         Parameters
         ----------
-        table
-            The level.
-        growth, num_slots
-            A batch of its patterns, and the number of ways in which they can grow.
-        slots : int64[k]
-            The ways that are counted, ascending.
-        patterns : int64[k]
-            The patterns (of the batch) that grow, ascending.
-        sizes : int64[k]
-            Vertices of the grown patterns.
-        of
-            Whether to count transactions, or images: of the vertex that has the fewest.
-        num_groups
-            Number of transactions.
-        enough
-            Images are counted as far as this; transactions are all counted.
+        table, growth, num_slots, slots, patterns, sizes, of, num_groups, enough
+            As for `sets`.
 
         Returns
         -------
         int64[k]
+            As far as `enough`.
 
         Raises
         ------
@@ -126,45 +126,100 @@ class PatternGrowth:
             If there is no room for a bit per vertex, or transaction, of a single pattern.
         """
         found = np.zeros(len(slots), np.int64)
-        columns = int(sizes.max(initial=1)) if of == "images" else 1
+        columns = num_columns(sizes, of)
+        for begin, sets in self.sets(table, growth, num_slots, slots, patterns, sizes, columns, of, num_groups, enough):
+            counts = on_host(self._growers[0].sizes(sets))
+            found[begin : begin + len(counts)] = least(counts, sizes[begin : begin + len(counts)], enough)
+        return found
+
+    def sets(
+        self,
+        table: Rows,
+        growth: Growth,
+        num_slots: int,
+        slots: NDArray[np.int64],
+        patterns: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        columns: int,
+        of: Of,
+        num_groups: int,
+        enough: int,
+    ) -> Iterator[tuple[int, Array]]:
+        """Mark what supports some ways to grow.
+
+        Parameters
+        ----------
+        table
+            The level, or some of its rows.
+        growth, num_slots
+            A batch of its patterns, and the number of ways in which they can grow.
+        slots : int64[k]
+            The ways that are looked at, ascending.
+        patterns : int64[k]
+            The patterns (of the batch) that grow, ascending.
+        sizes : int64[k]
+            Vertices of the grown patterns.
+        columns
+            Sets of each way: `num_columns` of all ways that they will be compared with.
+        of
+            Whether transactions are marked, or images.
+        num_groups
+            Number of transactions.
+        enough
+            As many images of a vertex are marked at least, where there are so many; transactions are all marked.
+
+        Yields
+        ------
+        int
+            Number of the first way, from 0, of those that were looked at together.
+        uint32[ways, columns, words]
+            A bit per vertex, or transaction; the engine's, until the next ones are asked for.
+
+        Raises
+        ------
+        OverBudget
+            If there is no room for a bit per vertex, or transaction, of a single pattern.
+        """
         words = num_words(self._graph.num_vertices if of == "images" else num_groups)
         at_once = max(self._memory // (4 * columns * words * len(self._growers)), 1)
         for begin in range(0, len(slots), at_once):
             some = slots[begin : begin + at_once]
             which = (int(patterns[begin]), int(patterns[begin + len(some) - 1]) + 1)
+            shape = (len(some), columns, words)
             if of == "images":
                 of_each = sizes[begin : begin + at_once]
-                shape = (len(some), columns, words)
-                counts = self._images(table, growth, which, num_slots, some, of_each, shape, enough)
+                size = 4 * shape[0] * shape[1] * (shape[2] + 1) + 4 * num_slots + _SEEN_BYTES * self._graph.num_vertices
+                with self._book(size * len(self._growers), "the images of patterns"):
+                    yield begin, self._images(table, growth, which, num_slots, some, of_each, shape, enough)
             else:
-                counts = self._groups(table, growth, which, num_slots, some, words)
-            found[begin : begin + at_once] = counts
-        return found
+                with self._book(
+                    4 * len(some) * words * len(self._growers) + 4 * num_slots, "the transactions of patterns"
+                ):
+                    yield begin, self._groups(table, growth, which, num_slots, some, shape)
 
     def _groups(
         self,
-        table: ChunkedTable,
+        table: Rows,
         growth: Growth,
         which: tuple[int, int],
         num_slots: int,
         slots: NDArray[np.int64],
-        words: int,
-    ) -> NDArray[np.int64]:
+        shape: tuple[int, int, int],
+    ) -> Array:
         """Transactions of each slot."""
         xp, there = self._xp, growth.to(self._xp)
         alive = self._alive(num_slots, slots)
-        with self._book(4 * len(slots) * words * len(self._growers) + alive.nbytes, "the transactions of patterns"):
-            sets = [xp.zeros((len(slots), words), xp.uint32) for _ in self._growers]
+        sets = [xp.zeros((shape[0], shape[2]), xp.uint32) for _ in self._growers]
 
-            def mark(worker: int, rows: Array) -> None:
-                self._growers[worker].mark_groups(rows, there, alive, sets[worker])
+        def mark(worker: int, rows: Array) -> None:
+            self._growers[worker].mark_groups(rows, there, alive, sets[worker])
 
-            self._for_rows(table, growth, mark, which=which)
-            return _on_host(self._growers[0].sizes(_united(sets)))
+        self._for_rows(table, growth, mark, which=which)
+        return _united(sets).reshape(shape)
 
     def _images(
         self,
-        table: ChunkedTable,
+        table: Rows,
         growth: Growth,
         which: tuple[int, int],
         num_slots: int,
@@ -172,35 +227,30 @@ class PatternGrowth:
         sizes: NDArray[np.int64],
         shape: tuple[int, int, int],
         enough: int,
-    ) -> NDArray[np.int64]:
-        """Images of the vertex of each slot's pattern that has the fewest, as far as `enough`."""
+    ) -> Array:
+        """Images of the vertices of each slot's pattern, `enough` at least where there are so many."""
         xp, there = self._xp, growth.to(self._xp)
-        size = 4 * shape[0] * shape[1] * (shape[2] + 1) + 4 * num_slots + _SEEN_BYTES * self._graph.num_vertices
-        with self._book(size * len(self._growers), "the images of patterns"):
-            growers = self._new_growers()  # what they note of every vertex is booked here
-            images = [
-                Images(
-                    self._alive(num_slots, slots),
-                    xp.zeros(shape, xp.uint32),
-                    xp.full(shape[:2], min(enough, np.iinfo(np.int32).max), xp.int32),
-                    xp.asarray(sizes.astype(np.int32)),
-                    xp.asarray(np.array([len(slots)], np.int32)),
-                )
-                for _ in self._growers
-            ]
+        growers = self._new_growers()  # what they note of every vertex is booked with the sets
+        images = [
+            Images(
+                self._alive(num_slots, slots),
+                xp.zeros(shape, xp.uint32),
+                xp.full(shape[:2], min(enough, np.iinfo(np.int32).max), xp.int32),
+                xp.asarray(sizes.astype(np.int32)),
+                xp.asarray(np.array([len(slots)], np.int32)),
+            )
+            for _ in self._growers
+        ]
 
-            def mark(worker: int, rows: Array) -> None:
-                growers[worker].mark_images(rows, there, images[worker])
+        def mark(worker: int, rows: Array) -> None:
+            growers[worker].mark_images(rows, there, images[worker])
 
-            self._for_rows(table, growth, mark, lambda worker: int(images[worker].left[0]) == 0, which=which)
-            counts = _on_host(self._growers[0].sizes(_united([one.sets for one in images])))
-        counts[np.arange(shape[1]) >= sizes[:, None]] = enough
-        least: NDArray[np.int64] = np.minimum(counts.min(axis=1), enough)
-        return least
+        self._for_rows(table, growth, mark, lambda worker: int(images[worker].left[0]) == 0, which=which)
+        return _united([one.sets for one in images])
 
     def children(
         self,
-        table: ChunkedTable,
+        table: Rows,
         growth: Growth,
         num_slots: int,
         slots: NDArray[np.int64],
@@ -280,7 +330,7 @@ class PatternGrowth:
 
     def _for_rows(
         self,
-        table: ChunkedTable,
+        table: Rows,
         growth: Growth,
         work: Callable[[int, Array], Any],
         done: Callable[[int], bool] = lambda worker: False,  # noqa: ARG005
@@ -324,6 +374,17 @@ class PatternGrowth:
         return chunk.to(self._xp).columns()
 
 
+def num_columns(sizes: NDArray[np.int64], of: Of) -> int:
+    """Sets that each of some ways to grow has, which lead to patterns of so many vertices."""
+    return int(sizes.max(initial=1)) if of == "images" else 1
+
+
+def least(counts: NDArray[np.int64], sizes: NDArray[np.int64], enough: int) -> NDArray[np.int64]:
+    """The support of each way: of `counts` (int64[ways, columns]) of its vertices the least, as far as `enough`."""
+    found: NDArray[np.int64] = np.where(np.arange(counts.shape[1]) < sizes[:, None], counts, enough).min(axis=1)
+    return np.minimum(found, enough)
+
+
 def _rows_of(chunk: EmbeddingTable, first: int, last: int) -> tuple[int, int]:
     """The rows of patterns first to last - 1."""
     begin, end = np.searchsorted(chunk.values[0], np.array([first, last], chunk.values[0].dtype)).tolist()
@@ -339,6 +400,7 @@ def _united(sets: list[Array]) -> Array:
     return sets[0]
 
 
-def _on_host(array: Array) -> NDArray[Any]:
+def on_host(array: Array) -> NDArray[Any]:
+    """An engine's array as one of NumPy."""
     host: NDArray[Any] = array if isinstance(array, np.ndarray) else array.get()
     return host

@@ -14,3 +14,13 @@ class RunError(Exception):
 
 class FinalError(RunError):
     """A run could not finish, and going on with it would not help."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Say in one sentence, without a full stop, why something failed."""
+    if isinstance(error, MemoryError):
+        return f"out of memory ({error or 'allocation failed'}): lower memory.host or use a machine with more"
+    if isinstance(error, OSError):
+        where = f" at {error.filename}" if error.filename else ""
+        return f"the system refused to go on{where}: {error.strerror or error}"
+    return str(error)

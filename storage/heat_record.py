@@ -1,10 +1,17 @@
 """The record of a run's access heat: what every level read of every page, and where the page was."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass
@@ -62,10 +69,7 @@ class HeatRecord:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        schema = pa.schema(
-            [("level", pa.int32())]
-            + [(name, pa.int64()) for name in ("page", "bytes", "history", "extensions", "hot_extensions")]
-        )
+        schema = _schema()
         history = np.zeros(self._num_pages, np.int64)
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
             for level in sorted(self._levels):
@@ -82,3 +86,44 @@ class HeatRecord:
                     sums.hot[pages],
                 ]
                 writer.write_table(pa.table(columns, schema=schema))
+
+
+def add_records(paths: Sequence[Path], path: Path) -> None:
+    """Add up the records that several processes wrote of the same pages.
+
+    Parameters
+    ----------
+    paths
+        Files as `HeatRecord.write` makes them, at least one.
+    path
+        The file to write, likewise; it counts the extensions of all. What a process did not read of a page, or in a
+        level, is not in its file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = [pq.read_table(part) for part in paths]
+    extensions = pa.concat_tables([table.group_by("level").aggregate([("extensions", "max")]) for table in tables])
+    of_level = dict(
+        zip(*extensions.group_by("level").aggregate([("extensions_max", "sum")]).to_pydict().values(), strict=True)
+    )
+    sums = pa.concat_tables(tables).group_by(["level", "page"]).aggregate([("bytes", "sum"), ("hot_extensions", "sum")])
+    sums = sums.sort_by([("level", "ascending"), ("page", "ascending")])
+    level, page, size, hot = (
+        sums.column(name).to_numpy() for name in ("level", "page", "bytes_sum", "hot_extensions_sum")
+    )
+    history = np.empty(size.size, np.int64)
+    so_far = np.zeros(int(page.max(initial=-1)) + 1, np.int64)
+    for number in sorted(of_level):
+        rows = slice(*np.searchsorted(level, [number, number + 1]))
+        so_far[page[rows]] += size[rows]
+        history[rows] = so_far[page[rows]]
+    columns = [level, page, size, history, np.array([of_level[number] for number in level.tolist()], np.int64), hot]
+    pq.write_table(pa.table(columns, schema=_schema()), path, compression="zstd")
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    columns = ("page", "bytes", "history", "extensions", "hot_extensions")
+    return pa.schema([("level", pa.int32())] + [(name, pa.int64()) for name in columns])

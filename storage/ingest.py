@@ -1,7 +1,7 @@
 """The way in: any readable file, or a graph store, becomes a `Graph`, or a store."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from longwall.storage.readers.raw import EdgeBlock, RawGraph
 from longwall.storage.readers.source import Progress, format_suffix
 from longwall.storage.readers.tagged import open_graph, open_lg
 from longwall.storage.readers.transactions import open_transactions
+from longwall.storage.remote import on_disk
 from longwall.storage.resources import open_resources
 from longwall.storage.spill import SpillFolder
 from longwall.storage.stats import GraphStats
@@ -73,7 +74,7 @@ def load_graph(
     Parameters
     ----------
     path
-        A graph store or a file, see `detect_format`.
+        A graph store or a file, see `detect_format`; here and below, a URL that fsspec reads is as good as a path.
     labels
         A file of "vertex label" lines (compressed or not), or a Parquet file with columns vertex and label.
         Every vertex with an edge needs a label; labels of isolated vertices are dropped.
@@ -99,8 +100,8 @@ def load_graph(
     RunError
         A store is damaged, or a budget or the disk is too small.
     """
-    path = Path(path)
-    with open_resources(accounts, spill) as (accounts, spill):
+    with _resources(path, labels, transactions, accounts, spill) as (inputs, accounts, spill):
+        path, labels, transactions = inputs
         if detect_format(path) == "store":
             for name, given in (("labels", labels), ("transactions", transactions)):
                 if given is not None:
@@ -139,15 +140,34 @@ def ingest(
     InputError, RunError
         As `load_graph`; or the store exists or cannot be written.
     """
-    path = Path(path)
     watcher = watcher or NobodyWatches()
-    if detect_format(path) == "store":
-        raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
-    with (
-        open_resources(accounts, spill) as (accounts, spill),
-        _open(path, file_format, labels, transactions, Reading(watcher, path.name), accounts.host) as raw,
-    ):
-        return build_store(raw, store, accounts, spill, watcher)
+    with _resources(path, labels, transactions, accounts, spill) as (inputs, accounts, spill):
+        path, labels, transactions = inputs
+        if detect_format(path) == "store":
+            raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
+        with _open(path, file_format, labels, transactions, Reading(watcher, path.name), accounts.host) as raw:
+            return build_store(raw, store, accounts, spill, watcher)
+
+
+@contextmanager
+def _resources(
+    path: str | Path,
+    labels: str | Path | None,
+    transactions: str | Path | None,
+    accounts: Accounts | None,
+    spill: SpillFolder | None,
+) -> Iterator[tuple[tuple[Path, Path | None, Path | None], Accounts, SpillFolder]]:
+    """Give budgets, a spill folder, and the inputs where they can be read."""
+    with ExitStack() as opened:
+        accounts, spill = opened.enter_context(open_resources(accounts, spill))
+
+        def here(address: str | Path) -> Path:
+            return opened.enter_context(on_disk(address, accounts, spill))
+
+        def there(address: str | Path | None) -> Path | None:
+            return None if address is None else here(address)
+
+        yield (here(path), there(labels), there(transactions)), accounts, spill
 
 
 @contextmanager

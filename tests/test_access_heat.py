@@ -25,7 +25,7 @@ from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.planner import plan_match
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.access_heat import AccessHeat
-from longwall.storage.heat_record import HeatRecord
+from longwall.storage.heat_record import HeatRecord, add_records
 from longwall.storage.hot_pages import HotPages, LastUsed
 
 relaxed = settings(deadline=None, max_examples=100)
@@ -441,3 +441,28 @@ def test_the_record_sums_up_levels(
     table = pq.read_table(path)
     assert table.column_names == ["level", "page", "bytes", "history", "extensions", "hot_extensions"]
     assert [tuple(row.values()) for row in table.to_pylist()] == expected
+
+
+every_page = st.lists(st.integers(1, 5), min_size=PAGES, max_size=PAGES)
+some_pages = st.lists(st.booleans(), min_size=PAGES, max_size=PAGES)
+
+
+@relaxed
+@given(
+    parts=st.lists(st.lists(st.tuples(st.integers(1, 3), every_page, some_pages), max_size=5), min_size=1, max_size=4)
+)
+def test_records_of_several_processes_add_up_to_the_record_of_one(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[list[tuple[int, list[int], list[bool]]]]
+) -> None:
+    folder = tmp_path_factory.mktemp("heat")
+    whole = HeatRecord(PAGES)
+    for number, extensions in enumerate(parts):
+        record = HeatRecord(PAGES)
+        for level, spatial, hot in extensions:
+            for one in (record, whole):
+                one.record(level, np.array(spatial, np.uint64), np.array(hot, np.bool_))
+        record.write(folder / f"{number}.parquet")
+    whole.write(folder / "whole.parquet")
+    add_records([folder / f"{number}.parquet" for number in range(len(parts))], folder / "sum.parquet")
+    expected = pq.read_table(folder / "whole.parquet").to_pylist()
+    assert pq.read_table(folder / "sum.parquet").to_pylist() == expected

@@ -213,16 +213,11 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
         ),
         ({**TRIANGLES, "scheduler": {"kind": "grid"}}, "scheduler.kind", "choose one of local, dask"),
         ({**TRIANGLES, "scheduler": {"workers": 2}}, "scheduler.workers", 'set scheduler.kind = "dask"'),
-        (
-            {**TRIANGLES, "workload": {"kind": "frequent", "min_support": 2}, "scheduler": {"kind": "dask"}},
-            "scheduler.kind",
-            "not mined on a cluster yet",
-        ),
-        (
-            {**TRIANGLES, "scheduler": {"kind": "dask"}, "export": {"embeddings": True, "limit": 5}},
-            "export.limit",
-            "run locally",
-        ),
+        ({**TRIANGLES, "scheduler": {"kind": "dask", "address": "10.0.0.1:8786"}}, "scheduler.address", "tcp://10"),
+        ({**TRIANGLES, "run": {"directory": "s3://bucket/runs"}}, "run.directory", "only a graph may be one"),
+        ({**TRIANGLES, "memory": {"spill": "file:///tmp"}}, "memory.spill", "only a graph may be one"),
+        ({**TRIANGLES, "graph": {"path": 5}}, "graph.path", "a path or a URL in quotes"),
+        ({**TRIANGLES, "run": {"name": "../x"}}, "run.name", "cannot name a folder"),
         ({**TRIANGLES, "export": {"limit": 5}}, "export.limit", "only embeddings are exported"),
         (
             {**workload(kind="cliques", k=4, output="embeddings"), "export": {"limit": 0}},

@@ -1,8 +1,13 @@
-"""Whether a CUDA device can be used here, and why not."""
+"""Whether a CUDA device can be used here, and why not; which devices there are."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from longwall.kernels.engine import EngineUnavailable
+
+_NONE = "no CUDA device is visible"
 
 
 def open_device() -> Any:
@@ -18,17 +23,45 @@ def open_device() -> Any:
     EngineUnavailable
         With the reason: CuPy is missing, there is no device, or the driver does not fit.
     """
-    try:
+    with _reasons():
         import cupy
-    except ImportError:
-        raise EngineUnavailable("CuPy is not installed: pip install 'longwall[cuda]'") from None
-    try:
+
         if cupy.cuda.runtime.getDeviceCount() < 1:
-            raise EngineUnavailable("no CUDA device is visible")
+            raise EngineUnavailable(_NONE)
         cupy.zeros(1, cupy.uint8) + 1
+    return cupy
+
+
+def visible_devices() -> list[str]:
+    """Give the devices that this process sees, one at least, by the names that ``CUDA_VISIBLE_DEVICES`` has for them.
+
+    Nothing is allocated on any of them.
+
+    Raises
+    ------
+    EngineUnavailable
+        With the reason: CuPy is missing, there is no device, or the driver does not fit.
+    """
+    with _reasons():
+        import cupy
+
+        number = cupy.cuda.runtime.getDeviceCount()
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(i) for i in range(number)] if named is None else [name.strip() for name in named.split(",")]
+    if not names[:number]:
+        raise EngineUnavailable(_NONE)
+    return names[:number]
+
+
+@contextmanager
+def _reasons() -> Iterator[None]:
+    """Turn what CuPy raises where it does not work into `EngineUnavailable`."""
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise EngineUnavailable("CuPy is not installed: pip install 'longwall[cuda]'") from None
     except EngineUnavailable:
         raise
     except Exception as reason:  # CuPy raises different types for a missing driver, library or device.
         text = str(reason).strip().splitlines()
         raise EngineUnavailable(f"CUDA does not work here: {text[0] if text else reason!r}") from None
-    return cupy

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from longwall.pipeline.cluster.address import check_scheduler, security_of
 from longwall.pipeline.cluster.coordinator import DaskScheduler
+from longwall.pipeline.cluster.dealing import RANGES
+from longwall.pipeline.cluster.introduction import introduced, most_on_a_device
 from longwall.pipeline.cluster.replica import Job, parts
 from longwall.pipeline.config import SchedulerSection
-from longwall.pipeline.context import RunContext
+from longwall.pipeline.context import Metrics, RunContext
 from longwall.storage.errors import InputError, RunError
 
 _HOST = "127.0.0.1"
@@ -23,7 +26,7 @@ _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
 @contextmanager
-def scheduler_of(context: RunContext, run: Path, plan: Any) -> Iterator[DaskScheduler]:
+def scheduler_of(context: RunContext, run: Path, plan: Any, devices: Sequence[str]) -> Iterator[DaskScheduler]:
     """Connect to the cluster of a run.
 
     Parameters
@@ -34,16 +37,28 @@ def scheduler_of(context: RunContext, run: Path, plan: Any) -> Iterator[DaskSche
         Its folder, which the workers see under the same path.
     plan
         What is executed.
+    devices
+        For the workers that are started here; see `longwall.pipeline.devices.devices_of`.
 
     Raises
     ------
     InputError, RunError
         See `connected`.
     """
+    from longwall import __version__
+
     spec = context.spec.located()
     memory = spec.memory.model_copy(update={"spill": spec.memory.spill.absolute()})
-    spec = spec.model_copy(update={"memory": memory})
-    with connected(spec.scheduler, context.engine.workers, str(memory.spill)) as client:
+    engine = spec.engine
+    if engine.devices is not None:
+        engine = engine.model_copy(update={"kind": "cuda"})  # a worker without its device is not what was asked for
+    spec = spec.model_copy(update={"memory": memory, "engine": engine})
+    embedded = spec.scheduler.address is None
+    folder = str(context.spill.path) if embedded else ""
+    context.observer.phase("starting workers" if embedded else "connecting to the cluster", None, "workers")
+    with connected(spec.scheduler, context.engine.workers, folder, devices) as client:
+        workers = introduced(client, engine.kind)
+        context.observer.advance(len(workers))
         hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
         job = Job(
             id=uuid.uuid4().hex,
@@ -51,7 +66,9 @@ def scheduler_of(context: RunContext, run: Path, plan: Any) -> Iterator[DaskSche
             config=spec.to_dict(),
             graph=context.graph.content_hash,
             plan=plan.to_dict(),
-            share=max(hosts.values()) + 1,  # processes of a machine: the coordinator may be there, too
+            share=max(hosts.values(), default=1) + 1,  # processes of a machine: the coordinator may be there, too
+            per_device=most_on_a_device(workers),
+            version=__version__,
         )
         if client.dashboard_link:
             context.observer.note(f"the cluster's dashboard: {client.dashboard_link}")
@@ -59,8 +76,25 @@ def scheduler_of(context: RunContext, run: Path, plan: Any) -> Iterator[DaskSche
         scheduler = DaskScheduler(client, job, retries_of(spec.scheduler))
         try:
             yield scheduler
+            scheduler.write_heat(run / "heat.parquet")
         finally:
             scheduler.close()
+        if summary := _summary(context.metrics):
+            context.observer.note(summary)
+
+
+def _summary(metrics: Metrics) -> str:
+    """What the workers did, in a sentence; nothing where there was nothing to do."""
+    ranges, busy = 0, defaultdict[str, float](float)
+    for row in metrics.rows():
+        if row.stage.startswith(RANGES):
+            ranges += row.tasks
+            busy[row.stage] += row.seconds
+    if not busy:
+        return ""
+    workers = "1 worker" if len(busy) == 1 else f"{len(busy)} workers"
+    least, most = min(busy.values()), max(busy.values())
+    return f"{ranges:,} ranges done by {workers}, busy for {least:.1f} to {most:.1f} s each"
 
 
 def retries_of(section: SchedulerSection) -> int:
@@ -68,8 +102,35 @@ def retries_of(section: SchedulerSection) -> int:
     return _RETRIES if section.retries is None else section.retries
 
 
+def reach(section: SchedulerSection) -> Any:
+    """See that the cluster of a config can be reached, where it is not one that is made here.
+
+    Returns
+    -------
+    distributed.Security or None
+        The certificates for its address.
+
+    Raises
+    ------
+    InputError
+        If Dask is missing, nobody answers at the address as a scheduler should, or a certificate is none.
+    """
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
+        raise InputError(f"{key}: {_MISSING}") from None
+    for name in ("distributed", "distributed.client"):  # each has a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told in sentences
+    if section.address is None:
+        return None
+    security = security_of(section)
+    check_scheduler(section.address, security, _CONNECT_SECONDS)
+    return security
+
+
 @contextmanager
-def connected(section: SchedulerSection, cores: int, spill: str) -> Iterator[Any]:
+def connected(section: SchedulerSection, cores: int, folder: str, devices: Sequence[str] = ()) -> Iterator[Any]:
     """Connect to the cluster of a config.
 
     Parameters
@@ -78,8 +139,10 @@ def connected(section: SchedulerSection, cores: int, spill: str) -> Iterator[Any
         Of the config.
     cores
         Of this machine, for a cluster that is made here.
-    spill
-        The folder for the workers' files, likewise.
+    folder
+        For the workers' files, likewise.
+    devices
+        For its workers, likewise: each sees one, in turn.
 
     Yields
     ------
@@ -89,17 +152,14 @@ def connected(section: SchedulerSection, cores: int, spill: str) -> Iterator[Any
     Raises
     ------
     InputError
-        If Dask is missing, nobody answers at the address, or a certificate is none.
+        See `reach`.
     RunError
-        If no worker comes.
+        If no worker comes, or none can be started here.
     """
-    try:
-        import dask
-        from distributed import Client, LocalCluster
-        from distributed.security import Security
-    except ImportError:
-        raise InputError(f'scheduler.kind = "dask": {_MISSING}') from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is told in sentences
+    security = reach(section)
+    import dask
+    from distributed import Client
+
     settings = {
         "distributed.scheduler.allowed-failures": retries_of(section),
         # Budgets are kept by the workers themselves.
@@ -107,40 +167,55 @@ def connected(section: SchedulerSection, cores: int, spill: str) -> Iterator[Any
         "distributed.worker.memory.spill": False,
         "distributed.worker.memory.pause": False,
         "distributed.worker.memory.terminate": False,
+        # What Dask looks at by itself, many times a second, in every process.
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.tick.interval": "500ms",
+        "distributed.admin.system-monitor.interval": "2s",
     }
-    with ExitStack() as open_here:
-        open_here.enter_context(dask.config.set(settings))
+    with ExitStack() as opened:
+        opened.enter_context(dask.config.set(settings))
         try:
-            if section.address is not None:
-                security = None
-                if section.security is not None:
-                    files = section.security
-                    security = Security(
-                        tls_ca_file=str(files.ca),
-                        tls_client_cert=str(files.cert),
-                        tls_client_key=str(files.key),
-                        require_encryption=True,
-                    )
-                client = Client(section.address, security=security, timeout=_CONNECT_SECONDS, set_as_default=False)
-            else:
-                workers = section.workers or min(cores, 4)
-                cluster = LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=section.threads_per_worker or max(cores // workers, 1),
-                    processes=True,
-                    host=_HOST,
-                    dashboard_address=f"{_HOST}:0",
-                    memory_limit=None,
-                    local_directory=spill,
-                    silence_logs=logging.CRITICAL,
-                )
-                open_here.enter_context(cluster)
-                client = Client(cluster, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise InputError(f'scheduler.address = "{section.address}": nobody answers as it should: {error}') from None
-        open_here.enter_context(client)
+            where = section.address or opened.enter_context(_embedded(section, cores, folder, devices))
+        except RuntimeError as error:
+            raise RunError(
+                f"the workers could not be started ({error}): a Python script has to call longwall.run below "
+                '`if __name__ == "__main__":`, since they import it'
+            ) from error
+        client = Client(where, security=security, timeout=_CONNECT_SECONDS, set_as_default=False)
+        opened.enter_context(client)
         try:
             client.wait_for_workers(1, timeout=_WORKER_SECONDS)
         except TimeoutError:
             raise RunError(f"no worker has come to the cluster in {_WORKER_SECONDS} s: start some") from None
         yield client
+
+
+def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Sequence[str]) -> Any:
+    """Start a cluster on this machine; nothing of it can be reached from another one."""
+    from distributed import Nanny, Scheduler, SpecCluster
+
+    workers = section.workers or len(devices) or min(cores, 4)
+    threads = section.threads_per_worker or (1 if devices else max(cores // workers, 1))
+    options = {
+        "host": _HOST,
+        "protocol": "tcp://",
+        "nthreads": threads,
+        "memory_limit": None,
+        "dashboard": False,
+        "local_directory": folder,
+        "silence_logs": logging.CRITICAL,
+        "preload": ["longwall.pipeline.cluster.worker_setup"],
+    }
+    started = {}
+    for number in range(workers):
+        name, own = f"worker {number}", {}
+        if devices:
+            device = devices[number % len(devices)]
+            # Libraries look at it when they are first used, which is later.
+            own = {"env": {"CUDA_VISIBLE_DEVICES": device}}
+            name += f" (device {device})"
+        started[name] = {"cls": Nanny, "options": options | own}
+    scheduler = {"host": _HOST, "protocol": "tcp://", "port": 0, "dashboard": True, "dashboard_address": f"{_HOST}:0"}
+    return SpecCluster(
+        workers=started, scheduler={"cls": Scheduler, "options": scheduler}, silence_logs=logging.CRITICAL
+    )

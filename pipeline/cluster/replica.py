@@ -15,21 +15,27 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from longwall.pipeline.checkpoint import Partial, Phase, Range, read_journal
+from longwall.pipeline.checkpoint import Commit, Partial, Phase, Range, checkpoint_bytes, read_journal
+from longwall.pipeline.cluster.stepping import do_ranges
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.context import Metrics, RunContext
 from longwall.pipeline.progress import NullObserver
-from longwall.pipeline.workers import Task, Worker, sentences
-from longwall.storage.errors import RunError
+from longwall.pipeline.workers import Work, sentences
+from longwall.storage.errors import FinalError, RunError, reason_of
 
-_PIECES = 16  # of a range, after each of which a worker looks at the clock
+if TYPE_CHECKING:
+    from longwall.kernels import Engine
+    from longwall.storage.account import Account
+
 _WAIT_SECONDS = 0.2
+_IDLE_SECONDS = 600.0  # until a replica that nobody asks lets go: its coordinator may have been killed
 
 
 class Job(TypedDict):
@@ -41,18 +47,28 @@ class Job(TypedDict):
     graph: str
     plan: dict[str, Any]
     share: int
+    per_device: int
+    version: str
 
 
 class Answer(TypedDict):
-    """What a replica did of a range: the part that is done, and what it gave."""
+    """What a replica did of some ranges: those that are done, of the last one perhaps a part, and what they gave."""
 
-    done: tuple[int, int]
+    done: list[Range]
     value: Any
     files: list[dict[str, Any]]
     levels: dict[int, list[float]]
     seconds: float
     worker: str
+    address: str
     engine: str
+
+
+class Refusal(TypedDict):
+    """Why a worker cannot do its ranges; another may."""
+
+    reason: str
+    address: str
 
 
 class Closed(BaseException):
@@ -66,34 +82,36 @@ class ReplicaJournal:
         self.folder = folder
         self._path = folder / "journal.jsonl"
         self._started = 0
+        self._found: dict[str, Phase] = {}
+        self._read = 0  # bytes
         self._numbers = random.SystemRandom()
 
     def phase(self, name: str, total: int) -> Phase:
         """Begin the next phase."""
         key = f"{self._started} {name}"
         self._started += 1
-        phase = Phase(key, total, self)
-        self.refresh(phase)
-        return phase
+        self.refresh()
+        return self._found.setdefault(key, Phase(key, total, self))
 
-    def refresh(self, phase: Phase) -> None:
-        """Read what there is of a phase by now."""
-        found: dict[str, Phase] = {}
-        read_journal(self._path, found, self)
-        if phase.name in found:
-            phase.done, phase.partials = found[phase.name].done, found[phase.name].partials
+    def refresh(self) -> None:
+        """Read what there is of all phases by now."""
+        kept, _ = read_journal(self._path, self._found, self, self._read)
+        self._read += kept
 
     def next_number(self, prefix: str) -> int:  # noqa: ARG002 - as that of a checkpoint
         """A number for a file that no other process chooses."""
         return self._numbers.getrandbits(60)
 
+    def book(self, phase: Phase, disk: Account) -> None:
+        """Nothing: files belong to the coordinator."""
+
     def remove(self, folder: Path) -> bool:  # noqa: ARG002
         """Nothing: files belong to the coordinator."""
         return False
 
-    def append(self, phase: Phase, ranges: list[Range], partial: Partial) -> None:
+    def append(self, phase: Phase, commits: Sequence[Commit]) -> None:
         """Never called: ranges are committed by the coordinator."""
-        raise AssertionError(f"a replica commits nothing: {phase.name}, {ranges}, {partial}")
+        raise AssertionError(f"a replica commits nothing: {phase.name}, {commits}")
 
 
 class ReplicaScheduler:
@@ -101,56 +119,51 @@ class ReplicaScheduler:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._phase: Phase | None = None
-        self._make: Callable[[int], Worker] | None = None
+        self._work: Work | None = None
         self._asked = 0  # requests under way
+        self._last = time.monotonic()  # when one began or ended
         self._passed = -1  # the last phase that is over, for all that is known
         self.ended: BaseException | None = None
         self.engines: set[str] = set()
 
-    def run(
-        self,
-        context: RunContext,
-        phase: Phase,
-        tasks: Sequence[Task],  # noqa: ARG002 - the coordinator's
-        workers: int,  # noqa: ARG002
-        make_worker: Callable[[int], Worker],
-    ) -> list[Any]:
+    def run(self, context: RunContext, work: Work) -> list[Any]:
         """Wait until the phase is over; meanwhile its ranges are done by those who ask for them."""
+        phase = work.phase
         number = _number(phase.name)
         with self._changed:
-            self._phase, self._make = phase, make_worker
+            self._work = work
             self._changed.notify_all()
             while self._passed < number or self._asked:
-                if context.cancel.is_set() and not self._asked:
+                idle = time.monotonic() - self._last > _IDLE_SECONDS
+                if (context.cancel.is_set() or idle) and not self._asked:
                     raise Closed
                 self._changed.wait(_WAIT_SECONDS)
-            self._phase = self._make = None
-        context.checkpoint.refresh(phase)  # type: ignore[attr-defined]
+            self._work = None
+        context.checkpoint.refresh()  # type: ignore[attr-defined]
         if not phase.complete:
             raise RunError(f"internal fault: the phase {phase.name!r} is not over")
         return [partial.value for partial in phase.partials]
 
-    def enter(self, name: str, cancel: threading.Event) -> Callable[[int], Worker]:
-        """Wait until the workload is in a phase, and begin a request there; gives how workers are made."""
+    def enter(self, name: str, cancel: threading.Event) -> Work:
+        """Wait until the workload is in a phase, and begin a request there; gives what there is to do."""
         with self._changed:
             self._passed = max(self._passed, _number(name) - 1)
             self._changed.notify_all()
-            while self._phase is None or self._phase.name != name or self._make is None:
+            while self._work is None or self._work.phase.name != name:
                 if self.ended is not None:
                     raise self.ended
                 if cancel.is_set():
                     raise RunError("the run was cancelled")
-                if self._phase is not None and _number(self._phase.name) > _number(name):
+                if self._work is not None and _number(self._work.phase.name) > _number(name):
                     raise RunError(f"internal fault: the phase {name!r} is over")
                 self._changed.wait(_WAIT_SECONDS)
-            self._asked += 1
-            return self._make
+            self._asked, self._last = self._asked + 1, time.monotonic()
+            return self._work
 
     def leave(self) -> None:
         """End a request."""
         with self._changed:
-            self._asked -= 1
+            self._asked, self._last = self._asked - 1, time.monotonic()
             self._changed.notify_all()
 
     def end(self, error: BaseException) -> None:
@@ -169,10 +182,15 @@ class Replica:
         What the coordinator says of it.
     threads
         Of the engine, if it works on the host.
+
+    Attributes
+    ----------
+    over
+        Whether it let go of everything because nobody asked.
     """
 
     def __init__(self, job: Job, threads: int):
-        self.job = job
+        self.job, self.over = job, False
         self._threads = threads
         self._cancel = threading.Event()
         self._scheduler = ReplicaScheduler()
@@ -182,51 +200,73 @@ class Replica:
         self._thread = threading.Thread(target=self._main, name="replica", daemon=True)
         self._thread.start()
 
-    def ask(self, phase: str, first: int, last: int, seconds: float) -> Answer:
-        """Do a range of a phase, or as much of it as `seconds` allow."""
-        began = time.monotonic()
-        make = self._scheduler.enter(phase, self._cancel)
+    def ask(self, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> Answer:
+        """Do ranges of a phase, or as much of them as `seconds` allow; or merge files of it."""
+        work = self._scheduler.enter(phase, self._cancel)
         try:
             context, slots = self._context, self._slots
             assert context is not None
             assert slots is not None
             # A cluster's worker may have more threads than the engine wants.
             with slots, sentences(context.engine):
-                worker = make(next(self._numbers))
-                try:
-                    step, at = max((last - first) // _PIECES, 1), first
-                    while at < last and (at == first or time.monotonic() - began < seconds):
-                        upto = min(at + step, last)
-                        worker.run(at, upto)
-                        if self._cancel.is_set():
-                            raise RunError("the run was cancelled")
-                        at = upto
-                    found = worker.take()
-                finally:
-                    worker.close()
+                began = time.monotonic()
+                if files:
+                    assert work.merge is not None
+                    ranges, found = [], work.merge(files)
+                else:
+                    ranges, found = self._do(work, ranges, seconds)
+                took = time.monotonic() - began
         finally:
             self._scheduler.leave()
+        context.accounts.disk.take(-checkpoint_bytes(found.files), "")  # the coordinator's from now on
         return Answer(
-            done=(first, at),
+            done=ranges,
             value=found.value,
             files=list(found.files),
             levels=found.levels,
-            seconds=time.monotonic() - began,
+            seconds=took,
             worker="",
+            address="",
             engine=context.engine.name,
         )
+
+    def _do(self, work: Work, ranges: list[Range], seconds: float) -> tuple[list[Range], Partial]:
+        assert self._context is not None
+        on_device = self._context.engine.free_memory() is not None
+        worker = work.make_worker(next(self._numbers))
+        try:
+            done = do_ranges(worker, work.tasks, ranges, seconds, self._cancel, on_device=on_device)
+            return done, worker.take()
+        finally:
+            worker.close()
+
+    def write_heat(self) -> str | None:
+        """Write what every level read of every page, where that is known; gives the file's name."""
+        from longwall.storage.paged_graph import GraphPages
+
+        context = self._context
+        if context is None or context.on_engine is None:
+            return None
+        pages = context.on_engine.graph.pages
+        if not isinstance(pages, GraphPages):
+            return None
+        name = f"heat-{uuid.uuid4().hex}.parquet"
+        pages.write_heat(context.results / name)
+        return name
 
     def close(self) -> None:
         """Stop what is going on, and let go of all memory and files."""
         self._cancel.set()
-        if self._context is not None:
-            self._context.engine.interrupt()
+        if (context := self._context) is not None:
+            context.engine.interrupt()
         self._thread.join()
 
     def _main(self) -> None:
         try:
+            _compare_versions(self.job["version"])
             self._execute(load_config(self.job["config"]))
         except BaseException as error:
+            self._context, self.over = None, isinstance(error, Closed)
             self._scheduler.end(error if isinstance(error, Exception) else RunError("the run is over on this worker"))
 
     def _execute(self, spec: RunSpec) -> None:
@@ -237,6 +277,7 @@ class Replica:
 
         run = Path(self.job["run"])
         engine = choose_engine(spec.with_threads(self._threads))
+        spec = _sharing_device(spec, engine, self.job["per_device"])
         whole, share = resolve_budget(spec), self.job["share"]
         budget = replace(whole, host=whole.host // share, disk=whole.disk // share)
         accounts, observer = Accounts.of(budget), NullObserver()
@@ -262,8 +303,28 @@ class Replica:
                 Metrics(),
                 self._cancel,
                 scheduler=self._scheduler,
+                leads=False,
             )
             workload.execute(plan, self._context)
+
+
+def _compare_versions(coordinator: str) -> None:
+    """See that this worker, which may have come when the run had begun, is what the coordinator is."""
+    from longwall import __version__
+
+    if coordinator != __version__:
+        raise RunError(
+            f"this worker has Longwall {__version__}, the coordinator has {coordinator}: install the same everywhere"
+        )
+
+
+def _sharing_device(spec: RunSpec, engine: Engine, processes: int) -> RunSpec:
+    """The config of one of so many processes that may work with the same device."""
+    free = engine.free_memory()
+    if free is None or processes == 1:
+        return spec
+    device = (spec.memory.device or free) // processes
+    return spec.model_copy(update={"memory": spec.memory.model_copy(update={"device": device})})
 
 
 def parts(run: Path, job_id: str) -> Path:
@@ -280,19 +341,31 @@ _lock = threading.Lock()
 _replica: Replica | None = None
 
 
-def serve(job: Job, phase: str, first: int, last: int, seconds: float) -> Answer:
-    """Do a range of a phase of a run; called by Dask in a worker's thread."""
+def serve(job: Job, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> Answer | Refusal:
+    """Do ranges of a phase of a run, or merge files of it; called by Dask in a worker's thread."""
     from distributed import get_worker
 
     global _replica
     worker = get_worker()
     with _lock:
-        if _replica is None or _replica.job["id"] != job["id"]:
+        if _replica is None or _replica.job["id"] != job["id"] or _replica.over:
             if _replica is not None:
                 _replica.close()
             _replica = Replica(job, worker.state.nthreads)
         replica = _replica
-    return replica.ask(phase, first, last, seconds) | {"worker": str(worker.name)}
+    try:
+        return replica.ask(phase, ranges, seconds, files) | {"worker": str(worker.name), "address": worker.address}
+    except FinalError:
+        raise
+    except (RunError, MemoryError, OSError) as error:
+        return Refusal(reason=reason_of(error), address=worker.address)
+
+
+def write_heat(job_id: str) -> str | None:
+    """Have the replica of a run write its heat, if this process has one; gives the file's name."""
+    with _lock:
+        mine = _replica is not None and _replica.job["id"] == job_id
+        return _replica.write_heat() if _replica is not None and mine else None
 
 
 async def close(job_id: str) -> None:

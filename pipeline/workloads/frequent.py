@@ -1,11 +1,12 @@
 """Frequent patterns of one graph, by the images of their vertices, their instances, or the transactions they lie in."""
 
+from contextlib import nullcontext
+
 import numpy as np
 
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
 from longwall.pipeline.frequent import mine_frequent
-from longwall.pipeline.frequent_export import write_embeddings
 from longwall.pipeline.frequent_plan import FrequentPlan, plan_frequent
 from longwall.pipeline.pattern_table import PatternTable
 from longwall.storage.graph import Graph
@@ -18,11 +19,15 @@ def plan(section: WorkloadSection, graph: Graph) -> FrequentPlan:
 
 def execute(plan: FrequentPlan, context: RunContext) -> list[PatternCount]:
     """Mine, and write ``patterns.parquet`` and, if asked for, ``embeddings-*.parquet``."""
-    with PatternTable(context.results / "patterns.parquet", plan) as table:
-        for found, rows in mine_frequent(plan, context):
+    first = 0  # row of the level's first pattern in the table
+    path = context.results / "patterns.parquet"
+    with PatternTable(path, plan) if context.leads else nullcontext() as table:
+        for found, embeddings in mine_frequent(plan, context):
             frequent = found.supports >= plan.min_support
-            numbers = np.full(len(frequent), -1)
-            numbers[frequent] = table.write(found.selected(frequent))
-            if plan.embeddings and rows is not None:
-                write_embeddings(found, numbers, rows, plan, context)
-    return table.counts
+            numbers = np.where(frequent, first + np.cumsum(frequent) - 1, -1)
+            first += int(frequent.sum())
+            if table is not None:
+                table.write(found.selected(frequent))
+            if plan.embeddings and embeddings is not None:
+                embeddings.export(found, numbers)
+    return [] if table is None else table.counts

@@ -83,6 +83,23 @@ class EmulatedDevice:
 emulated = EmulatedDevice()
 
 
+def _visible() -> list[int]:
+    """Numbers of the devices that the environment lets this process see."""
+    there = range(int(os.environ.get("LONGWALL_EMULATOR_DEVICES", 1)))
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is None:
+        return list(there)
+    found = []
+    for name in named.split(","):
+        if not name.strip().isdigit() or int(name) not in there:
+            break  # as CUDA does: what follows is not seen either
+        found.append(int(name))
+    return found
+
+
+visible = _visible()
+
+
 @cache
 def library_folder() -> Path:
     """Where compiled code is kept, for later sessions too."""

@@ -4,7 +4,7 @@
 import ctypes
 from typing import Any
 
-from cupy._device import emulated
+from cupy._device import emulated, visible
 from cupy._device import runtime as _runtime
 from cupy._memory import ManagedMemory as _ManagedMemory
 from cupy._memory import Memory as _Memory
@@ -50,8 +50,8 @@ _registered: dict[int, int] = {}
 
 
 def getDeviceCount() -> int:
-    """One."""
-    return 1
+    """How many this process may see: a process uses the first of them."""
+    return len(visible)
 
 
 def getDevice() -> int:
@@ -80,6 +80,7 @@ def getDeviceProperties(device: int) -> dict[str, Any]:
     setDevice(device)
     return {
         "name": b"emulated",
+        "uuid": visible[0].to_bytes(16, "big"),
         "multiProcessorCount": emulated.multiprocessors,
         "sharedMemPerBlock": 48 << 10,
         "sharedMemPerBlockOptin": emulated.shared_memory,

@@ -1,0 +1,83 @@
+"""Arrays that the processes of a run hand to each other: ``.npy`` files in folders of the checkpoint."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from longwall.pipeline.context import RunContext
+from longwall.storage.errors import RunError
+
+_HEADER = 128  # bytes of a .npy file beside its array
+
+
+def write_array(
+    context: RunContext, folder: str, shape: tuple[int, ...], dtype: DTypeLike, pieces: Iterable[NDArray[Any]]
+) -> dict[str, Any]:
+    """Write an array; it is on disk when this returns.
+
+    Parameters
+    ----------
+    context
+        The run; its account of the disk has the file from now on.
+    folder
+        Name of the folder in the checkpoint.
+    shape, dtype
+        Of the array.
+    pieces
+        The array's rows, in their order.
+
+    Returns
+    -------
+    dict
+        The file, as a commit names it.
+
+    Raises
+    ------
+    OverBudget
+        If the disk's budget has no room for it.
+    """
+    dtype = np.dtype(dtype)
+    size = _HEADER + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    prefix = f"checkpoint/{folder}/"
+    name = f"{prefix}{context.checkpoint.next_number(prefix)}.npy"
+    path = context.checkpoint.folder.parent / name
+    with context.accounts.disk.book(size, "arrays of the checkpoint"):
+        path.parent.mkdir(exist_ok=True)
+        try:
+            with path.open("wb") as file:
+                header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(file, header)
+                for piece in pieces:
+                    file.write(np.ascontiguousarray(piece, dtype).data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+    context.accounts.disk.take(size, "arrays of the checkpoint")
+    return {"name": name, "stored": size}
+
+
+def read_array(context: RunContext, file: dict[str, Any], begin: int = 0, end: int | None = None) -> NDArray[Any]:
+    """Read rows `begin` to `end` - 1 of an array that is in a commit; all that are left by default.
+
+    Raises
+    ------
+    RunError
+        If it is gone or damaged.
+    """
+    path = context.checkpoint.folder.parent / file["name"]
+    try:
+        with path.open("rb") as opened:
+            np.lib.format.read_magic(opened)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(opened)
+            shape = (max((shape[0] if end is None else end) - begin, 0), *shape[1:])
+            size = int(np.prod(shape, dtype=np.int64))
+            opened.seek(begin * (size // max(shape[0], 1)) * dtype.itemsize, os.SEEK_CUR)
+            found: NDArray[Any] = np.fromfile(opened, dtype, size)
+            return found.reshape(shape)
+    except (OSError, ValueError):
+        raise RunError(f"{path}: it is gone or damaged: restore the file, or start a new run") from None

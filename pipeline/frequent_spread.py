@@ -1,0 +1,120 @@
+"""The embeddings of a level of frequent patterns in partitions, wherever the tasks of a run are done.
+
+Partial aggregates are files of the checkpoint, and reduced by whoever has time; partitions stay where they are.
+"""
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.pipeline.checkpoint import Partial
+from longwall.pipeline.context import RunContext
+from longwall.pipeline.dfs_patterns import DfsPatterns
+from longwall.pipeline.frequent_batch import MANY, Batch, PartsWorker
+from longwall.pipeline.frequent_export import LevelFile
+from longwall.pipeline.frequent_found import Found, FrequentPatterns
+from longwall.pipeline.frequent_growth import Growing
+from longwall.pipeline.frequent_parts import Parts
+from longwall.pipeline.frequent_plan import FrequentPlan
+from longwall.pipeline.meter import record_levels
+from longwall.pipeline.workers import ranges, run_tasks
+
+_PARTITIONS = 64  # a run has as many to its end, wherever it goes on
+
+
+class Spread:
+    """See :class:`longwall.pipeline.frequent.Embeddings`.
+
+    Parameters
+    ----------
+    plan, context, growing
+        The run, and what grows the partitions that this process is asked for.
+    """
+
+    def __init__(self, plan: FrequentPlan, context: RunContext, growing: Growing):
+        self._plan, self._context, self._growing = plan, context, growing
+        phase = context.checkpoint.phase("partitions", 1)
+        if not phase.complete:
+            phase.commit([(0, 1)], Partial(min(_PARTITIONS, context.graph.num_vertices)))
+        self._parts = Parts(growing, phase.partials[0].value)
+        self._batches: list[Batch] = []
+
+    def prepare(self, patterns: DfsPatterns, rows: int) -> None:
+        """Aggregate the level, batch by batch."""
+        plan, growing = self._plan, self._growing
+        if plan.exact:
+            growing.require_countable(rows)
+        edges = f"{patterns.num_edges + 1} edges"
+        phase = self._context.checkpoint.phase(f"batches of {edges}", 1)
+        if not phase.complete:
+            ways = growing.batches(patterns, most=MANY)
+            cuts = [(first, first + len(batch.patterns), batch.num_slots) for first, batch in ways]
+            phase.commit([(0, 1)], Partial(cuts))
+        self._batches = [
+            Batch(plan, self._context, growing, self._parts, patterns, f"{edges}, batch {number}", *cut)
+            for number, cut in enumerate(phase.partials[0].value)
+        ]
+        for batch in self._batches:
+            batch.aggregate()
+
+    def frequent(self, patterns: DfsPatterns) -> list[Found]:  # noqa: ARG002 - the batches have them
+        """What is frequent of every batch."""
+        return [batch.frequent() for batch in self._batches]
+
+    def close(self) -> None:
+        """Let go of the tables."""
+        self._parts.close()
+
+    def done(self) -> None:
+        """Remove what is left of the level in the checkpoint."""
+        for batch in self._batches:
+            batch.done()
+
+    def grow(self, patterns: DfsPatterns, found: FrequentPatterns) -> None:
+        """Partitions grow when they are asked for."""
+        self._parts.follow(patterns, found)
+
+    def export(self, found: FrequentPatterns, numbers: NDArray[np.int64]) -> None:
+        """Write the partitions to files ``embeddings-<edges>-<number>.parquet``."""
+        plan, context, growing, parts = self._plan, self._context, self._growing, self._parts
+        level = f"{found.patterns.num_edges:05}"
+        prefix = f"results.partial/embeddings-{level}-"
+        phase = context.checkpoint.phase(f"embeddings of {found.patterns.num_edges} edges", parts.number)
+        context.observer.phase("writing embeddings", phase.total, "parts")
+
+        class ExportWorker(PartsWorker):
+            def __init__(self, number: int):  # noqa: ARG002 - workers are alike
+                super().__init__(parts)
+                self._file: LevelFile | None = None
+                self._rows = 0
+
+            def run(self, first: int, last: int) -> None:
+                for part in range(first, last):
+                    table = parts.table(part)
+                    if self._file is None:
+                        growing.make_room()
+                        path = context.results / f"embeddings-{level}-{context.checkpoint.next_number(prefix)}.parquet"
+                        self._file = LevelFile(path, found, numbers, plan, context)
+                    self._rows += self._file.write(table)
+
+            def take(self) -> Partial:
+                assert self._file is not None
+                path, rows, file = self._file.path, self._rows, self._file
+                self._file, self._rows = None, 0
+                file.close()
+                with path.open("rb") as written:
+                    os.fsync(written.fileno())
+                name = f"results.partial/{path.name}"
+                return Partial(rows, ({"name": name, "bytes": path.stat().st_size},), parts.meter.take())
+
+            def close(self) -> None:
+                try:
+                    if self._file is not None:
+                        self._file.close()
+                        self._file.path.unlink(missing_ok=True)
+                finally:
+                    super().close()
+
+        run_tasks(context, phase, ranges(phase.total, phase.total), context.engine.workers, ExportWorker, kept=True)
+        record_levels(context, phase.partials, {})

@@ -1,0 +1,105 @@
+"""Inputs by URL: whatever fsspec reads is copied to the spill folder, read there, and removed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from longwall.storage.account import Accounts, Booking
+from longwall.storage.errors import InputError, RunError
+from longwall.storage.spill import SpillFolder
+
+_BLOCK_BYTES = 4 << 20
+_URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)
+
+
+def is_url(address: str | Path) -> bool:
+    """Say whether an address is a URL, such as ``"s3://bucket/graph.zarr"``, and no path."""
+    return isinstance(address, str) and _URL.match(address) is not None
+
+
+@contextmanager
+def on_disk(address: str | Path, accounts: Accounts, spill: SpillFolder) -> Iterator[Path]:
+    """Give the path of an input: its own, or, of a URL, that of a copy, which is gone afterwards.
+
+    Parameters
+    ----------
+    address
+        A path, or the URL of a file or of a graph store.
+    accounts
+        The copy is booked in `disk`.
+    spill
+        Where it lies.
+
+    Raises
+    ------
+    InputError
+        If there is nothing at the URL, or it cannot be read; what is raised while the copy is in use names the URL.
+    OverBudget
+        If `disk` has no room for the copy.
+    """
+    if not is_url(address):
+        yield Path(address)
+        return
+    url = str(address)
+    folder = spill.path / f"fetched-{uuid.uuid4().hex[:12]}"
+    with accounts.disk.book(0, "") as booking, accounts.host.book(_BLOCK_BYTES, f"copying {url}"):
+        folder.mkdir()
+        try:
+            path = _fetch(url, folder, booking)
+            try:
+                yield path
+            except (InputError, RunError) as error:
+                raise type(error)(str(error).replace(str(path), url)) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fetch(url: str, folder: Path, booking: Booking) -> Path:
+    """Copy a file, or all files of a store, into a folder."""
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise InputError(f"{url}: URLs are read with fsspec: pip install fsspec") from None
+    try:
+        system, root = url_to_fs(url)
+        target = folder / (PurePosixPath(root.rstrip("/")).name or "graph")
+        if not system.exists(f"{root.rstrip('/')}/zarr.json"):
+            _copy(system, root, target, url, booking)
+            return target
+        for file in system.find(root):
+            _copy(system, file, target / _below(file, root, url), url, booking)
+        return target
+    except (InputError, RunError):
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{url}: there is no such file; check the URL") from None
+    except ImportError as error:
+        raise InputError(f"{url}: a package for such URLs is missing: {error}") from None
+    except Exception as error:  # every kind of file system has errors of its own
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"{url}: cannot be read ({reason}); check the URL and what it takes to read it") from None
+
+
+def _below(file: str, root: str, url: str) -> PurePosixPath:
+    """The path of a file of a store below the store; a server may name others."""
+    try:
+        path = PurePosixPath(file).relative_to(PurePosixPath(root))
+    except ValueError:
+        path = PurePosixPath("..")
+    if ".." in path.parts:
+        raise InputError(f"{url}: the listing names a file outside of the store, {file!r}")
+    return path
+
+
+def _copy(system: Any, file: str, target: Path, url: str, booking: Booking) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with system.open(file, "rb") as source, target.open("wb") as copy:
+        while block := source.read(_BLOCK_BYTES):
+            booking.resize(booking.size + len(block), f"a copy of {url}")
+            copy.write(block)

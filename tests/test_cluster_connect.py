@@ -1,0 +1,319 @@
+"""Connections to a cluster: what can be wrong with them is told in a sentence, and nothing listens elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import socketserver
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+import longwall
+from longwall.pipeline.cli import app
+from longwall.pipeline.cluster import address as address_module
+from longwall.pipeline.cluster import connect, introduction, replica
+from longwall.pipeline.cluster.address import check_scheduler, security_of
+from longwall.pipeline.cluster.introduction import Introduction
+from longwall.pipeline.config import SchedulerSection, load_config
+from longwall.pipeline.progress import NullObserver
+from longwall.storage.errors import InputError, RunError
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("default")]
+SHARED: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": None}
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_CONNECT_SECONDS", 2)
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with certificates: `me` is of the authority `ca`, `stranger` of another one."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl command to make certificates with")
+    folder = tmp_path_factory.mktemp("certificates")
+
+    def openssl(words: str) -> None:
+        subprocess.run(["openssl", *words.split()], cwd=folder, check=True, capture_output=True, timeout=60)
+
+    for authority, who in (("ca", "me"), ("other", "stranger")):
+        openssl(f"req -x509 -newkey rsa:2048 -nodes -days 2 -keyout {authority}.key -out {authority}.pem -subj /CN=ca")
+        openssl(f"req -newkey rsa:2048 -nodes -keyout {who}.key -out {who}.csr -subj /CN={who}")
+        files = f"-CA {authority}.pem -CAkey {authority}.key -CAcreateserial -out {who}.pem"
+        openssl(f"x509 -req -in {who}.csr -days 2 {files}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **SHARED) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def secure_cluster(certificates: Path) -> Iterator[Any]:
+    files = {
+        f"tls_{role}_{kind}": str(certificates / f"me.{ending}")
+        for role in ("scheduler", "worker", "client")
+        for kind, ending in (("cert", "pem"), ("key", "key"))
+    }
+    security = distributed.Security(tls_ca_file=str(certificates / "ca.pem"), require_encryption=True, **files)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, security=security, protocol="tls://", **SHARED
+    ) as made:
+        yield made
+
+
+def section(address: str, folder: Path | None = None, who: str = "me", authority: str = "ca") -> SchedulerSection:
+    security = None
+    if folder is not None:
+        security = {"ca": folder / f"{authority}.pem", "cert": folder / f"{who}.pem", "key": folder / f"{who}.key"}
+    return SchedulerSection.model_validate({"kind": "dask", "address": address, "security": security})
+
+
+def refused(wanted: SchedulerSection) -> str:
+    """What is said of an address that cannot be."""
+    with pytest.raises(InputError) as caught, connect.connected(wanted, 1, ""):
+        pass
+    (line,) = str(caught.value).splitlines()
+    return line
+
+
+def write_config(folder: Path, scheduler: str) -> Path:
+    (folder / "graph.txt").write_text("1 2\n2 3\n3 1\n3 4\n")
+    sections = ['[graph]\npath = "graph.txt"', '[workload]\nkind = "triangles"']
+    sections += [f'[memory]\nspill = "{folder}/spill"', f'[run]\ndirectory = "{folder}/runs"']
+    path = folder / "mine.toml"
+    path.write_text("\n".join([*sections, f'[scheduler]\nkind = "dask"\n{scheduler}\n']))
+    return path
+
+
+def test_a_run_goes_over_a_cluster_with_certificates(
+    secure_cluster: Any, certificates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ca.pem", "me.pem", "me.key"):
+        shutil.copy(certificates / name, tmp_path)
+    files = 'security = { ca = "ca.pem", cert = "me.pem", key = "me.key" }'
+    config = write_config(tmp_path, f'address = "{secure_cluster.scheduler_address}"\n{files}')
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")  # the files of a config are beside it
+    result = longwall.run(config)
+    assert result.count == 1
+    kept = load_config(result.path / "config.toml").scheduler.security
+    assert kept is not None
+    assert kept.key == tmp_path / "me.key"
+
+
+def test_strangers_are_refused(secure_cluster: Any, certificates: Path) -> None:
+    address = secure_cluster.scheduler_address
+    assert "do not trust each other" in refused(section(address, certificates, "stranger", "other"))
+    # Who is refused by the other side may hear why, or only that the connection is closed.
+    assert re.search(
+        "do not trust each other|wants other certificates", refused(section(address, certificates, "stranger"))
+    )
+    assert "certificates are needed" in refused(section(address))
+    assert "tls:// is with certificates" in refused(section(address.replace("tls://", "tcp://")))
+
+
+def test_certificates_are_of_no_use_without_tls(cluster: Any, certificates: Path) -> None:
+    address = cluster.scheduler_address.replace("tcp://", "tls://")
+    assert "tls:// is with certificates" in refused(section(address, certificates))
+
+
+def test_certificates_that_are_none_are_named(certificates: Path) -> None:
+    address = "tls://127.0.0.1:1"
+    assert "scheduler.security.cert" in refused(section(address, certificates, "nobody"))
+    (certificates / "empty.pem").touch()
+    (certificates / "empty.key").touch()
+    assert "must be PEM files" in refused(section(address, certificates, "empty"))
+    wrong = section(address, certificates).security
+    assert wrong is not None
+    mixed = wrong.model_copy(update={"key": certificates / "stranger.key"})
+    with pytest.raises(InputError, match="key the one of cert"):
+        security_of(section(address, certificates).model_copy(update={"security": mixed}))
+
+
+def test_nobody_at_the_address_is_said(tmp_path: Path) -> None:
+    assert "nobody answers" in refused(section("tcp://127.0.0.1:1"))
+    assert "nobody answers" in refused(section("tcp://no-such-host.invalid:8786"))
+    config = write_config(tmp_path, 'address = "tcp://127.0.0.1:1"')
+    done = CliRunner().invoke(app, ["run", str(config), "--quiet"])
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith('error: scheduler.address = "tcp://127.0.0.1:1": nobody answers')
+    assert not (tmp_path / "runs" / "mine").exists()
+
+
+class _Silent(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        self.request.recv(1 << 16)
+        self.server.over.wait(60)  # type: ignore[attr-defined]
+
+
+class _Web(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        self.request.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n" + b"x" * 4096)
+
+
+class _Deaf(socketserver.BaseRequestHandler):
+    pass
+
+
+@pytest.mark.parametrize("handler", [_Silent, _Web, _Deaf])
+def test_whoever_else_answers_is_no_scheduler(handler: type[socketserver.BaseRequestHandler]) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        server.over = threading.Event()  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            assert "no Dask scheduler" in refused(section(f"tcp://127.0.0.1:{server.server_address[1]}"))
+        finally:
+            server.over.set()  # type: ignore[attr-defined]
+            server.shutdown()
+            thread.join()
+
+
+def test_a_worker_is_no_scheduler(cluster: Any) -> None:
+    address = next(iter(cluster.scheduler_info["workers"]))
+    assert "this is a worker" in refused(section(address))
+
+
+def test_another_version_of_dask_is_named(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def old(comm: Any) -> str:
+        return "2020.1.0"
+
+    monkeypatch.setattr(address_module, "_version", old)
+    assert "the scheduler has distributed 2020.1.0" in refused(section(cluster.scheduler_address))
+
+
+def test_a_scheduler_is_found_from_within_an_event_loop(cluster: Any) -> None:
+    async def inside() -> None:
+        check_scheduler(cluster.scheduler_address, distributed.Security(), 10)
+
+    asyncio.run(inside())
+
+
+def test_a_cluster_without_workers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_WORKER_SECONDS", 0.2)
+    with (
+        distributed.LocalCluster(n_workers=0, **SHARED) as made,
+        pytest.raises(RunError, match="no worker has come"),
+        connect.connected(section(made.scheduler_address), 1, ""),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("who", ["scheduler", "worker"])
+@pytest.mark.parametrize("answer", [Introduction(version="0.0.1", device=None), ModuleNotFoundError("No longwall")])
+def test_another_version_of_longwall_is_named(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, who: str, answer: Any
+) -> None:
+    own = Introduction(version=longwall.__version__, device=None)
+
+    async def of_workers(*arguments: Any) -> dict[str, Any]:
+        return {"tcp://a:1": own, "tcp://b:2": answer if who == "worker" else own}
+
+    monkeypatch.setattr(introduction, "_of_scheduler", lambda client: answer if who == "scheduler" else own)
+    monkeypatch.setattr(introduction, "_of_workers", of_workers)
+    with (
+        distributed.Client(cluster, set_as_default=False) as client,
+        pytest.raises(InputError) as caught,
+    ):
+        introduction.introduced(client, "auto")
+    assert ("tcp://b:2" in str(caught.value)) == (who == "worker")
+    assert ("0.0.1" in str(caught.value)) == (not isinstance(answer, Exception))
+
+
+def test_a_worker_that_comes_late_is_compared_too() -> None:
+    replica._compare_versions(longwall.__version__)
+    with pytest.raises(RunError, match=r"the coordinator has 9\.9"):
+        replica._compare_versions("9.9")
+
+
+class _Notes(NullObserver):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.phases: list[str] = []
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        self.phases.append(name)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_the_user_is_told_where_the_work_is(cluster: Any, tmp_path: Path) -> None:
+    observer = _Notes()
+    longwall.run(write_config(tmp_path, f'address = "{cluster.scheduler_address}"'), observer=observer)
+    assert "connecting to the cluster" in observer.phases
+    assert re.search(r"dashboard: http://127\.0\.0\.1:\d+/status", observer.notes[0])
+    assert re.fullmatch(r"\d+ ranges done by 1 worker, busy for [\d.]+ to [\d.]+ s each", observer.notes[-1])
+
+
+def test_nothing_listens_beyond_this_machine(tmp_path: Path) -> None:
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    own = {(c.laddr.ip, c.laddr.port) for c in psutil.Process().net_connections("inet") if c.status == "LISTEN"}
+    wanted = SchedulerSection(kind="dask", workers=2, threads_per_worker=1)
+    with connect.connected(wanted, 2, str(tmp_path)) as client:
+        client.wait_for_workers(2, timeout=60)
+        listening = set()
+        started = [process for process in psutil.Process().children(recursive=True) if process.pid not in before]
+        for process in [psutil.Process(), *started]:
+            listening |= {(c.laddr.ip, c.laddr.port) for c in process.net_connections("inet") if c.status == "LISTEN"}
+        listening -= own
+        assert len(listening) >= 4  # the scheduler and its dashboard, and two workers
+        assert {ip for ip, _ in listening} == {"127.0.0.1"}
+
+
+def test_a_script_that_its_workers_cannot_import_is_told_why(tmp_path: Path) -> None:
+    config = write_config(tmp_path, "workers = 1")
+    (tmp_path / "script.py").write_text(f"import longwall\nprint(longwall.run({str(config)!r}).count)\n")
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 1
+    assert 'below `if __name__ == "__main__":`' in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "run.name=../x",
+        "run.name=..",
+        "run.name=a/../../x",
+        'export.columns=["../x"]',
+        "workload.pattern=../x",
+        "scheduler.address=tcp://../x:1",
+        "scheduler.address=../x",
+        'graph.generator={kind="../x"}',
+    ],
+)
+def test_names_in_a_config_lead_nowhere(tmp_path: Path, setting: str) -> None:
+    (tmp_path / "here").mkdir()
+    config = write_config(tmp_path / "here", "workers = 1")
+    before = sorted(tmp_path.rglob("*"))
+    overrides = ["workload.kind=match", "workload.pattern=wedge", "workload.output=embeddings", setting]
+    with pytest.raises(InputError):
+        longwall.run(config, overrides=overrides)
+    left = {path for path in tmp_path.rglob("*") if path.name not in ("runs", "spill")}
+    assert sorted(left) == before
+
+
+def test_no_pickle_is_read_from_disk() -> None:
+    packages = Path(longwall.__file__).parents[2]
+    for folder in ("pipeline", "stages", "storage", "kernels"):
+        for path in (packages / folder).rglob("*.py"):
+            text = path.read_text()
+            assert not re.search(r"^\s*(import|from) (pickle|cloudpickle|shelve|marshal|joblib)\b", text, re.M), path
+            assert not re.search(r"allow_pickle=(?!False)|read_pickle|torch\.load", text), path
