@@ -339,6 +339,7 @@ def _number(phase: str) -> int:
 
 _lock = threading.Lock()
 _replica: Replica | None = None
+_over: set[str] = set()  # jobs that were closed: what was asked of them before may still come
 
 
 def serve(job: Job, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> Answer | Refusal:
@@ -348,6 +349,8 @@ def serve(job: Job, phase: str, ranges: list[Range], seconds: float, files: list
     global _replica
     worker = get_worker()
     with _lock:
+        if job["id"] in _over:
+            raise RunError("the run is over")
         if _replica is None or _replica.job["id"] != job["id"] or _replica.over:
             if _replica is not None:
                 _replica.close()
@@ -376,6 +379,7 @@ async def close(job_id: str) -> None:
 def _close(job_id: str) -> None:
     global _replica
     with _lock:
+        _over.add(job_id)
         if _replica is not None and _replica.job["id"] == job_id:
             _replica.close()
             _replica = None

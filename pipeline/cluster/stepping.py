@@ -54,6 +54,7 @@ def do_ranges(
     RunError
         If they were cancelled.
     """
+    seconds = max(seconds, 1e-9)
     ends, until = [task.last for task in tasks], time.monotonic() + seconds
     of_step = max(seconds / _STEPS, _DEVICE_SECONDS if on_device else 0.0)
     done: list[Range] = []
