@@ -4,7 +4,7 @@ Nobody above this package asks which engine it has. Workers of one engine may ru
 a scratch object of its own (`Searcher`, `CliqueCounter`, ...); an engine says how many pay off.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
@@ -123,6 +123,9 @@ class GraphArrays:
         """Number of adjacency slots: twice the number of edges."""
         return int(self.indices.size)
 
+
+VERTEX_ARRAYS = ("labels", "indptr", "split")
+"""The arrays of a graph with an entry per vertex; first what kernels read most often: a label for every candidate."""
 
 Access = Literal["resident", "adaptive", "managed", "zero-copy"]
 """Where the adjacency is: on the device; in managed memory, whose hot pages are moved there and whose other pages are
@@ -374,7 +377,9 @@ class Engine(Protocol):
     @property
     def ablation(self) -> Ablation: ...  # noqa: D102
 
-    def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:
+    def load(
+        self, graph: GraphArrays, access: Access = "resident", vertices: Collection[str] = VERTEX_ARRAYS
+    ) -> GraphArrays:
         """Bring a host graph to where the kernels can read it.
 
         Parameters
@@ -384,7 +389,7 @@ class Engine(Protocol):
         access
             Where the adjacency is to be; an engine that works in host memory reads it where it is.
         vertices
-            Whether the arrays with an entry per vertex are brought to the device; if not, they are mapped.
+            The arrays with an entry per vertex that are brought to the device; the others are mapped.
 
         Raises
         ------

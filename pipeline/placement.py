@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.engine import Access, Engine, EngineUnavailable, GraphArrays, ShortOfMemory
+from longwall.kernels.engine import VERTEX_ARRAYS, Access, Engine, EngineUnavailable, GraphArrays, ShortOfMemory
 from longwall.storage.account import Account
 from longwall.storage.budget import require
 from longwall.storage.errors import InputError
@@ -34,7 +34,7 @@ class Placement:
     access
         Where the adjacency is.
     vertices
-        Whether the arrays with an entry per vertex are on the device.
+        The arrays with an entry per vertex that are on the device.
     pages
         Bytes of the device for pages of the adjacency, and for what is known of all pages; 0 where it is resident.
     memory
@@ -44,7 +44,7 @@ class Placement:
     """
 
     access: Access
-    vertices: bool
+    vertices: tuple[str, ...]
     pages: int
     memory: int
     limit: int | None
@@ -82,18 +82,16 @@ def place_graph(
     """
     free = engine.free_memory()
     if free is None:
-        return Placement("resident", vertices=True, pages=0, memory=host.free, limit=None)
+        return Placement("resident", VERTEX_ARRAYS, pages=0, memory=host.free, limit=None)
     available = _available(free, device)
-    vertices = graph.indptr.nbytes + graph.split.nbytes + graph.labels.nbytes
-    whole = vertices + graph.indices.nbytes
+    whole = graph.indices.nbytes + sum(getattr(graph, name).nbytes for name in VERTEX_ARRAYS)
     access = _access(engine, whole, wanted, available)
     if access == "resident":
         require("the graph on the device", whole, available, f"{section}device")
-        return Placement(access, vertices=True, pages=0, memory=available - whole, limit=available)
+        return Placement(access, VERTEX_ARRAYS, pages=0, memory=available - whole, limit=available)
     if access == "managed":  # all pages may be touched by one extension
         require("the graph in managed memory", graph.indices.nbytes, int(free * _DEVICE_SHARE), "the device")
-    there = vertices <= available * _VERTEX_SHARE
-    left = available - (vertices if there else 0)
+    there, left = _vertex_arrays(graph, available)
     state = state_bytes(graph.num_slots)
     require("what is known of the graph's pages", 4 * state, left, f"{section}device")
     pages = state if access == "zero-copy" else max(int(left * _PAGE_SHARE), state)
@@ -113,6 +111,18 @@ def adjacency_maker(engine: Engine, wanted: Wanted, device: int | None) -> NewAr
             return engine.host_array(length, dtype, access)
 
     return make
+
+
+def _vertex_arrays(graph: GraphArrays, available: int) -> tuple[tuple[str, ...], int]:
+    """Which arrays with an entry per vertex have room beside pages, and the bytes that they leave."""
+    there, room = [], int(available * _VERTEX_SHARE)
+    for name in VERTEX_ARRAYS:
+        size = getattr(graph, name).nbytes
+        if size <= room:
+            there.append(name)
+            room -= size
+            available -= size
+    return tuple(there), available
 
 
 def _available(free: int, device: int | None) -> int:
@@ -155,7 +165,7 @@ def bring_graph(
         with engine.faults():
             if placement.access == "resident":
                 return engine.load(graph)
-            return load_paged(engine, graph, placement.access, placement.pages, vertices=placement.vertices)
+            return load_paged(engine, graph, placement.access, placement.pages, placement.vertices)
     except EngineUnavailable as reason:
         raise InputError(f'{section}access = "{placement.access}": {reason}') from None
     except ShortOfMemory:

@@ -5,7 +5,7 @@ IV), and the hottest pages that fit are moved to the device; the others are read
 are counted by the engine: they are a few KiB, which come to the host at once; all else is done there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.engine import Access, Engine, GraphArrays
+from longwall.kernels.engine import VERTEX_ARRAYS, Access, Engine, GraphArrays
 from longwall.kernels.frontier import Reads
 from longwall.storage.access_heat import AccessHeat
 from longwall.storage.heat_record import HeatRecord
@@ -28,7 +28,9 @@ _POOL_UNIT = 512  # bytes: what a device's memory is given out in
 _MOVE_SHARE = 0.25  # of a page's bytes, that a page must be hotter than the one it displaces
 
 
-def load_paged(engine: Engine, host: GraphArrays, access: Access, room: int, *, vertices: bool) -> GraphArrays:
+def load_paged(
+    engine: Engine, host: GraphArrays, access: Access, room: int, vertices: Collection[str] = VERTEX_ARRAYS
+) -> GraphArrays:
     """Bring a graph to an engine, page by page.
 
     Parameters
@@ -42,9 +44,9 @@ def load_paged(engine: Engine, host: GraphArrays, access: Access, room: int, *, 
     room
         Bytes of the device for pages, and for what is known of them.
     vertices
-        Whether the arrays with an entry per vertex are brought to the device.
+        The arrays with an entry per vertex that are brought to the device.
     """
-    arrays = engine.load(host, access, vertices=vertices)
+    arrays = engine.load(host, access, vertices)
     return replace(arrays, pages=GraphPages(engine, arrays, access, room))
 
 

@@ -106,9 +106,7 @@ class TestOnACluster:
         assert result.truncated == (limit < len(all_rows))
         assert json.loads((result.path / "manifest.json").read_text())["status"] == "done"
 
-    def test_the_rows_before_a_fault_count(
-        self, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_rows_before_a_fault_count(self, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         append = longwall.pipeline.checkpoint.Checkpoint.append
         monkeypatch.setattr("longwall.pipeline.cluster.dealing._COMMIT_SECONDS", 0.0)
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.engine import Ablation, EngineUnavailable, GraphArrays
+from longwall.kernels.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays
 from longwall.kernels.frontier import Part, Reads
 from longwall.pipeline.portion import Portion
 from longwall.stages.aggregation import vertex_codes
@@ -286,7 +286,7 @@ def test_rows_do_not_depend_on_where_the_graph_is(graph, monkeypatch, kind, acce
     engine = make_engine(kind, page_order=page_order)
     room = state_bytes(graph.num_slots) + graph.indices.nbytes // 4
     with engine.faults():
-        paged = load_paged(engine, graph, access, room, vertices=access != "zero-copy")
+        paged = load_paged(engine, graph, access, room, VERTEX_ARRAYS if access != "zero-copy" else ())
         assert paged.pages is not None
         assert paged.pages.staged == (access != "managed" and (page_order or kind == "cpu"))
         edges = concatenated(list(all_edges(paged, engine.xp, 3_000)))

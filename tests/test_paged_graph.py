@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.engine import Ablation, EngineUnavailable, GraphArrays
+from longwall.kernels.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays
 from longwall.kernels.frontier import Part, Reads
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.planner import plan_match
@@ -97,9 +97,9 @@ def test_rows_do_not_depend_on_where_the_graph_is(
     expected, number = all_rows(host, program, CpuEngine(1), PLENTY, PLENTY)
     assert number == expected.shape[1]
     engine = make_engine("cuda", **plain)
-    for share, vertices, capacity, memory in ((0.0, False, 600, 1 << 20), (0.3, True, 10**6, 1 << 24)):
+    for share, vertices, capacity, memory in ((0.0, (), 600, 1 << 20), (0.3, VERTEX_ARRAYS, 10**6, 1 << 24)):
         with engine.faults():
-            paged = load_paged(engine, host, access, room_for(host, share), vertices=vertices)
+            paged = load_paged(engine, host, access, room_for(host, share), vertices)
             rows, counted = all_rows(paged, program, engine, capacity, memory)
         np.testing.assert_array_equal(rows, expected)
         assert counted == number
@@ -110,7 +110,7 @@ def test_rows_do_not_depend_on_where_the_graph_is(
 def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, access: str) -> None:
     host, cpu, engine = host_arrays(graph), CpuEngine(1), make_engine("cuda")
     with engine.faults():
-        paged = load_paged(engine, host, access, room_for(host, 0.2), vertices=True)
+        paged = load_paged(engine, host, access, room_for(host, 0.2))
         pages, end = paged.pages, host.num_slots
         assert pages is not None
         for k in (3, 4, 5):
@@ -174,7 +174,7 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
     monkeypatch.setattr("longwall.storage.paged_graph._MOVE_SHARE", share)
     host = host_arrays(graph)
     engine = Watched(host)
-    pages = load_paged(engine, host, "adaptive", room_for(host, 0.25), vertices=True).pages
+    pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
     assert isinstance(pages, GraphPages)
     most = int(host.indices.nbytes * 0.25) // 256
     history = np.zeros(-(-host.num_slots // 64))
@@ -233,7 +233,7 @@ def test_the_host_fetches_once_what_an_extension_reads(
         return fetch
 
     with engine.faults():
-        paged = load_paged(engine, host, access, room_for(host, 0.3), vertices=True)
+        paged = load_paged(engine, host, access, room_for(host, 0.3))
         searcher = engine.searcher(paged, program, 1 << 22)
         table = edge_source(paged, program.levels[:2], 0, host.num_slots, engine.xp)
         rows = extend_planned(table, searcher, PLENTY >> 8, paged.pages).rows.columns()
@@ -251,7 +251,7 @@ def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> No
     sent: list[list[int]] = []
     engine = CpuEngine(1)
     engine.move_pages = lambda graph, ranges, *, to_device: sent.extend(ranges.tolist())  # type: ignore[method-assign]
-    pages = load_paged(engine, host, "managed", room_for(host, 0) + 2 * 256, vertices=True).pages
+    pages = load_paged(engine, host, "managed", room_for(host, 0) + 2 * 256).pages
     assert pages is not None
     owner = np.searchsorted(host.indptr, np.array([0, 640, 1280]), side="right") - 1
     for vertex in owner:
@@ -275,9 +275,10 @@ def test_what_is_known_of_pages_takes_no_more_memory_than_it_says(graph: Graph, 
     everything = np.arange(host.num_vertices, dtype=np.uint32)
     engine = CpuEngine(1)
     engine.page_bytes(host, [Reads(everything, Part.WHOLE)], 64)  # compiles
+    pytest.importorskip("pandas")  # pyarrow imports it with its first table
     tracemalloc.start()
     try:
-        pages = load_paged(engine, host, access, room_for(host, 0.5), vertices=True).pages
+        pages = load_paged(engine, host, access, room_for(host, 0.5)).pages
         assert isinstance(pages, GraphPages)
         for level in range(16):
             pages.prepare(level, [Reads(everything[level:], Part.WHOLE)])
@@ -290,7 +291,7 @@ def test_what_is_known_of_pages_takes_no_more_memory_than_it_says(graph: Graph, 
 
 def test_heat_is_recorded(graph: Graph, tmp_path: Path) -> None:
     host = host_arrays(graph)
-    pages = load_paged(CpuEngine(1), host, "adaptive", room_for(host, 0.5), vertices=True).pages
+    pages = load_paged(CpuEngine(1), host, "adaptive", room_for(host, 0.5)).pages
     assert isinstance(pages, GraphPages)
     everything = np.arange(host.num_vertices, dtype=np.uint32)
     pages.prepare(2, [Reads(everything, Part.WHOLE)])

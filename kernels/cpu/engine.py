@@ -1,7 +1,7 @@
 """The CPU engine: scratch buffers around the Numba kernels, which release the GIL."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -15,7 +15,15 @@ from longwall.kernels.cpu.growth import CpuGrower
 from longwall.kernels.cpu.motif_counters import CpuMotifCounter, CpuOrbitCounter
 from longwall.kernels.cpu.page_bytes import page_bytes
 from longwall.kernels.cpu.sorting import CpuChunkSorter, CpuRunMerger
-from longwall.kernels.engine import Ablation, Access, Extension, GraphArrays, ScratchTooLarge, host_faults
+from longwall.kernels.engine import (
+    VERTEX_ARRAYS,
+    Ablation,
+    Access,
+    Extension,
+    GraphArrays,
+    ScratchTooLarge,
+    host_faults,
+)
 from longwall.kernels.frontier import Reads, frontier
 from longwall.kernels.growth import TypedGraph
 from longwall.kernels.program import ProgramArrays, SearchProgram, pack, to_count, to_extend
@@ -37,7 +45,12 @@ class CpuEngine:
         self.ablation = Ablation()
         self.stop_flag = np.zeros(1, np.uint8)
 
-    def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:  # noqa: ARG002
+    def load(
+        self,
+        graph: GraphArrays,
+        access: Access = "resident",  # noqa: ARG002
+        vertices: Collection[str] = VERTEX_ARRAYS,  # noqa: ARG002
+    ) -> GraphArrays:
         """The kernels read host arrays in place, whatever the access."""
         return graph
 

@@ -1,9 +1,8 @@
 """The CUDA engine: the same calls as the CPU engine, over device arrays."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from longwall.kernels.cuda.page_bytes import page_bytes
 from longwall.kernels.cuda.rows import CudaRowCounter
 from longwall.kernels.cuda.search import CudaSearcher
 from longwall.kernels.cuda.sorting import CudaChunkSorter, CudaRunMerger
-from longwall.kernels.engine import Ablation, Access, EngineLost, GraphArrays, MemoryPeak
+from longwall.kernels.engine import VERTEX_ARRAYS, Ablation, Access, EngineLost, GraphArrays, MemoryPeak
 from longwall.kernels.frontier import Reads
 from longwall.kernels.growth import TypedGraph
 from longwall.kernels.program import SearchProgram
@@ -56,11 +55,11 @@ class CudaEngine:
         self._device = Device(self.xp)
         self.device = self._device.name
 
-    def load(self, graph: GraphArrays, access: Access = "resident", *, vertices: bool = True) -> GraphArrays:
+    def load(
+        self, graph: GraphArrays, access: Access = "resident", vertices: Collection[str] = VERTEX_ARRAYS
+    ) -> GraphArrays:
         """Bring a host graph to where the kernels can read it."""
-        xp = self.xp
-        place = xp.asarray if vertices else partial(map_array, xp)
-        managed = None
+        xp, managed = self.xp, None
         if access == "resident":
             indices = xp.asarray(graph.indices)
         elif access == "zero-copy":
@@ -68,14 +67,11 @@ class CudaEngine:
         else:
             managed = ManagedArray(xp, graph.indices, remote=access == "adaptive")
             indices = managed.array
-        return replace(
-            graph,
-            indptr=place(graph.indptr),
-            indices=indices,
-            split=place(graph.split),
-            labels=place(graph.labels),
-            managed=managed,
-        )
+        of_vertices = {}
+        for name in VERTEX_ARRAYS:
+            array = getattr(graph, name)
+            of_vertices[name] = xp.asarray(array) if name in vertices else map_array(xp, array)
+        return replace(graph, indices=indices, managed=managed, **of_vertices)
 
     @property
     def can_move_pages(self) -> bool:
