@@ -11,6 +11,8 @@ import pytest
 from breakable import EDGES, KINDS, LABELS, answer
 
 import longwall
+from longwall.kernels.cuda.device import open_device
+from longwall.kernels.engine import EngineUnavailable
 from longwall.pipeline.cluster.connect import connected
 from longwall.pipeline.cluster.introduction import introduced, most_on_a_device
 from longwall.pipeline.config import load_config
@@ -21,6 +23,15 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 # What Dask leaves behind must not disturb other tests of the same process.
 pytestmark = [pytest.mark.filterwarnings("default")]
 SPREAD = ["count by search", "listing", "triangles per vertex", "frequent patterns"]
+
+
+@pytest.fixture
+def a_device() -> None:
+    """A GPU, or the emulator's."""
+    try:
+        open_device()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
 
 
 @pytest.fixture
@@ -115,7 +126,7 @@ def test_workers_with_and_without_a_device_mix(two_devices: None, folder: Path) 
 
 
 @pytest.mark.gpu
-def test_one_visible_device_needs_no_workers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_visible_device_needs_no_workers(a_device: None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     for devices in ("all", [0]):
         result = longwall.run(config(folder, "cliques", f"run-{devices}", {"kind": "cuda", "devices": devices}))
@@ -143,7 +154,7 @@ def test_a_run_goes_on_with_another_number_of_devices(
 
 
 @pytest.mark.gpu
-def test_a_device_that_is_not_there_is_refused(folder: Path) -> None:
+def test_a_device_that_is_not_there_is_refused(a_device: None, folder: Path) -> None:
     with pytest.raises(InputError, match="there is no device 99"):
         longwall.run(config(folder, "cliques", "refused", {"devices": [0, 99]}))
     assert not (folder / "runs" / "refused").exists()
