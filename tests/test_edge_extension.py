@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.kernels import EngineUnavailable, select_engine
-from longwall.kernels.engine import GraphArrays
+from longwall.kernels.engine import VERTEX_ARRAYS, GraphArrays
 from longwall.kernels.frontier import Part
 from longwall.stages.source import host_arrays
 from longwall.storage.generators import generate
@@ -181,7 +181,7 @@ def test_lists_may_be_away(engine, skewed, access, memory, monkeypatch):
     pairs = [[*row, new] for row in rows[::5] for new in new_edges(skewed, row)[::11]]
     with engine.faults():
         room = state_bytes(skewed.num_slots) + skewed.indices.nbytes // 4
-        paged = load_paged(engine, skewed, access, room, vertices=access != "zero-copy")
+        paged = load_paged(engine, skewed, access, room, VERTEX_ARRAYS if access != "zero-copy" else ())
     for some in (rows, pairs):
         assert extended(engine, paged, some, memory, 500) == [new_edges(skewed, row) for row in some]
 
@@ -191,7 +191,7 @@ def test_new_edges_are_read_from_where_lists_were_brought(cuda, skewed):
     mapped = replace(skewed, indices=skewed.indices.copy())
     rows = [[code] for code in codes_of(skewed)]
     with cuda.faults():
-        paged = load_paged(cuda, mapped, "zero-copy", 0, vertices=True)
+        paged = load_paged(cuda, mapped, "zero-copy", 0)
         columns = cuda.xp.asarray(np.array(rows, np.int64).T.copy())
         extender = cuda.edge_extender(paged, 1, len(rows), PLENTY)
         assert extender.count(columns, 0, len(rows)) == len(rows)
