@@ -25,6 +25,7 @@ from longwall.storage.errors import FinalError
 from longwall.storage.spill import sync_folder
 
 FORMAT = 1  # of the journal, and of what its numbers mean
+_REMOVALS = 3  # of a folder, to which a worker that comes late may still write: what it leaves goes with the checkpoint
 COMMIT_SECONDS = 5.0  # of work that a crash may cost each worker, where its tasks are no longer
 
 Range = tuple[int, int]
@@ -164,8 +165,13 @@ class Checkpoint:
     def remove(self, folder: Path) -> bool:
         """Remove files that no phase reads any more; gives whether there were any."""
         there = folder.exists()
-        if there:
-            shutil.rmtree(folder)
+        for _ in range(_REMOVALS if there else 0):
+            try:
+                shutil.rmtree(folder)
+                break
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:
+                    raise
         return there
 
     def next_number(self, prefix: str) -> int:

@@ -1,5 +1,7 @@
 """The journal of a run: a range is finished with all of its results or not at all."""
 
+import errno
+import shutil
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,21 @@ def test_tasks_that_are_cut_keep_their_share_of_the_size(folder):
     phase = begin(folder, total=10)
     phase.commit([(2, 4)], Partial(0))
     assert list(missing_tasks([Task(0, 10, 1000)], phase)) == [Task(0, 2, 200), Task(4, 10, 600)]
+
+
+def test_a_folder_to_which_somebody_still_writes_is_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there, remove, late = folder / "rows", shutil.rmtree, [1]
+    checkpoint = Checkpoint(folder)
+    there.mkdir()
+
+    def removed(path: Path) -> None:
+        remove(path)
+        if late:
+            there.mkdir()
+            (there / str(late.pop())).touch()
+            raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    monkeypatch.setattr(shutil, "rmtree", removed)
+    assert checkpoint.remove(there)
+    assert not there.exists()
+    assert not checkpoint.remove(there)
