@@ -221,15 +221,18 @@ def _run(
     timings: dict[str, float] = {}
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
-    if on_cluster:
-        from longwall.pipeline.cluster.connect import reach, scheduler_of
-
-        reach(spec.scheduler)  # before the graph is read, which may take long
     # The coordinator of a cluster deals work out, and needs no device.
     engine = choose_engine(spec.on_host() if on_cluster else spec)
     budget = resolve_budget(spec)
     accounts = Accounts.of(budget)
     with SpillFolder(spec.memory.spill) as spill, ExitStack() as opened:
+        if on_cluster:
+            from longwall.pipeline.cluster.connect import cluster_of, scheduler_of
+
+            # Before the graph is read: its workers read it at the same time.
+            cluster = opened.enter_context(
+                cluster_of(spec, directory.path, engine.workers, spill.path, observer, devices)
+            )
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         with compiling, sentences(engine), _timed(timings, "graph"):
             graph = read_graph(spec, observer, accounts, spill, engine)
@@ -251,7 +254,7 @@ def _run(
             spec, graph, engine, budget, accounts, spill, checkpoint, directory.results, observer, metrics, cancel
         )
         if on_cluster:
-            context.scheduler = opened.enter_context(scheduler_of(context, directory.path, plan, devices))
+            context.scheduler = opened.enter_context(scheduler_of(context, cluster, plan))
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         try:
             with compiling, sentences(engine), _timed(timings, "mine"), _interruptible(cancel, engine):

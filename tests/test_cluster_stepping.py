@@ -39,6 +39,13 @@ def test_a_device_does_whole_tasks_that_are_short(monkeypatch: pytest.MonkeyPatc
     assert worker.steps == [(begin, begin + 100) for begin in range(0, 1000, 100)]
 
 
+def test_a_device_does_whole_tasks_after_a_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first step is a part of the range; no other begins or ends inside of a task, though more roots are in it."""
+    worker = Clocked(lambda roots: 0.05, monkeypatch)
+    assert worker.do([(0, 1000)], 100.0, on_device=True) == [(0, 1000)]
+    assert worker.steps == [(0, 62), (62, 100), *((begin, begin + 100) for begin in range(100, 1000, 100))]
+
+
 def test_a_device_looks_at_the_clock_in_tasks_that_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Clocked(lambda roots: max(0.1, roots / 100), monkeypatch)
     ((first, last),) = worker.do([(0, 1000)], 5.0, on_device=True, pieces=1)

@@ -8,15 +8,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from longwall.pipeline.cluster.address import check_scheduler, security_of
-from longwall.pipeline.cluster.coordinator import DaskScheduler
+from longwall.pipeline.cluster.coordinator import DaskScheduler, begin_replicas, end_replicas
 from longwall.pipeline.cluster.dealing import RANGES
 from longwall.pipeline.cluster.introduction import introduced, most_on_a_device
-from longwall.pipeline.cluster.replica import Job, parts
-from longwall.pipeline.config import SchedulerSection
+from longwall.pipeline.cluster.replica import Job, Opening, parts
+from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.context import Metrics, RunContext
+from longwall.pipeline.progress import Observer
 from longwall.storage.errors import InputError, RunError
 
 _HOST = "127.0.0.1"
@@ -25,20 +26,31 @@ _RETRIES = 3
 _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
+class Cluster(NamedTuple):
+    """A cluster whose workers read the graph of a run."""
+
+    client: Any
+    """A ``distributed.Client``."""
+    opening: Opening
+    """What they know of the run."""
+
+
 @contextmanager
-def scheduler_of(context: RunContext, run: Path, plan: Any, devices: Sequence[str]) -> Iterator[DaskScheduler]:
-    """Connect to the cluster of a run.
+def cluster_of(
+    spec: RunSpec, run: Path, cores: int, folder: Path, observer: Observer, devices: Sequence[str]
+) -> Iterator[Cluster]:
+    """Connect to the cluster of a run, whose workers then read the graph.
 
     Parameters
     ----------
-    context
+    spec
         The run.
     run
         Its folder, which the workers see under the same path.
-    plan
-        What is executed.
-    devices
-        For the workers that are started here; see `longwall.pipeline.devices.devices_of`.
+    cores, folder, devices
+        For the workers that are started here, see `connected`.
+    observer
+        Told about it.
 
     Raises
     ------
@@ -47,40 +59,56 @@ def scheduler_of(context: RunContext, run: Path, plan: Any, devices: Sequence[st
     """
     from longwall import __version__
 
-    spec = context.spec.located()
+    spec = spec.located()
     memory = spec.memory.model_copy(update={"spill": spec.memory.spill.absolute()})
     engine = spec.engine
     if engine.devices is not None:
         engine = engine.model_copy(update={"kind": "cuda"})  # a worker without its device is not what was asked for
     spec = spec.model_copy(update={"memory": memory, "engine": engine})
     embedded = spec.scheduler.address is None
-    folder = str(context.spill.path) if embedded else ""
-    context.observer.phase("starting workers" if embedded else "connecting to the cluster", None, "workers")
-    with connected(spec.scheduler, context.engine.workers, folder, devices) as client:
+    observer.phase("starting workers" if embedded else "connecting to the cluster", None, "workers")
+    with connected(spec.scheduler, cores, str(folder), devices) as client:
         workers = introduced(client, engine.kind)
-        context.observer.advance(len(workers))
+        observer.advance(len(workers))
         hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
-        job = Job(
+        opening = Opening(
             id=uuid.uuid4().hex,
             run=str(run.absolute()),
             config=spec.to_dict(),
-            graph=context.graph.content_hash,
-            plan=plan.to_dict(),
             share=max(hosts.values(), default=1) + 1,  # processes of a machine: the coordinator may be there, too
             per_device=most_on_a_device(workers),
             version=__version__,
         )
         if client.dashboard_link:
-            context.observer.note(f"the cluster's dashboard: {client.dashboard_link}")
-        parts(run, job["id"]).mkdir()
-        scheduler = DaskScheduler(client, job, retries_of(spec.scheduler))
+            observer.note(f"the cluster's dashboard: {client.dashboard_link}")
+        begin_replicas(client, opening)
         try:
-            yield scheduler
-            scheduler.write_heat(run / "heat.parquet")
+            yield Cluster(client, opening)
         finally:
-            scheduler.close()
-        if summary := _summary(context.metrics):
-            context.observer.note(summary)
+            end_replicas(client, opening["id"])
+
+
+@contextmanager
+def scheduler_of(context: RunContext, cluster: Cluster, plan: Any) -> Iterator[DaskScheduler]:
+    """Deal the tasks of a run out to its cluster.
+
+    Parameters
+    ----------
+    context
+        The run.
+    cluster
+        See `cluster_of`.
+    plan
+        What is executed.
+    """
+    job = Job(**cluster.opening, graph=context.graph.content_hash, plan=plan.to_dict())
+    run = Path(job["run"])
+    parts(run, job["id"]).mkdir()
+    scheduler = DaskScheduler(cluster.client, job, retries_of(context.spec.scheduler))
+    yield scheduler
+    scheduler.write_heat(run / "heat.parquet")
+    if summary := _summary(context.metrics):
+        context.observer.note(summary)
 
 
 def _summary(metrics: Metrics) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from longwall.pipeline.checkpoint import Phase, Range
 from longwall.pipeline.cluster.dealing import Dealing
-from longwall.pipeline.cluster.replica import Job, close, parts, serve, write_heat
+from longwall.pipeline.cluster.replica import Job, Opening, close, parts, prepare, serve, write_heat
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.workers import Work, missing_tasks
 from longwall.storage.errors import RunError
@@ -191,20 +191,28 @@ class DaskScheduler:
     def write_heat(self, path: Path) -> None:
         """Write what every level read of every page, added up over the workers that are there, if any knows."""
         with suppress(Exception):  # figures that nobody needs to go on
-            names = self._run_everywhere(write_heat, _HEAT_SECONDS).values()
+            names = _run_everywhere(self._client, write_heat, self._job["id"], _HEAT_SECONDS).values()
             folder = parts(Path(self._job["run"]), self._job["id"])
             if files := [folder / name for name in names if isinstance(name, str)]:
                 add_records(files, path)
 
-    def close(self) -> None:
-        """End the replicas; those of workers that hang end once they go on."""
-        with suppress(Exception):  # the cluster may be gone
-            self._run_everywhere(close, _CLOSE_SECONDS, wait=False)
 
-    def _run_everywhere(self, function: Any, seconds: float, **options: Any) -> Any:
-        """Call a function of the job on all workers; waits for so long, since some may hang."""
+def begin_replicas(client: Any, opening: Opening) -> None:
+    """Let the workers that are there read the graph; others do when they are asked for ranges."""
+    with suppress(Exception):  # they will be asked again
+        _run_everywhere(client, prepare, opening, _CLOSE_SECONDS, wait=False)
 
-        async def run() -> Any:
-            return await self._client.run(function, self._job["id"], on_error="return", **options)
 
-        return asyncio.run_coroutine_threadsafe(run(), self._client.loop.asyncio_loop).result(seconds)
+def end_replicas(client: Any, job_id: str) -> None:
+    """End the replicas of a job; those of workers that hang end once they go on."""
+    with suppress(Exception):  # the cluster may be gone
+        _run_everywhere(client, close, job_id, _CLOSE_SECONDS, wait=False)
+
+
+def _run_everywhere(client: Any, function: Any, argument: Any, seconds: float, **options: Any) -> Any:
+    """Call a function on all workers; waits for so long, since some may hang."""
+
+    async def run() -> Any:
+        return await client.run(function, argument, on_error="return", **options)
+
+    return asyncio.run_coroutine_threadsafe(run(), client.loop.asyncio_loop).result(seconds)

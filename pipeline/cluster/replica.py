@@ -2,9 +2,9 @@
 
 A run is a fixed sequence of phases, and what lies between two phases follows from the config, the graph and what the
 journal has of the phases before; that is how a run goes on after a crash. So a replica executes the workload as the
-coordinator does. Where the workload would deal out the tasks of a phase, the replica stops and does the ranges that it
-is asked for; when one of a later phase is asked for, it reads in the journal what the phases until there gave, and
-goes on to that phase.
+coordinator does, and reads the graph while the coordinator does. Where the workload would deal out the tasks of a
+phase, the replica stops and does the ranges that it is asked for; when one of a later phase is asked for, it reads in
+the journal what the phases until there gave, and goes on to that phase.
 
 Every range is done by a worker of its own, so a range that is done twice, or whose answer is lost, changes nothing.
 """
@@ -17,9 +17,11 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from longwall.pipeline.checkpoint import Commit, Partial, Phase, Range, checkpoint_bytes, read_journal
@@ -38,17 +40,22 @@ _WAIT_SECONDS = 0.2
 _IDLE_SECONDS = 600.0  # until a replica that nobody asks lets go: its coordinator may have been killed
 
 
-class Job(TypedDict):
-    """What a replica is made from; plain values, as they cross the network."""
+class Opening(TypedDict):
+    """What a replica begins with, before the coordinator has the graph; plain values, as they cross the network."""
 
     id: str
     run: str
     config: dict[str, Any]
-    graph: str
-    plan: dict[str, Any]
     share: int
     per_device: int
     version: str
+
+
+class Job(Opening):
+    """What a replica has to know to do ranges: the graph's hash and the plan, which its own must equal."""
+
+    graph: str
+    plan: dict[str, Any]
 
 
 class Answer(TypedDict):
@@ -178,8 +185,8 @@ class Replica:
 
     Parameters
     ----------
-    job
-        What the coordinator says of it.
+    opening
+        What the coordinator says of it; `tell` brings the rest.
     threads
         Of the engine, if it works on the host.
 
@@ -189,8 +196,9 @@ class Replica:
         Whether it let go of everything because nobody asked.
     """
 
-    def __init__(self, job: Job, threads: int):
-        self.job, self.over = job, False
+    def __init__(self, opening: Opening, threads: int):
+        self.opening, self.over = opening, False
+        self._told: SimpleQueue[Job] = SimpleQueue()
         self._threads = threads
         self._cancel = threading.Event()
         self._scheduler = ReplicaScheduler()
@@ -199,6 +207,10 @@ class Replica:
         self._slots: threading.Semaphore | None = None
         self._thread = threading.Thread(target=self._main, name="replica", daemon=True)
         self._thread.start()
+
+    def tell(self, job: Job) -> None:
+        """Let the replica go on to the ranges; what it is told again changes nothing."""
+        self._told.put(job)
 
     def ask(self, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> Answer:
         """Do ranges of a phase, or as much of them as `seconds` allow; or merge files of it."""
@@ -263,8 +275,8 @@ class Replica:
 
     def _main(self) -> None:
         try:
-            _compare_versions(self.job["version"])
-            self._execute(load_config(self.job["config"]))
+            _compare_versions(self.opening["version"])
+            self._execute(load_config(self.opening["config"]))
         except BaseException as error:
             self._context, self.over = None, isinstance(error, Closed)
             self._scheduler.end(error if isinstance(error, Exception) else RunError("the run is over on this worker"))
@@ -275,19 +287,20 @@ class Replica:
         from longwall.storage.account import Accounts
         from longwall.storage.spill import SpillFolder
 
-        run = Path(self.job["run"])
+        run = Path(self.opening["run"])
         engine = choose_engine(spec.with_threads(self._threads))
-        spec = _sharing_device(spec, engine, self.job["per_device"])
-        whole, share = resolve_budget(spec), self.job["share"]
+        spec = _sharing_device(spec, engine, self.opening["per_device"])
+        whole, share = resolve_budget(spec), self.opening["share"]
         budget = replace(whole, host=whole.host // share, disk=whole.disk // share)
         accounts, observer = Accounts.of(budget), NullObserver()
         with SpillFolder(spec.memory.spill) as spill, sentences(engine):
             graph = read_graph(spec, observer, accounts, spill, engine)
-            if graph.content_hash != self.job["graph"]:
+            job = self._wait()
+            if graph.content_hash != job["graph"]:
                 raise RunError("the graph on this worker is not the coordinator's: give all the same file")
             workload = get_workload(spec.workload.kind)
             plan = workload.plan(spec.workload, graph)
-            if plan.to_dict() != self.job["plan"]:
+            if plan.to_dict() != job["plan"]:
                 raise RunError("this worker plans otherwise than the coordinator: install the same version everywhere")
             self._slots = threading.Semaphore(engine.workers)
             self._context = RunContext(
@@ -298,7 +311,7 @@ class Replica:
                 accounts,
                 spill,
                 ReplicaJournal(run / "checkpoint"),  # type: ignore[arg-type]
-                parts(run, self.job["id"]),
+                parts(run, job["id"]),
                 observer,
                 Metrics(),
                 self._cancel,
@@ -306,6 +319,14 @@ class Replica:
                 leads=False,
             )
             workload.execute(plan, self._context)
+
+    def _wait(self) -> Job:
+        """Wait until the coordinator has read the graph, too."""
+        until = time.monotonic() + _IDLE_SECONDS
+        while not self._cancel.is_set() and time.monotonic() < until:
+            with suppress(Empty):
+                return self._told.get(timeout=_WAIT_SECONDS)
+        raise Closed
 
 
 def _compare_versions(coordinator: str) -> None:
@@ -346,16 +367,9 @@ def serve(job: Job, phase: str, ranges: list[Range], seconds: float, files: list
     """Do ranges of a phase of a run, or merge files of it; called by Dask in a worker's thread."""
     from distributed import get_worker
 
-    global _replica
     worker = get_worker()
-    with _lock:
-        if job["id"] in _over:
-            raise RunError("the run is over")
-        if _replica is None or _replica.job["id"] != job["id"] or _replica.over:
-            if _replica is not None:
-                _replica.close()
-            _replica = Replica(job, worker.state.nthreads)
-        replica = _replica
+    replica = _opened(job, worker.state.nthreads)
+    replica.tell(job)
     try:
         return replica.ask(phase, ranges, seconds, files) | {"worker": str(worker.name), "address": worker.address}
     except FinalError:
@@ -364,10 +378,30 @@ def serve(job: Job, phase: str, ranges: list[Range], seconds: float, files: list
         return Refusal(reason=reason_of(error), address=worker.address)
 
 
+async def prepare(opening: Opening) -> None:
+    """Begin the replica of a run in this process, which takes its time to read the graph."""
+    from distributed import get_worker
+
+    await asyncio.to_thread(_opened, opening, get_worker().state.nthreads)
+
+
+def _opened(opening: Opening, threads: int) -> Replica:
+    """Give the replica of a run in this process; begins it where there is none, and ends that of another run."""
+    global _replica
+    with _lock:
+        if opening["id"] in _over:
+            raise RunError("the run is over")
+        if _replica is None or _replica.opening["id"] != opening["id"] or _replica.over:
+            if _replica is not None:
+                _replica.close()
+            _replica = Replica(opening, threads)
+        return _replica
+
+
 def write_heat(job_id: str) -> str | None:
     """Have the replica of a run write its heat, if this process has one; gives the file's name."""
     with _lock:
-        mine = _replica is not None and _replica.job["id"] == job_id
+        mine = _replica is not None and _replica.opening["id"] == job_id
         return _replica.write_heat() if _replica is not None and mine else None
 
 
@@ -380,6 +414,6 @@ def _close(job_id: str) -> None:
     global _replica
     with _lock:
         _over.add(job_id)
-        if _replica is not None and _replica.job["id"] == job_id:
+        if _replica is not None and _replica.opening["id"] == job_id:
             _replica.close()
             _replica = None

@@ -13,9 +13,11 @@ from longwall.storage.errors import RunError
 
 _STEPS = 16  # of a range: its first step is such a part, then steps take such a part of the time
 # That a step on a device should take: kernels end when their longest block does, however few roots they were given.
-# Ever shorter steps made 5-cliques of R-MAT 20 with 71 million edges take four times as long as tasks of 0.1 s.
+# Ever shorter steps made 5-cliques of R-MAT 20 with 71 million edges take four times as long as tasks of 0.1 s. So a
+# device does whole tasks, as long as they take no longer.
 _DEVICE_SECONDS = 1.0
 _MOST_GROWTH = 4.0
+_SHORT = 2.0  # a step that is so much shorter than it should be
 
 
 def do_ranges(
@@ -61,7 +63,7 @@ def do_ranges(
     for first, last in ranges:
         if done and time.monotonic() >= until:
             break
-        upto = _do_range(worker, ends, first, last, (seconds, of_step, until), cancel)
+        upto = _do_range(worker, ends, first, last, (seconds, of_step, until), cancel, on_device=on_device)
         done.append((first, upto))
         if upto < last:
             break
@@ -69,7 +71,14 @@ def do_ranges(
 
 
 def _do_range(
-    worker: Worker, ends: list[int], first: int, last: int, times: tuple[float, float, float], cancel: threading.Event
+    worker: Worker,
+    ends: list[int],
+    first: int,
+    last: int,
+    times: tuple[float, float, float],
+    cancel: threading.Event,
+    *,
+    on_device: bool,
 ) -> int:
     """Do a range, or a part of it; gives the end of what is done. Times: of all, of a step, and when it is over."""
     seconds, of_step, until = times
@@ -84,4 +93,6 @@ def _do_range(
             return upto
         growth = of_step / max(now - start, 1e-9)
         length = max(int((upto - at) * min(max(growth, 1 / _MOST_GROWTH), _MOST_GROWTH)), 1)
+        if on_device and growth >= _SHORT:
+            length = last - upto
         at = upto
