@@ -89,22 +89,37 @@ class CudaTriangleCounter(_Triangles):
 
 
 class CudaTriangleVertexCounter(_Triangles):
-    """Counts triangles per vertex."""
+    """Counts triangles per vertex; for as many vertices at a time as there is room for."""
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
-        units_that_fit(1, graph.num_vertices * 8, memory)
         super().__init__(device, graph)
-        self._counts = device.xp.zeros(graph.num_vertices, device.xp.int64)
+        n = graph.num_vertices
+        self._counts = device.xp.zeros(units_that_fit(n, 8, memory), np.int64)
+        self._sums: NDArray[np.int64] | None = None if self._counts.size == n else np.zeros(n, np.int64)
+        self.host_bytes = 0 if self._sums is None else self._sums.nbytes + self._counts.nbytes
 
     def add(self, first: int, last: int) -> None:
         """Add the triangles of a range of slots."""
-        self._run("add", first, last, 2, (self._counts,))
-        self._device.synchronize()
+        if self._sums is None:
+            self._add(first, last, 0)
+            return
+        for begin in range(0, self._sums.size, self._counts.size):
+            self._counts.fill(0)
+            self._add(first, last, begin)
+            some = self._sums[begin : begin + self._counts.size]
+            some += self._counts[: some.size].get()
 
     def counts(self) -> NDArray[np.int64]:
         """Triangles per vertex so far."""
+        if self._sums is not None:
+            return self._sums
         host: NDArray[np.int64] = self._counts.get()
         return host
+
+    def _add(self, first: int, last: int, begin: int) -> None:
+        """Add those of the vertices from `begin` on."""
+        self._run("add", first, last, 2, (self._counts, begin, self._counts.size))
+        self._device.synchronize()
 
 
 def clique_header(k: int) -> str:

@@ -13,10 +13,21 @@ struct Rows {
   const i64* split;
 };
 
+// Counts of the vertices from `first` on, as many as there is room for.
+struct Counts {
+  u64* values;
+  u64 first, size;
+
+  DEVICE void add(u64 vertex, u64 number) const {
+    if (vertex - first < size) atomicAdd(&values[vertex - first], number);
+  }
+};
+
 // Look up the out-neighbours of the vertices in indices[begin:end:step]; gives this lane's hits. With PER_VERTEX,
 // hits are also counted per slot of the table, and per vertex that was looked from.
 template <bool PER_VERTEX>
-DEVICE u64 look_up(const Rows& graph, i64 begin, i64 end, int step, const u32* table, u32 slots, u32* hits, u64* counts) {
+DEVICE u64 look_up(const Rows& graph, i64 begin, i64 end, int step, const u32* table, u32 slots, u32* hits,
+                   const Counts& counts) {
   const int lane = lane_id();
   u64 total = 0;
   for (i64 base = begin; base < end; base += 32 * step) {
@@ -41,7 +52,7 @@ DEVICE u64 look_up(const Rows& graph, i64 begin, i64 end, int step, const u32* t
       if (PER_VERTEX) {
         const u32 all = warp_sum(found);
         const u32 u = __shfl_sync(kAll, vertex, i);
-        if (lane == 0 && all) atomicAdd(&counts[u], static_cast<u64>(all));
+        if (lane == 0 && all) counts.add(u, all);
       }
     }
   }
@@ -49,15 +60,15 @@ DEVICE u64 look_up(const Rows& graph, i64 begin, i64 end, int step, const u32* t
 }
 
 template <bool PER_VERTEX>
-DEVICE void flush(const u32* table, const u32* hits, u32 slots, u32 thread, u32 threads, u64* counts) {
+DEVICE void flush(const u32* table, const u32* hits, u32 slots, u32 thread, u32 threads, const Counts& counts) {
   if (!PER_VERTEX) return;
   for (u32 slot = thread; slot < slots; slot += threads)
-    if (table[slot] != kNoVertex && hits[slot]) atomicAdd(&counts[table[slot]], static_cast<u64>(hits[slot]));
+    if (table[slot] != kNoVertex && hits[slot]) counts.add(table[slot], hits[slot]);
 }
 
 template <bool PER_VERTEX>
 DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 last, u32* next, const u32* stop,
-                           u64* result, u64* counts) {
+                           u64* result, const Counts& counts) {
   const int lane = lane_id();
   const VertexRange range = vertices_of_slots(graph.indptr, num_vertices, first, last);
   u32* table = dynamic_shared + warp_in_block() * kWarpSlots * (PER_VERTEX ? 2 : 1);
@@ -85,7 +96,7 @@ DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 l
         __syncwarp();
         flush<PER_VERTEX>(table, hits, slots, lane, 32, counts);
         found = warp_sum(found);
-        if (lane == 0 && found) atomicAdd(&counts[v], found);
+        if (lane == 0 && found) counts.add(v, found);
       }
       total += found;
       __syncwarp();
@@ -97,7 +108,7 @@ DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 l
 // A block for each vertex; `tasks` as find_heavy gives them, one for each vertex.
 template <bool PER_VERTEX>
 DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_tasks, i64 first, i64 last, u32* next,
-                           const u32* stop, u64* result, u64* counts) {
+                           const u32* stop, u64* result, const Counts& counts) {
   const int warps = blockDim.x >> 5;
   u32* table = dynamic_shared + 4;
   u32* hits = table + kBlockSlots;
@@ -131,7 +142,7 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_t
     }
     if (PER_VERTEX) {
       found = warp_sum(found);
-      if (lane_id() == 0 && found) atomicAdd(&counts[v], found);
+      if (lane_id() == 0 && found) counts.add(v, found);
     }
     total += found;
   }
@@ -141,23 +152,25 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_t
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_light(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
                 u32* next, const u32* stop, u64* result) {
-  light_vertices<false>({indptr, indices, split}, num_vertices, first, last, next, stop, result, nullptr);
+  light_vertices<false>({indptr, indices, split}, num_vertices, first, last, next, stop, result, {});
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* tasks, const u32* num_tasks,
                 i64 first, i64 last, u32* next, const u32* stop, u64* result) {
-  heavy_vertices<false>({indptr, indices, split}, tasks, num_tasks, first, last, next, stop, result, nullptr);
+  heavy_vertices<false>({indptr, indices, split}, tasks, num_tasks, first, last, next, stop, result, {});
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
     add_light(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
-              u32* next, const u32* stop, u64* counts) {
-  light_vertices<true>({indptr, indices, split}, num_vertices, first, last, next, stop, nullptr, counts);
+              u32* next, const u32* stop, u64* counts, u64 first_count, u64 num_counts) {
+  light_vertices<true>({indptr, indices, split}, num_vertices, first, last, next, stop, nullptr,
+                       {counts, first_count, num_counts});
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
     add_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* tasks, const u32* num_tasks,
-              i64 first, i64 last, u32* next, const u32* stop, u64* counts) {
-  heavy_vertices<true>({indptr, indices, split}, tasks, num_tasks, first, last, next, stop, nullptr, counts);
+              i64 first, i64 last, u32* next, const u32* stop, u64* counts, u64 first_count, u64 num_counts) {
+  heavy_vertices<true>({indptr, indices, split}, tasks, num_tasks, first, last, next, stop, nullptr,
+                       {counts, first_count, num_counts});
 }
