@@ -16,13 +16,15 @@ from longwall.kernels.frontier import Part
 
 Array = Any  # a CuPy array
 
-# Of a row and list: where it begins and its length (12), two slots of the table (16), an entry (8), where that was and
-# is (16), and what it takes to sort entries (8, and 1 KiB for 4,608 of them).
-_ITEM_BYTES = 61
+# Of a row and list: two slots of the table (16), an entry (8), where that was and is (16), where it begins and its
+# length (12). To sort entries takes 8 each, and 1 KiB for 4,608 of them.
+_ITEM_BYTES = 52
+_SORT_BYTES = 9
 _FIXED_BYTES = 32 << 10  # of sorting and adding up, whatever the number; and what arrays are rounded up to
 _LEAST_ITEMS = 64  # more than a row has lists
 _MOST_ITEMS = 1 << 29  # half of the slots that entries can name
 _TABLE_SHARE = 2  # slots of the table for each item
+_HEAD = 2  # numbers before the table: of entries and of their slots
 _LONG = 16  # a list that takes this part of the room or more is read where it is
 _SEGMENT = 512  # kSegment
 _THREADS = 256
@@ -71,27 +73,29 @@ class Staging:
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self.copied = 0
         self._device, self._graph = device, graph
-        xp, memory = device.xp, max(memory - _FIXED_BYTES, 0)
-        self._room = memory // 2 // 4  # slots
-        self._items = min(max((memory - self._room * 4) // _ITEM_BYTES, _LEAST_ITEMS), _MOST_ITEMS)
-        self._buffer = xp.empty(max(self._room, 1), np.uint32)
-        self._begins, self._lengths = xp.empty(self._items, np.int64), xp.empty(self._items, np.int32)
-        # Two numbers, of entries and of their slots, and the table: cleared together.
-        self._state = xp.empty(2 + _TABLE_SHARE * self._items, np.uint64)
-        self._found, self._table = self._state[:2], self._state[2:]
-        self._entries = xp.empty(self._items, np.uint64)
-        self._sources, self._ends = xp.empty(self._items, np.int64), xp.empty(self._items, np.int64)
+        memory = max(memory - _FIXED_BYTES, 0)
+        # At most half of it for knowing where lists are; the fewer there are, the more room they have.
+        self._items = min(max(memory // 2 // (_ITEM_BYTES + _SORT_BYTES), _LEAST_ITEMS), _MOST_ITEMS)
+        least = 8 * _HEAD + _ITEM_BYTES * self._items + 4
+        size = max(memory - _SORT_BYTES * self._items, least)
+        self._memory = device.xp.empty(size // 8, np.uint64)
+        self._lay_out(self._items)
         self._named: dict[tuple[tuple[int, Part], ...], Array] = {}
+        self._guess: dict[tuple[tuple[int, Part], ...], int] = {}  # how many rows have lists that fit
 
     def bring(self, rows: Array, lists: list[tuple[int, Part]]) -> RowLists:
         """Copy what leading rows (of uint32[columns, n]) read of host memory, about as many as there is room for."""
-        n = min(rows.shape[1], self._items // len(lists))
+        key, n = tuple(lists), min(rows.shape[1], self._items // len(lists))
+        n = min(n, self._guess.get(key, n))
         while True:
+            self._lay_out(n * len(lists))
             number, total = self._find(rows, n, lists)
             if total <= self._room:
                 break
             # In proportion, or a little less: the first rows have more lists of their own than the later ones.
             n = max(n // 2, n * 9 * self._room // (total * 10), 1)
+        # Rows that follow are alike: it takes one look then, and the room is well used.
+        self._guess[key] = max(n * 9 * self._room // (max(total, 1) * 10), 1)
         items = n * len(lists)
         if number:
             self._copy(number, total)
@@ -99,12 +103,29 @@ class Staging:
         shape = (len(lists), n)
         return RowLists(n, self._begins[:items].reshape(shape), self._lengths[:items].reshape(shape))
 
+    def _lay_out(self, items: int) -> None:
+        """Share the memory out between so many items and the lists."""
+        begin = 0
+
+        def take(words: int, dtype: Any) -> Array:
+            nonlocal begin
+            begin += words
+            return self._memory[begin - words : begin].view(dtype)
+
+        self._state = take(_HEAD + _TABLE_SHARE * items, np.uint64)
+        self._found, self._table = self._state[:_HEAD], self._state[_HEAD:]
+        self._entries = take(items, np.uint64)
+        self._sources, self._ends, self._begins = (take(items, np.int64) for _ in range(3))
+        self._lengths = take(-(-items // 2), np.int32)
+        self._buffer = self._memory[begin:].view(np.uint32)
+        self._room = int(self._buffer.size)  # slots
+
     def _find(self, rows: Array, n: int, lists: list[tuple[int, Part]]) -> tuple[int, int]:
         """Enter what `n` rows read of host memory; gives the number of lists, and of their slots."""
         graph, pages, items = self._graph, self._graph.pages, n * len(lists)
         assert pages is not None
         column_step, row_step = (step // rows.itemsize for step in rows.strides)
-        self._state[: 2 + _TABLE_SHARE * items].fill(0)
+        self._state.fill(0)
         self._launch(
             "find_lists",
             -(-n // WARP) * WARP * len(lists),
