@@ -324,29 +324,39 @@ class EdgeExtender(Scratch, Protocol):
         """
         ...
 
-    def cut(self, first: int, capacity: int) -> tuple[int, int]:
-        """Find which counted rows from `first` on have at most `capacity` new edges.
-
-        Returns
-        -------
-        last
-            Where these rows end: behind the first one at least, whatever it has.
-        number
-            How many new edges they have.
-        """
+    def cut(self, first: int, capacity: int) -> "Cut":
+        """Find which counted rows from `first` on have at most `capacity` new edges; the first one, whatever it has."""
         ...
 
-    def new_edges(self, first: int, last: int, number: int) -> tuple[Array, Array]:
-        """Give the new edges of the rows first to last - 1, of which there are `number`, as `cut` tells.
+    def new_edges(self, first: int, cut: "Cut") -> tuple[Array, Array]:
+        """Give the new edges of the counted rows from `first` to where they are cut.
 
         Returns
         -------
-        counts : int64[last - first]
-            Of each row.
+        offsets : int64[rows + 1]
+            Where the new edges of each row begin, and where they end.
         edges : int64[number]
             Row by row. Nothing beside the results is allocated.
         """
         ...
+
+
+class Cut(NamedTuple):
+    """Rows whose new edges are asked for at once.
+
+    Attributes
+    ----------
+    last
+        Where these rows end.
+    number
+        How many new edges they have.
+    all_grow
+        Whether each of them has some.
+    """
+
+    last: int
+    number: int
+    all_grow: bool
 
 
 class Engine(Protocol):

@@ -170,8 +170,8 @@ def extend_by_edge(
     engine
         Finds the edges.
     memory
-        Bytes that each part of the result and all temporaries may take: half for what the engine knows of the rows in
-        work, a quarter for these rows, the rest for their new edges.
+        Bytes that each part of the result and all temporaries may take: five eighths for what the engine knows of the
+        rows in work, an eighth for these rows, the rest for their new edges.
     take
         How each piece of the work is done.
 
@@ -187,25 +187,29 @@ def extend_by_edge(
     """
     if not len(table):
         return
-    most = min(_rows_within(memory, table), len(table))
-    extender = take(memory // 2, lambda less: engine.edge_extender(graph, table.num_levels, most, less))
+    most = min(_rows_within(memory // 2, table), len(table))
+    extender = take(memory * 5 // 8, lambda less: engine.edge_extender(graph, table.num_levels, most, less))
 
     def window(begin: int, less: int) -> tuple[EmbeddingTable, Array]:
-        rows = table.sliced(begin, min(begin + _rows_within(less, table), len(table)))
+        rows = table.sliced(begin, min(begin + _rows_within(less // 2, table), len(table)))
         columns = rows.columns()
         if graph.pages is not None:
             graph.pages.prepare(table.num_levels, extender.reads(columns))
         return rows, columns
 
     def count(columns: Array, first: int, less: int) -> int:
-        return extender.count(columns, first, first + _rows_within(less, table))
+        return extender.count(columns, first, first + _rows_within(less // 2, table))
 
     def part(rows: EmbeddingTable, first: int, less: int) -> tuple[EmbeddingTable, int]:
         # Where memory is short a row is tried with less than it may need, but it must fit what was promised.
-        last, number = extender.cut(first, _limit(less))
-        if number > _limit(memory):
-            raise TooManyCandidates(number)
-        return rows.sliced(first, last).extended(*extender.new_edges(first, last, number)), last
+        cut = extender.cut(first, _limit(less))
+        if cut.number > _limit(memory):
+            raise TooManyCandidates(cut.number)
+        offsets, edges = extender.new_edges(first, cut)
+        growing = rows.sliced(first, cut.last)
+        if not cut.all_grow:
+            return growing.extended(offsets[1:] - offsets[:-1], edges), cut.last
+        return EmbeddingTable((*growing.values, edges), (*growing.offsets, offsets), growing.xp), cut.last
 
     begin = 0
     while begin < len(table):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -67,20 +67,20 @@ def extended(engine: Any, graph: GraphArrays, rows: list[list[int]], memory: int
             counted = extender.count(columns, first, len(rows))
             assert first < counted <= len(rows)
             while first < counted:
-                last, number = extender.cut(first, capacity)
-                assert first < last <= counted
-                assert number <= capacity or last == first + 1
-                counts, edges = extender.new_edges(first, last, number)
-                assert counts.dtype == edges.dtype == np.int64
-                assert edges.size == number
-                ends = np.cumsum(counts.tolist()).tolist()
-                assert ends[-1] == number
-                if last < counted:  # one row more would be too many
-                    _, more = extender.cut(first, max(capacity, number))
-                    assert more == number
+                cut = extender.cut(first, capacity)
+                assert first < cut.last <= counted
+                assert cut.number <= capacity or cut.last == first + 1
+                offsets, edges = extender.new_edges(first, cut)
+                assert offsets.dtype == edges.dtype == np.int64
+                assert edges.size == cut.number
+                ends = offsets.tolist()
+                assert (len(ends), ends[0], ends[-1]) == (cut.last - first + 1, 0, cut.number)
+                assert cut.all_grow == all(b < e for b, e in pairwise(ends))
+                if cut.last < counted:  # one row more would be too many
+                    assert extender.cut(first, max(capacity, cut.number)).number == cut.number
                 values = edges.tolist()
-                found += [values[b:e] for b, e in zip([0, *ends], ends, strict=False)]
-                first = last
+                found += [values[b:e] for b, e in pairwise(ends)]
+                first = cut.last
     return found
 
 
@@ -196,6 +196,5 @@ def test_new_edges_are_read_from_where_lists_were_brought(cuda, skewed):
         extender = cuda.edge_extender(paged, 1, len(rows), PLENTY)
         assert extender.count(columns, 0, len(rows)) == len(rows)
         mapped.indices[:] = 0
-        last, number = extender.cut(0, PLENTY)
-        _, edges = extender.new_edges(0, last, number)
+        _, edges = extender.new_edges(0, extender.cut(0, PLENTY))
         assert edges.tolist() == [code for row in rows for code in new_edges(skewed, row)]

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.jit import compiled
-from longwall.kernels.engine import GraphArrays
+from longwall.kernels.engine import Cut, GraphArrays
 from longwall.kernels.frontier import Part, Reads
 
 _NO_MORE = 2**32 - 1  # behind the positions that are left out of a list
@@ -165,19 +165,20 @@ class CpuEdgeExtender:
         _count_edges(graph.indptr, graph.indices, columns, first, last, self._left_out, self._row_ends)
         return last
 
-    def cut(self, first: int, capacity: int) -> tuple[int, int]:
+    def cut(self, first: int, capacity: int) -> Cut:
         """Tell how many of the counted rows have so many new edges."""
         ends = self._row_ends[: self._last - self._first]
         at = first - self._first
         before = int(ends[at - 1]) if at else 0
         end = max(int(np.searchsorted(ends, before + capacity, side="right")), at + 1)
-        return self._first + end, int(ends[end - 1]) - before
+        all_grow = bool(ends[at] > before and (ends[at + 1 : end] > ends[at : end - 1]).all())
+        return Cut(self._first + end, int(ends[end - 1]) - before, all_grow)
 
-    def new_edges(self, first: int, last: int, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def new_edges(self, first: int, cut: Cut) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Give the new edges of counted rows."""
         graph, at = self._graph, first - self._first
-        edges, counts = np.empty(number, np.int64), self._row_ends[at : last - self._first].copy()
-        counts[1:] -= counts[:-1].copy()
-        counts[0] -= self._row_ends[at - 1] if at else 0
-        _write_edges(graph.indptr, graph.indices, self._columns, self._first, first, last, self._left_out, edges)
-        return counts, edges
+        edges, offsets = np.empty(cut.number, np.int64), np.zeros(cut.last - first + 1, np.int64)
+        offsets[1:] = self._row_ends[at : cut.last - self._first]
+        offsets[1:] -= self._row_ends[at - 1] if at else 0
+        _write_edges(graph.indptr, graph.indices, self._columns, self._first, first, cut.last, self._left_out, edges)
+        return offsets, edges

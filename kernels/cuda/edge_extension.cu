@@ -127,38 +127,46 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// Find how many rows from `first` on, one at least, have `capacity` new edges at most: where they end, and how many.
-extern "C" __global__ void __launch_bounds__(32)
-    cut_rows(const i64* list_ends, i64 num_ends, i64 num_rows, i64 first, i64 capacity, i64* found) {
-  if (threadIdx.x) return;
-  const i64* const ends = list_ends + num_ends - 1;  // of rows, `num_ends` apart
-  const i64 before = first ? ends[(first - 1) * num_ends] : 0;
-  i64 low = first + 1, high = num_rows;
-  while (low < high) {
-    const i64 middle = low + (high - low + 1) / 2;
-    if (ends[(middle - 1) * num_ends] - before <= capacity) {
-      low = middle;
-    } else {
-      high = middle - 1;
+// Cut rows from `first` on into parts of `capacity` new edges at most, but of one row at least: up to `most` parts, for
+// each of which `cuts` tells where it ends, how many new edges it has, and whether all of its rows have some.
+extern "C" __global__ void __launch_bounds__(256)
+    cut_rows(const i64* list_ends, i64 num_ends, i64 num_rows, i64 first, i64 capacity, i64 most, i64* cuts) {
+  const auto end_of = [&](i64 row) { return row < 0 ? 0 : list_ends[(row + 1) * num_ends - 1]; };
+  for (i64 cut = 0; cut < most && first < num_rows; ++cut) {
+    const i64 before = end_of(first - 1);
+    // All warps look for the same: the largest `low` whose rows fit.
+    i64 low = first + 1, high = num_rows;
+    while (low < high) {
+      const i64 step = (high - low + 31) / 32, probe = low + step * (lane_id() + 1);
+      const bool fits = probe <= high && end_of(probe - 1) - before <= capacity;
+      low += step * __popc(__ballot_sync(kAll, fits));
+      high = min(high, low + step - 1);
     }
+    bool grow = true;
+    for (i64 row = first + threadIdx.x; row < low; row += blockDim.x) grow &= end_of(row) > end_of(row - 1);
+    const int all_grow = __syncthreads_and(grow);
+    if (threadIdx.x == 0) {
+      cuts[3 * cut] = low;
+      cuts[3 * cut + 1] = end_of(low - 1) - before;
+      cuts[3 * cut + 2] = all_grow != 0;
+    }
+    first = low;
   }
-  found[0] = low;
-  found[1] = ends[(low - 1) * num_ends] - before;
 }
 
-// Write the new edges of the rows first to last - 1, and how many each has. `list_ends` are the prefix sums of what
-// count_edges gave.
+// Write the new edges of the rows first to last - 1, and where those of each begin and the last ones end. `list_ends` are
+// the prefix sums of what count_edges gave.
 extern "C" __global__ void __launch_bounds__(256)
     write_edges(const i64* indptr, const u32* indices, const i64* codes, i64 stride, i64 num_ends, const i64* begins,
-                i64 list_stride, const i64* list_ends, const u32* left_out, i64 first, i64 last, i64* counts, i64* out) {
+                i64 list_stride, const i64* list_ends, const u32* left_out, i64 first, i64 last, i64* offsets, i64* out) {
   const Rows rows = {codes, stride};
   const Lists lists = {indptr, begins, list_stride};
   const int lane = lane_id(), most_left_out = static_cast<int>(num_ends) - 1;
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
   const i64 thread = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
   const auto begin_of = [&](i64 list) { return list ? list_ends[list - 1] : 0; };  // in the output
-  for (i64 row = first + thread; row < last; row += threads) {
-    counts[row - first] = begin_of((row + 1) * num_ends) - begin_of(row * num_ends);
+  for (i64 row = first + thread; row <= last; row += threads) {
+    offsets[row - first] = begin_of(row * num_ends) - begin_of(first * num_ends);
   }
   // Of a list, the vertex, where it begins, and what is left out of it; and from there an edge.
   struct Source {

@@ -6,7 +6,7 @@ import numpy as np
 
 from longwall.kernels.cuda.launch import WARP, Device
 from longwall.kernels.cuda.staging import RowLists, Staging, places
-from longwall.kernels.engine import GraphArrays
+from longwall.kernels.engine import Cut, GraphArrays
 from longwall.kernels.frontier import Part, Reads
 
 Array = Any  # a CuPy array
@@ -14,6 +14,7 @@ Array = Any  # a CuPy array
 _STAGING_SHARE = 2  # the part of the memory that lists from the host have, at least
 _SEGMENT = 1024  # kSegment
 _MOST_LISTS = 1 << 31  # kernels number them in 32 bits
+_MOST_CUTS = 64  # at once
 _THREADS = 256
 _BLOCKS = 8  # per multiprocessor: as many threads as it holds
 
@@ -34,7 +35,8 @@ class CudaEdgeExtender:
         lists = self._most * self._ends
         self._list_ends = xp.empty(lists, np.int64)
         self._left_out = xp.empty(lists * (self._ends - 1), np.uint32)
-        self._cut = xp.empty(2, np.int64)
+        self._found_cuts = xp.empty((_MOST_CUTS, 3), np.int64)
+        self._cuts: dict[tuple[int, int], Cut] = {}  # by the first row and the capacity
         self._staging: Staging | None = None
         if staged:
             self._vertices = xp.empty(lists, np.uint32)
@@ -74,32 +76,43 @@ class CudaEdgeExtender:
         )
         self._device.xp.cumsum(sizes, out=sizes)
         self._counted = first, rows, lists
+        self._cuts.clear()
         return first + int(rows.shape[1])
 
-    def cut(self, first: int, capacity: int) -> tuple[int, int]:
+    def cut(self, first: int, capacity: int) -> Cut:
         """Tell how many of the counted rows have so many new edges."""
+        if (first, capacity) not in self._cuts:
+            self._cut_all(first, capacity)
+        return self._cuts[first, capacity]
+
+    def _cut_all(self, first: int, capacity: int) -> None:
+        """Cut many times at once: to ask the device takes longer than to cut."""
         offset, rows, _ = self._known()
         self._device.launch(
             "edge_extension.cu",
             "cut_rows",
-            (self._list_ends, self._ends, rows.shape[1], first - offset, capacity, self._cut),
+            (self._list_ends, self._ends, rows.shape[1], first - offset, capacity, _MOST_CUTS, self._found_cuts),
             blocks=1,
-            threads=WARP,
+            threads=_THREADS,
         )
         self._device.synchronize()  # as in launch.exact
-        last, number = self._cut.get().tolist()
-        return offset + last, number
+        self._cuts.clear()
+        for last, number, all_grow in self._found_cuts.get().tolist():
+            self._cuts[first, capacity] = Cut(offset + last, number, bool(all_grow))
+            first = offset + last
+            if last == rows.shape[1]:
+                break
 
-    def new_edges(self, first: int, last: int, number: int) -> tuple[Array, Array]:
+    def new_edges(self, first: int, cut: Cut) -> tuple[Array, Array]:
         """Give the new edges of counted rows."""
         xp, graph = self._device.xp, self._graph
         offset, rows, lists = self._known()
-        counts, edges = xp.empty(last - first, np.int64), xp.empty(number, np.int64)
+        offsets, edges = xp.empty(cut.last - first + 1, np.int64), xp.empty(cut.number, np.int64)
         codes, stride, _ = _place(rows)
         begins, _ = places(lists)
         self._launch(
             "write_edges",
-            max(-(-number // _SEGMENT) * WARP, last - first),
+            max(-(-cut.number // _SEGMENT) * WARP, offsets.size),
             (
                 graph.indptr,
                 graph.indices,
@@ -111,12 +124,12 @@ class CudaEdgeExtender:
                 self._list_ends,
                 self._left_out,
                 first - offset,
-                last - offset,
-                counts,
+                cut.last - offset,
+                offsets,
                 edges,
             ),
         )
-        return counts, edges
+        return offsets, edges
 
     def _bring(self, rows: Array) -> RowLists | None:
         """Bring the lists of leading rows to the device, where they are not read where they are."""
