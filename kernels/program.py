@@ -10,6 +10,7 @@ This module only holds data; :mod:`longwall.pipeline.planner` builds it, the eng
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +136,7 @@ class SearchProgram:
         return len(self.levels)
 
 
+@lru_cache(maxsize=1024)  # it is asked for at every extension
 def to_extend(program: SearchProgram, columns: int) -> SearchProgram:
     """The part of a program that extends rows of `columns` vertices by one.
 
@@ -147,6 +149,7 @@ def to_extend(program: SearchProgram, columns: int) -> SearchProgram:
     return _with_sets(replace(program, levels=levels, blocks=(), terms=((1, ()),)), {levels[-1].candidates} | wanted)
 
 
+@lru_cache(maxsize=1024)
 def to_count(program: SearchProgram, columns: int) -> SearchProgram:
     """The part of a program that counts below rows of `columns` vertices."""
     read = {level.candidates for level in program.levels[columns:]} | {block.candidates for block in program.blocks}

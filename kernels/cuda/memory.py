@@ -49,10 +49,9 @@ class DeviceMemory:
                 limit = self._pool.get_limit()
                 reached = bool(limit) and self._pool.total_bytes() + -(-size // _UNIT) * _UNIT > limit
                 raise ShortOfMemory("limit" if reached else "device", size) from None
-        with self._lock:
-            taken = int(self._pool.total_bytes())
-            grown, self._most = taken > self._most, max(taken, self._most)
-        if grown:
+        if (taken := int(self._pool.total_bytes())) > self._most:
+            with self._lock:
+                self._most = max(taken, self._most)
             self.sample()
         # A pool that is collected takes its memory with it, also that of arrays that are still in use.
         owned = self._xp.cuda.UnownedMemory(pointer.ptr, size, (pointer, self._pool), self._device)

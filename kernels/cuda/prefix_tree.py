@@ -2,9 +2,10 @@
 
 A call of CuPy costs as much as a kernel over a million rows, and asking for a number waits for the device. So a few
 kernels do the work for all levels (``prefix_tree.cu``), and what cannot be known beforehand, how many nodes of each
-level are kept or where a slice begins and ends, is asked for once.
+level are kept or where a slice begins and ends, is asked for once: kernels write it to the host's memory.
 """
 
+import threading
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
@@ -157,15 +158,15 @@ def _mark(values: Sequence[Array], offsets: Sequence[Array], mask: Array, counts
         arguments = (sizes[base], *source, words[base], _NONE if sums is None else sums, *steps)
         _launch("mark_kept", arguments, _whole_warps(sizes[base] + 1))
         source = _NONE, _NONE  # from there on what is marked is what is kept
-    totals = cupy.empty(len(sizes), np.int64)
+    totals, answer = _answer(len(sizes))
     for first in range(0, len(sizes), _LEVELS):
         bounds = starts[first : first + _LEVELS + 1]
         with_sums = first == 0 and sums is not None
-        arguments = (all_words, all_before, totals[first:], len(bounds) - 1, *_sums(sums, with_sums))
+        arguments = (all_words, all_before, np.uintp(totals + 8 * first), len(bounds) - 1, *_sums(sums, with_sums))
         padding = [bounds[-1]] * (_LEVELS + 1 - len(bounds))
         per_block = min(-(-max(groups) // WARP) * WARP, 1024)
         _launch("sum_groups", (*arguments, *bounds, *padding), per_block * (len(bounds) - 1 + with_sums), per_block)
-    return _Marked(words, [all_before[start:] for start in starts[:-1]], _fetched(totals).tolist(), sums)
+    return _Marked(words, [all_before[start:] for start in starts[:-1]], _given(answer), sums)
 
 
 def _sums(sums: Array, given: bool) -> tuple[Array, int]:
@@ -195,18 +196,16 @@ def _gathered(values: Sequence[Array], offsets: Sequence[Array], marked: _Marked
 
 def _ancestors(offsets: Sequence[Array], levels: Sequence[int], begin: int, end: int) -> list[tuple[int, int]]:
     """First node of each level (upwards from the last but one) that has rows begin to end - 1, and where these end."""
-    import cupy
-
     if begin == end:
         return [(0, 0)] * len(levels)
     found: list[tuple[int, int]] = []
     for done in range(0, len(levels), _STEPS):
         steps = [(offsets[level], offsets[level].size - 1, _NONE) for level in levels[done : done + _STEPS]]
-        ends = cupy.empty((2, _STEPS), np.int64)
+        ends, answer = _answer(2 * _STEPS)
         first, end = found[-1] if found else (begin, end)
-        _launch("find_ends", (ends, first, end - 1, *_padded(steps)), 64, 64)
-        firsts, lasts = _fetched(ends)[:, : len(steps)].tolist()
-        found += [(first, last + 1) for first, last in zip(firsts, lasts, strict=True)]
+        _launch("find_ends", (np.uintp(ends), first, end - 1, *_padded(steps)), 64, 64)
+        both = _given(answer)
+        found += [(both[step], both[_STEPS + step] + 1) for step in range(len(steps))]
     return found
 
 
@@ -236,9 +235,25 @@ def _whole_warps(nodes: int) -> int:
     return -(-nodes // _GROUP) * WARP
 
 
-def _fetched(array: Array) -> Any:
-    array.device.synchronize()  # as in launch.exact
-    return array.get()
+_answers = threading.local()
+
+
+def _answer(number: int) -> tuple[int, Any]:
+    """Page-locked memory where a kernel writes so many numbers: where it is, and int64[number]; each thread has one."""
+    import cupy
+
+    if getattr(_answers, "size", 0) < number:
+        _answers.memory, _answers.size = cupy.cuda.alloc_pinned_memory(8 * number), number
+    return int(_answers.memory.ptr), np.frombuffer(_answers.memory, np.int64, number)
+
+
+def _given(answer: Any) -> list[int]:
+    """What kernels wrote, once they have."""
+    import cupy
+
+    cupy.cuda.Device().synchronize()
+    given: list[int] = answer.tolist()
+    return given
 
 
 def _launch(function: str, arguments: tuple[Any, ...], threads: int, per_block: int = _THREADS) -> None:
