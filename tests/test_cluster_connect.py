@@ -15,9 +15,11 @@ from typing import Any
 
 import psutil
 import pytest
+from rig import wait_until
 from typer.testing import CliRunner
 
 import longwall
+from longwall.pipeline import run as running
 from longwall.pipeline.cli import app
 from longwall.pipeline.cluster import address as address_module
 from longwall.pipeline.cluster import connect, introduction, replica
@@ -317,3 +319,32 @@ def test_no_pickle_is_read_from_disk() -> None:
             text = path.read_text()
             assert not re.search(r"^\s*(import|from) (pickle|cloudpickle|shelve|marshal|joblib)\b", text, re.M), path
             assert not re.search(r"allow_pickle=(?!False)|read_pickle|torch\.load", text), path
+
+
+def test_workers_read_the_graph_while_the_coordinator_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clients: list[Any] = []
+    begin, read = connect.begin_replicas, running.read_graph
+    replica = "__import__('longwall.pipeline.cluster.replica', fromlist=['_replica'])._replica is not None"
+
+    def noting(client: Any, opening: Any) -> None:
+        clients.append(client)
+        begin(client, opening)
+
+    def reading(*arguments: Any) -> Any:
+        wait_until(lambda: all(clients[0].run(eval, replica).values()))
+        return read(*arguments)
+
+    monkeypatch.setattr(connect, "begin_replicas", noting)
+    monkeypatch.setattr(running, "read_graph", reading)
+    path = tmp_path / "graph.txt"
+    path.write_text("0 1\n1 2\n0 2\n2 3\n")
+    result = longwall.run(
+        {
+            "graph": {"path": str(path)},
+            "workload": {"kind": "triangles"},
+            "engine": {"kind": "cpu"},
+            "scheduler": {"kind": "dask", "workers": 2, "threads_per_worker": 1},
+            "run": {"directory": str(tmp_path / "runs")},
+        }
+    )
+    assert result.count == 1

@@ -9,6 +9,7 @@ import numpy as np
 
 from longwall.pipeline.workers import Task
 
+_NEAR = 0.25  # of a piece: where a task ends so near to where a cut would be, the cut is there
 _LEAST_SHARE = 0.01  # of the mean: the least work of a root, however little it is estimated to have
 
 
@@ -40,9 +41,14 @@ class WorkProfile:
         return int(after) - int(before)
 
     def cut(self, first: int, last: int, pieces: int) -> list[tuple[int, int]]:
-        """Cut a range into at most so many, of about equal work each; none is empty."""
+        """Cut a range into at most so many, of about equal work each, where tasks end if they do; none is empty."""
         begin, end = np.interp([first, last], self._bounds, self._ends)
-        inner = np.interp(np.linspace(begin, end, pieces + 1)[1:-1], self._ends, self._bounds)
+        work = np.linspace(begin, end, pieces + 1)[1:-1]
+        after = np.searchsorted(self._ends, work)
+        nearest = after - (work - self._ends[after - 1] < self._ends[after] - work)
+        # A part of a task may cost a device as much as all of it.
+        near = np.abs(self._ends[nearest] - work) < _NEAR * (end - begin) / pieces
+        inner = np.where(near, self._bounds[nearest], np.interp(work, self._ends, self._bounds))
         ends = np.unique(np.concatenate([[first], np.clip(np.rint(inner), first, last), [last]])).astype(np.int64)
         bounds: list[int] = ends.tolist()
         return list(pairwise(bounds))

@@ -378,11 +378,9 @@ def serve(job: Job, phase: str, ranges: list[Range], seconds: float, files: list
         return Refusal(reason=reason_of(error), address=worker.address)
 
 
-async def prepare(opening: Opening) -> None:
-    """Begin the replica of a run in this process, which takes its time to read the graph."""
-    from distributed import get_worker
-
-    await asyncio.to_thread(_opened, opening, get_worker().state.nthreads)
+async def prepare(opening: Opening, dask_worker: Any) -> None:
+    """Begin the replica of a run in this process, which takes its time to read the graph; Dask gives the worker."""
+    await asyncio.to_thread(_opened, opening, dask_worker.state.nthreads)
 
 
 def _opened(opening: Opening, threads: int) -> Replica:
