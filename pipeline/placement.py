@@ -17,6 +17,7 @@ from longwall.storage.sizes import round_size
 
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _DEVICE_SHARE = 0.9  # of what is free: the rest is for the kernels' code and stacks
+_ROUNDED = 64  # the part of a budget that is lost because the driver gives memory out in units of 2 MiB
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
 # Of what is left, that pages have: what is read of pages that are away comes once and in page order, so that longer
@@ -127,7 +128,7 @@ def _vertex_arrays(graph: GraphArrays, available: int) -> tuple[tuple[str, ...],
 
 def _available(free: int, device: int | None) -> int:
     most = int(free * _DEVICE_SHARE)
-    return most if device is None else min(device, most)
+    return most if device is None else min(device - device // _ROUNDED, most)
 
 
 def _access(engine: Engine, size: int, wanted: Wanted, available: int) -> Access:

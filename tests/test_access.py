@@ -107,7 +107,14 @@ def test_the_answer_does_not_depend_on_access_or_budget(
             with pytest.raises(InputError, match=r"memory\.device"):
                 miner.run(workload, "cuda", access=access, device=budget)
         return
-    result = miner.run(workload, "cuda", access=access, device=budget)
+    # What is found for every vertex may be more than 1 % of the graph, many times over.
+    may_refuse = workload == "triangles of vertices" and share == 0.01
+    try:
+        result = miner.run(workload, "cuda", access=access, device=budget)
+    except InputError as refusal:
+        if may_refuse and "memory.device" in str(refusal):
+            return
+        raise
     assert answer(result) == expected
     manifest = json.loads((result.path / "manifest.json").read_text())
     assert manifest["memory"]["graph"]["access"] == access
