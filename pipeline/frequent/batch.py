@@ -18,11 +18,11 @@ from longwall.kernels.growth import num_words
 from longwall.pipeline.checkpoint import Partial, Phase, checkpoint_bytes
 from longwall.pipeline.checkpoint_arrays import read_array, write_array
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.dfs_patterns import DfsPatterns
-from longwall.pipeline.frequent_found import Found, joined
-from longwall.pipeline.frequent_growth import Growing, grown_sizes
-from longwall.pipeline.frequent_parts import Joint, Parts
-from longwall.pipeline.frequent_plan import FrequentPlan
+from longwall.pipeline.frequent.dfs_patterns import DfsPatterns
+from longwall.pipeline.frequent.found import Found, joined
+from longwall.pipeline.frequent.growth import Growing, grown_sizes
+from longwall.pipeline.frequent.parts import Joint, Parts
+from longwall.pipeline.frequent.plan import FrequentPlan
 from longwall.pipeline.meter import record_levels
 from longwall.pipeline.workers import Worker, ranges, run_tasks
 from longwall.stages.pattern_growth import least, num_columns

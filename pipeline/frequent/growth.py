@@ -1,6 +1,6 @@
 """What a process needs to grow frequent patterns: the graph by edge types, tables of embeddings, and its budgets.
 
-What grows, and when, is in :mod:`longwall.pipeline.frequent`.
+What grows, and when, is in :mod:`longwall.pipeline.frequent.mining`.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from longwall.kernels.dfs_code import automorphisms
 from longwall.kernels.engine import ScratchTooLarge
 from longwall.kernels.growth import TypedGraph
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.dfs_patterns import DfsPatterns, Ways, ways_to_grow
-from longwall.pipeline.frequent_found import UNKNOWN, Found, FrequentPatterns
-from longwall.pipeline.frequent_plan import FrequentPlan
+from longwall.pipeline.frequent.dfs_patterns import DfsPatterns, Ways, ways_to_grow
+from longwall.pipeline.frequent.found import UNKNOWN, Found, FrequentPatterns
+from longwall.pipeline.frequent.plan import FrequentPlan
 from longwall.pipeline.placement import bring_arrays
 from longwall.pipeline.portion import Portion
 from longwall.stages.pattern_growth import Of, PatternGrowth, Rows, on_host
