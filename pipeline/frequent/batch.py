@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.growth import num_words
 from longwall.pipeline.checkpoint import Partial, Phase, checkpoint_bytes
 from longwall.pipeline.checkpoint_arrays import read_array, write_array
 from longwall.pipeline.context import RunContext
@@ -25,7 +24,6 @@ from longwall.pipeline.frequent.parts import Joint, Parts
 from longwall.pipeline.frequent.plan import FrequentPlan
 from longwall.pipeline.meter import record_levels
 from longwall.pipeline.workers import Worker, ranges, run_tasks
-from longwall.stages.pattern_growth import least, num_columns
 from longwall.storage.account import Booking
 
 MANY = np.iinfo(np.int64).max
@@ -185,11 +183,11 @@ class Batch:
         chosen = joined(found)
         numbers = np.empty((len(chosen.parents), _COLUMNS), np.int64)
         numbers[:, 0], numbers[:, 1:6], numbers[:, 6], numbers[:, 7] = chosen[:4]
-        columns = num_columns(grown_sizes(self._patterns, chosen.parents, chosen.edges), growing.of)
+        columns = growing.support.columns(grown_sizes(self._patterns, chosen.parents, chosen.edges))
         room = min(
             _SETS_BYTES, growing.room // _SETS_SHARE, self._context.accounts.disk.free // (2 * self._parts.number)
         )
-        step = max(room // (4 * columns * max(self._words, 1)), 1)
+        step = max(room // (4 * columns * max(growing.support.words, 1)), 1)
         size = 0 if self._plan.support == "instances" else len(numbers)
         cuts = [(begin, min(begin + step, size)) for begin in range(0, size, step)]
         file = write_array(self._context, _folder_name(self._candidates), numbers.shape, np.int64, [numbers])
@@ -204,11 +202,6 @@ class Batch:
     def _numbers(self, begin: int, end: int) -> NDArray[np.int64]:
         """Candidates `begin` to `end` - 1, int64[k, 8]: what each grows from and by, automorphisms, rows."""
         return read_array(self._context, self._candidates.files()[0], begin, end)
-
-    @property
-    def _words(self) -> int:
-        graph = self._context.graph
-        return num_words(graph.num_vertices if self._plan.support == "mni" else graph.num_transactions)
 
     def _count(self, begin: int, end: int) -> NDArray[np.int64]:
         """The supports of candidates `begin` to `end` - 1."""
@@ -240,7 +233,7 @@ class Batch:
     def _mark(self, begin: int, end: int) -> Phase:
         """Mark what supports candidates `begin` to `end` - 1."""
         phase = self._begin(f"sets {begin}", self._parts.number)
-        batch, context = self, self._context
+        batch, context, support = self, self._context, self._growing.support
 
         class SetsWorker(PartsWorker):
             """Marks for several partitions at once: an image of all of them is looked at once."""
@@ -258,7 +251,7 @@ class Batch:
             def _mark(self) -> None:
                 tables, self._waiting = Joint([self._parts.table(part) for part in self._waiting]), []
                 if not self._sets.size:
-                    shape = (end - begin, batch._columns, batch._words)
+                    shape = (end - begin, batch._columns, support.words)
                     self._hold(4 * int(np.prod(shape)), "the images of patterns")
                     self._sets = np.zeros(shape, np.uint32)
                 at = 0
@@ -291,18 +284,18 @@ class Batch:
         """The supports of candidates `begin` + `first` to `begin` + `last` - 1."""
         numbers, found = self._numbers(begin + first, begin + last), np.zeros(last - first, np.int64)
         sizes = grown_sizes(self._patterns, numbers[:, 0], numbers[:, 1:6])
-        each = 4 * self._columns * self._words
+        support = self._growing.support
+        each = 4 * self._columns * support.words
         step = min(max(min(_BLOCK_BYTES, self._growing.room // _BLOCK_COPIES) // each, 1), last - first)
         with self._growing.pool.book(_BLOCK_COPIES * step * each, "the images of patterns"):
             for at in range(first, last, step):
                 some = slice(at, min(at + step, last))
-                united = np.zeros((some.stop - at, self._columns, self._words), np.uint32)
+                united = np.zeros((some.stop - at, self._columns, support.words), np.uint32)
                 for file in sets.files():
                     united |= read_array(self._context, file, some.start, some.stop)
                 counts = np.bitwise_count(united).sum(axis=-1, dtype=np.int64)
-                found[at - first : some.stop - first] = least(
-                    counts, sizes[at - first : some.stop - first], self._growing.enough
-                )
+                there = slice(at - first, some.stop - first)
+                found[there] = support.least(counts, sizes[there])
         return found
 
 
