@@ -21,10 +21,10 @@ from longwall.pipeline.frequent.dfs_patterns import DfsPatterns
 from longwall.pipeline.frequent.found import Found, joined
 from longwall.pipeline.frequent.growth import Growing, grown_sizes
 from longwall.pipeline.frequent.parts import Joint, Parts
+from longwall.pipeline.frequent.parts_worker import ArrayWorker
 from longwall.pipeline.frequent.plan import FrequentPlan
 from longwall.pipeline.meter import record_levels
 from longwall.pipeline.workers import Worker, ranges, run_tasks
-from longwall.storage.account import Booking
 
 MANY = np.iinfo(np.int64).max
 _SETS_BYTES = 1 << 28  # of the sets of a cut
@@ -35,29 +35,6 @@ _BLOCK_BYTES = 1 << 22  # of sets that are united at once
 _BLOCK_COPIES = 3  # united, read, counted
 _CANDIDATE_BYTES = 3 * 72  # of a candidate, as read, as numbers, and chosen from
 _COLUMNS = 8  # numbers of a candidate: what it grows from and by, automorphisms, rows
-
-
-class PartsWorker(Worker):
-    """A worker that has the tables of this process for itself."""
-
-    def __init__(self, parts: Parts):
-        parts.lock.acquire()
-        self._parts = parts
-        self._held: Booking | None = None
-
-    def _hold(self, size: int, what: str) -> None:
-        """Book memory for what was found; tables make room for it."""
-        self._held = self._parts.pool.book(size, what)
-
-    def _let_go(self) -> None:
-        if self._held is not None:
-            self._held.release()
-            self._held = None
-
-    def close(self) -> None:
-        """Let others have them."""
-        self._let_go()
-        self._parts.lock.release()
 
 
 class Batch:
@@ -145,28 +122,19 @@ class Batch:
     def _rows(self) -> Phase:
         """Count the mappings of every way to grow."""
         phase = self._begin("rows", self._parts.number)
-        batch, context, growing = self, self._context, self._growing
+        batch, growing = self, self._growing
 
-        class RowsWorker(PartsWorker):
+        class RowsWorker(ArrayWorker):
             def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-                super().__init__(batch._parts)
-                self._found = np.empty(0, np.int64)
+                super().__init__(batch._parts, batch._context, _folder_name(phase))
 
             def run(self, first: int, last: int) -> None:
                 for table in [self._parts.table(part) for part in range(first, last)]:
-                    if not self._found.size:
-                        self._hold(8 * batch._num_slots, "the ways in which patterns can grow")
-                        self._found = np.zeros(batch._num_slots, np.int64)
+                    found = self._begun((batch._num_slots,), np.int64, "the ways in which patterns can grow")
                     at = 0
                     for _, ways in growing.batches(batch._patterns, batch._first, batch._last):
-                        self._found[at : at + ways.num_slots] += growing.stage.count(table, ways.growth, ways.num_slots)
+                        found[at : at + ways.num_slots] += growing.stage.count(table, ways.growth, ways.num_slots)
                         at += ways.num_slots
-
-            def take(self) -> Partial:
-                file = write_array(context, _folder_name(phase), self._found.shape, np.int64, [self._found])
-                self._found = np.empty(0, np.int64)
-                self._let_go()
-                return Partial(0, (file,), self._parts.meter.take())
 
         self._over_parts(phase, RowsWorker)
         return phase
@@ -233,14 +201,13 @@ class Batch:
     def _mark(self, begin: int, end: int) -> Phase:
         """Mark what supports candidates `begin` to `end` - 1."""
         phase = self._begin(f"sets {begin}", self._parts.number)
-        batch, context, support = self, self._context, self._growing.support
+        batch = self
 
-        class SetsWorker(PartsWorker):
+        class SetsWorker(ArrayWorker):
             """Marks for several partitions at once: an image of all of them is looked at once."""
 
             def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-                super().__init__(batch._parts)
-                self._sets = np.empty(0, np.uint32)
+                super().__init__(batch._parts, batch._context, _folder_name(phase))
                 self._waiting: list[int] = []
 
             def run(self, first: int, last: int) -> None:
@@ -250,22 +217,17 @@ class Batch:
 
             def _mark(self) -> None:
                 tables, self._waiting = Joint([self._parts.table(part) for part in self._waiting]), []
-                if not self._sets.size:
-                    shape = (end - begin, batch._columns, support.words)
-                    self._hold(4 * int(np.prod(shape)), "the images of patterns")
-                    self._sets = np.zeros(shape, np.uint32)
+                shape = (end - begin, batch._columns, batch._growing.support.words)
+                found = self._begun(shape, np.uint32, "the images of patterns")
                 at = 0
                 for some in batch._sets(tables, begin, end):
-                    self._sets[at : at + len(some)] |= some
+                    found[at : at + len(some)] |= some
                     at += len(some)
 
             def take(self) -> Partial:
                 if self._waiting:
                     self._mark()
-                file = write_array(context, _folder_name(phase), self._sets.shape, np.uint32, [self._sets])
-                self._sets = np.empty(0, np.uint32)
-                self._let_go()
-                return Partial(0, (file,), self._parts.meter.take())
+                return super().take()
 
         self._over_parts(phase, SetsWorker)
         return phase
