@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from machine import describe_machine
 from measure import Outcome, call
 from report import seconds
+from suite import Suite
 
 _EDGE_FACTOR = 16
 _PATTERN = "0-1,0-2,0-3,1-2,1-3,2-4,3-4"
@@ -67,33 +67,15 @@ def mine(store: str, pattern: str, workers: int, threads: int, ranges: int, work
     }
 
 
-class Bench:
-    """One invocation of the suite."""
+class Cluster(Suite):
+    """One run of the benchmark."""
 
-    def __init__(self, settings: argparse.Namespace):
-        self.settings = settings
-        self.work = Path(settings.work).resolve()
-        self.work.mkdir(parents=True, exist_ok=True)
-        self.failures: list[str] = []
-        machine = describe_machine()
-        self.lines = [
-            "### Clusters on one machine",
-            "",
-            f"- {machine['cpu']}, {machine['cores']} cores, load {machine['load_at_start']} at the start; "
-            f"commit {machine['commit']}; {time.strftime('%Y-%m-%d')}",
-        ]
-
-    def run(self) -> int:
-        """Measure, print; gives the exit status."""
+    def measure(self) -> None:
+        """Compare, and deal out many ranges."""
+        self.head("Clusters on one machine")
         self._compare()
         if self.settings.ranges:
             self._deal_many()
-        self.lines += [f"- **FAILED**: {failure}" for failure in self.failures]
-        text = "\n".join(self.lines) + "\n"
-        print(text, end="")
-        if self.settings.out is not None:
-            self.settings.out.write_text(text)
-        return 1 if self.failures else 0
 
     def _store(self, scale: int) -> str:
         path = str(self.work / f"rmat-{scale}.zarr")
@@ -124,28 +106,28 @@ class Bench:
                 found[name] += [outcome.value] if outcome.status == "done" else []
         if len({one["count"] for runs in found.values() for one in runs}) > 1:
             self.failures.append("the counts differ")
-        self.lines += [
+        self.say(
             f"- `{_PATTERN}` in R-MAT {scale}, {_EDGE_FACTOR} edges a vertex; medians of {self.settings.repeats} runs",
             "",
             "| | mining s | more | whole s | more | idle thread s | ranges | processor s | of it coordinator |",
             "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-        ]
+        )
         first = next(iter(found.values()))
         for name, runs in found.items():
             if runs and first:
-                self.lines.append(_row(name, _medians(runs), _medians(first)))
+                self.say(_row(name, _medians(runs), _medians(first)))
 
     def _deal_many(self) -> None:
         cores, store = self.settings.cores, self._store(_MANY_SCALE)
         outcome = self._call(store, _MANY_PATTERN, cores, 1, self.settings.ranges)
         if outcome.status == "done":
             one = outcome.value
-            self.lines += [
+            self.say(
                 "",
                 f"- {one['ranges']:,} ranges (`{_MANY_PATTERN}`, R-MAT {_MANY_SCALE}): "
                 f"mining {seconds(one['mining'])} s, "
                 f"the coordinator's processor {seconds(one['coordinator'])} s from its start to its end",
-            ]
+            )
 
 
 def _medians(runs: list[dict[str, Any]]) -> dict[str, float]:
@@ -172,7 +154,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=900.0, help="seconds for a run")
     parser.add_argument("--work", default="build/benchmarks", help="folder for graphs and runs")
     parser.add_argument("--out", type=Path, help="write the figures there, too")
-    return Bench(parser.parse_args()).run()
+    return Cluster(parser.parse_args()).run()
 
 
 if __name__ == "__main__":

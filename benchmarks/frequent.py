@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from machine import describe_machine
 from measure import Outcome, call
 from report import seconds
+from suite import Suite
 
 _SHARES = (0.35, 0.25, 0.23, 0.21, 0.18, 0.15)  # of Table 2 of the paper of gSpan on the GPU
 _PUBLISHED = {211: 29, 168: 56, 126: 120, 84: 932}  # Compound_422: least support to frequent patterns
@@ -66,36 +66,17 @@ def mine_by_gspan(path: str, min_support: int) -> dict[str, Any]:
     return {"patterns": found, "seconds": time.perf_counter() - began}
 
 
-class Suite:
+class Frequent(Suite):
     """One run of the benchmark."""
 
-    def __init__(self, settings: argparse.Namespace):
-        self.settings = settings
-        self.work = Path(settings.work).resolve()
-        self.work.mkdir(parents=True, exist_ok=True)
-        self.failures: list[str] = []
-        self.lines: list[str] = []
-
-    def run(self) -> int:
-        """Check, measure, print; gives the exit status."""
-        settings, machine = self.settings, describe_machine()
-        self.lines += [
-            f"### Frequent patterns, {settings.engine}",
-            "",
-            f"- {machine['cpu']}, {machine['cores']} cores, load {machine['load_at_start']} at the start; "
-            f"commit {machine['commit']}; {time.strftime('%Y-%m-%d')}",
-            f"- Limit {settings.limit:g} s a run",
-            "",
-        ]
+    def measure(self) -> None:
+        """Check and measure, in a database and in single graphs."""
+        settings = self.settings
+        self.head(f"Frequent patterns, {settings.engine}")
+        self.say(f"- Limit {settings.limit:g} s a run", "")
         if settings.data is not None:
             self._transactions(settings.data / "transactions" / "Compound_422.gz")
         self._one_graph()
-        self.lines += [f"- **FAILED**: {failure}" for failure in self.failures]
-        text = "\n".join(self.lines) + "\n"
-        print(text, end="")
-        if settings.out is not None:
-            settings.out.write_text(text)
-        return 1 if self.failures else 0
 
     def _transactions(self, path: Path) -> None:
         plain = self.work / "compounds.gspan"
@@ -103,10 +84,10 @@ class Suite:
             shutil.copyfileobj(packed, file)
         for least, patterns in _PUBLISHED.items():
             self._expect(f"support {least}", self._mine(plain, least), patterns)
-        self.lines += [
+        self.say(
             "| 422 compounds, support | patterns | mine s | gspan-mining s | times |",
             "|---|---:|---:|---:|---:|",
-        ]
+        )
         slow = False
         for share in _SHARES:
             ours = self._mine(plain, share)
@@ -119,18 +100,18 @@ class Suite:
                 self._expect(f"gspan-mining at {least}", ours, theirs.value["patterns"])
             times = f"{theirs.value['seconds'] / ours.value['seconds']:.1f}" if _both(ours, theirs) else "-"
             patterns = ours.value["patterns"] if ours.status == "done" else "-"
-            self.lines.append(f"| {share:.0%} ({least}) | {patterns} | {_time(ours)} | {_time(theirs)} | {times} |")
-        self.lines.append("")
+            self.say(f"| {share:.0%} ({least}) | {patterns} | {_time(ours)} | {_time(theirs)} | {times} |")
+        self.say("")
 
     def _mine(self, database: Path, least: float) -> Outcome:
         return self._call({"path": str(database)}, {"kind": "transactions", "min_support": least})
 
     def _one_graph(self) -> None:
         settings = self.settings
-        self.lines += [
+        self.say(
             "| graph | support | patterns | mine s | exact = false, s | host MiB | disk MiB | device MiB |",
             "|---|---|---:|---:|---:|---:|---:|---:|",
-        ]
+        )
         graphs: list[tuple[str, dict[str, Any], int]] = []
         if settings.data is not None:
             files = settings.data / "graphs" / "socfb-JohnsHopkins55"
@@ -150,17 +131,17 @@ class Suite:
             used = [f"{memory[key] / 2**20:.0f}" if key in memory else "-" for key in ("host", "disk", "device")]
             patterns = exact.value["patterns"] if exact.status == "done" else "-"
             cells = [name, f"mni {least}", str(patterns), _time(exact), _time(quick), *used]
-            self.lines.append(f"| {' | '.join(cells)} |")
+            self.say(f"| {' | '.join(cells)} |")
             if settings.engine != "cpu" and exact.status == "done":
                 self._same_as_cpu(name, graph, workload, exact)
-        self.lines.append("")
+        self.say("")
 
     def _same_as_cpu(self, name: str, graph: dict[str, Any], workload: dict[str, Any], ours: Outcome) -> None:
         theirs = call(
             "frequent:mine", self.settings.limit, graph=graph, workload=workload, engine="cpu", work=str(self.work)
         )
         if theirs.status == "done":
-            self.lines.append(f"| {name}, cpu | | | {_time(theirs)} | | | | |")
+            self.say(f"| {name}, cpu | | | {_time(theirs)} | | | | |")
             if theirs.value["rows"] != ours.value["rows"]:
                 self.failures.append(f"{name}: the engines differ")
 
@@ -202,4 +183,4 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(Suite(_parse(sys.argv[1:])).run())
+    sys.exit(Frequent(_parse(sys.argv[1:])).run())

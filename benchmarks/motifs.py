@@ -13,14 +13,13 @@ import os
 import sys
 import tempfile
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from machine import describe_machine
 from measure import Outcome, call
 from report import seconds
+from suite import Suite
 
 _METHODS = ("enumeration", "counting")
 _MOST_COUNTED, _MOST_STEPS_KNOWN = 6, 4
@@ -75,32 +74,25 @@ def isomorphism_classes(patterns: list[str], k: int) -> list[str]:
     return [str(igraph.Graph(k, one).isoclass()) for one in edges]
 
 
-class Suite:
+class Motifs(Suite):
     """One run of the benchmark."""
 
     def __init__(self, settings: argparse.Namespace):
-        self.settings = settings
-        self.work = Path(settings.work).resolve()
-        self.work.mkdir(parents=True, exist_ok=True)
-        self.failures: list[str] = []
-        self.lines: list[str] = []
+        super().__init__(settings)
         self.tiny = str(self.work / "tiny.zarr")
 
-    def run(self) -> int:
-        """Check, measure, print; gives the exit status."""
-        settings, machine = self.settings, describe_machine()
+    def measure(self) -> None:
+        """Check and measure, graph by graph."""
+        settings = self.settings
+        self.head(f"Motifs, {settings.engine}")
         self._check()
         rate = call("floor:steps_per_second", None, engine=settings.engine).value
-        self.lines += [
-            f"### Motifs, {settings.engine}",
-            "",
-            f"- {machine['cpu']}, {machine['cores']} cores, load {machine['load_at_start']} at the start; "
-            f"commit {machine['commit']}; {time.strftime('%Y-%m-%d')}",
+        self.say(
             f"- Limit {settings.limit:g} s a run; step rate of the floor {rate:.3g} a second",
             "",
             "| graph | k | motifs | counting s | enumeration s | floor of enumeration s | x floor |",
             "|---|---:|---:|---:|---:|---:|---:|",
-        ]
+        )
         for scale in settings.scales:
             store = str(self.work / f"rmat-{scale}.zarr")
             facts = call("graphs:make_rmat", None, store=store, scale=scale, edge_factor=_EDGE_FACTOR).value
@@ -110,12 +102,6 @@ class Suite:
             store = str(self.work / f"{name}.zarr")
             facts = call("graphs:make_real", None, store=store, edges=str(path)).value
             self._measure(name, facts, settings.real_sizes, rate)
-        self.lines += [f"- **FAILED**: {failure}" for failure in self.failures]
-        text = "\n".join(self.lines) + "\n"
-        print(text, end="")
-        if settings.out is not None:
-            settings.out.write_text(text)
-        return 1 if self.failures else 0
 
     def _check(self) -> None:
         store = str(self.work / "check.zarr")
@@ -161,7 +147,7 @@ class Suite:
             cells = [name, str(k), f"{sum(found['counts']):,}" if found else "-"]
             cells += [_cell(runs.get("counting")), _cell(runs["enumeration"])]
             cells += [seconds(floor) if floor else "-", f"{taken / floor:.1f}" if taken and floor else "-"]
-            self.lines.append(f"| {' | '.join(cells)} |")
+            self.say(f"| {' | '.join(cells)} |")
 
 
 def steps(store: str, k: int) -> int:
@@ -226,7 +212,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a run may take")
     parser.add_argument("--work", default="motifs-work", help="folder for graph stores and runs")
     parser.add_argument("--out", type=Path, help="file for the table")
-    return Suite(parser.parse_args()).run()
+    return Motifs(parser.parse_args()).run()
 
 
 if __name__ == "__main__":

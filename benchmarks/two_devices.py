@@ -15,13 +15,12 @@ import math
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-from machine import describe_machine
 from measure import Outcome, call
 from report import seconds
+from suite import Suite
 
 WHEEL = "0-1,0-2,0-3,0-4,1-2,2-3,3-4,4-1"
 CHECKS: dict[str, dict[str, Any]] = {
@@ -91,26 +90,19 @@ def mine(store: str, workload: dict[str, Any], engine: dict[str, Any], work: str
     return found
 
 
-class Suite:
+class TwoDevices(Suite):
     """One run of the benchmark."""
 
     def __init__(self, settings: argparse.Namespace):
-        self.settings = settings
-        self.work = Path(tempfile.mkdtemp(prefix="two-devices-", dir=settings.work))
-        self.failures: list[str] = []
-        self.lines: list[str] = []
+        super().__init__(settings)
+        self.work = Path(tempfile.mkdtemp(prefix="two-devices-", dir=self.work))
 
-    def run(self) -> int:
-        """Check, measure, print; gives the exit status."""
-        machine = describe_machine()
-        self._say(
-            "### All GPUs of a machine",
-            "",
-            f"- {machine['cpu']}, {machine['cores']} cores; commit {machine['commit']}; {time.strftime('%Y-%m-%d')}",
-        )
+    def measure(self) -> None:
+        """Check and measure, pattern by pattern."""
+        self.head("All GPUs of a machine")
         try:
             self._check()
-            self._say(
+            self.say(
                 "",
                 "| pattern | R-MAT scale, edge factor | edges | GPUs | count | mine s | speed-up | whole s | speed-up "
                 "| idle |",
@@ -121,10 +113,6 @@ class Suite:
                 self._measure(name, workload)
         finally:
             shutil.rmtree(self.work, ignore_errors=True)
-        self._say(*(f"- **FAILED**: {failure}" for failure in self.failures))
-        if self.settings.out is not None:
-            self.settings.out.write_text("\n".join(self.lines) + "\n")
-        return 1 if self.failures else 0
 
     def _check(self) -> None:
         store = str(self.work / "small.zarr")
@@ -151,7 +139,7 @@ class Suite:
         ]
         self.failures += different
         if not different:
-            self._say(f"- All the same on the CPU, on one GPU and on all: {', '.join(CHECKS)}")
+            self.say(f"- All the same on the CPU, on one GPU and on all: {', '.join(CHECKS)}")
 
     def _measure(self, name: str, workload: dict[str, Any]) -> None:
         """Raise the edge factor until one GPU is busy long enough, and let all do the same."""
@@ -186,7 +174,7 @@ class Suite:
             cells = [name, f"{self.settings.scale}, {factor}", f"{edges:,}", where, counts]
             for key in ("mine", "whole"):
                 cells += [seconds(found[key]), f"{one.value[key] / found[key]:.2f}"]
-            self._say(f"| {' | '.join([*cells, idle or '-'])} |")
+            self.say(f"| {' | '.join([*cells, idle or '-'])} |")
 
     def _made(self, store: str, scale: int, edge_factor: int, labels: int) -> int | None:
         outcome = call(
@@ -204,11 +192,6 @@ class Suite:
             self.failures.append(f"{name}: {outcome.reason}")
         return outcome
 
-    def _say(self, *lines: str) -> None:
-        self.lines += lines
-        for line in lines:
-            print(line, flush=True)
-
 
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -218,10 +201,10 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--pattern", nargs="*", default=["house"], help="what is measured besides 5-cliques")
     parser.add_argument("--seconds", type=float, default=30.0, help="for which one GPU should be busy")
     parser.add_argument("--limit", type=float, default=150.0, help="seconds a run may take")
-    parser.add_argument("--work", type=Path, help="folder on a local disk for graphs and runs")
+    parser.add_argument("--work", default=tempfile.gettempdir(), help="folder on a local disk for graphs and runs")
     parser.add_argument("--out", type=Path, help="write the section to this file, too")
     return parser.parse_args(words)
 
 
 if __name__ == "__main__":
-    sys.exit(Suite(_parse(sys.argv[1:])).run())
+    sys.exit(TwoDevices(_parse(sys.argv[1:])).run())

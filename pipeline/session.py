@@ -12,8 +12,8 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 
 from longwall.kernels import EngineUnavailable, select_engine
-from longwall.kernels.engine import EngineLost, ShortOfMemory
 from longwall.kernels.sorting import KeyLayout
+from longwall.pipeline.faults import engine_faults
 from longwall.pipeline.placement import bring_graph, place_graph
 from longwall.pipeline.portion import Portion
 from longwall.stages.free_extension import TooManyCandidates, memory_for
@@ -21,7 +21,7 @@ from longwall.stages.source import host_arrays
 from longwall.storage.account import Account, Accounts, OverBudget
 from longwall.storage.allocator import return_freed_memory
 from longwall.storage.budget import Budget
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
 from longwall.storage.sizes import parse_size, round_size
 from longwall.storage.sorting.sorter import KeySorter
@@ -188,15 +188,10 @@ class Session:
             If memory is short, or the device is lost.
         """
         try:
-            with self.pool.book(self.work if work is None else work, "work space"), self.engine.faults():
+            with self.pool.book(self.work if work is None else work, "work space"), engine_faults(self.engine, _SHORT):
                 yield
         except TooManyCandidates as row:
             raise self._refusal(row) from None
-        except ShortOfMemory as error:
-            wanted = "" if error.wanted is None else f" ({round_size(error.wanted)} more were wanted)"
-            raise RunError(_SHORT[error.place].format(wanted)) from error
-        except EngineLost as error:
-            raise RunError(f"the device was lost ({error}): see that it works again, or restart the machine") from error
 
     @contextmanager
     def key_sorter(self, layout: KeyLayout, rows: int, what: str) -> Iterator[KeySorter]:

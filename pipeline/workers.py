@@ -12,12 +12,13 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from longwall.kernels.engine import Engine, EngineLost, Scratch, ScratchTooLarge, ShortOfMemory
+from longwall.kernels.engine import Engine, Scratch, ScratchTooLarge
 from longwall.pipeline import checkpoint
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.context import RunContext
+from longwall.pipeline.faults import engine_faults
 from longwall.pipeline.portion import Portion
-from longwall.storage.errors import FinalError, InputError, RunError
+from longwall.storage.errors import FinalError, InputError
 from longwall.storage.sizes import round_size
 
 _POLL_SECONDS = 0.1
@@ -307,7 +308,7 @@ def sentences(engine: Engine) -> Iterator[None]:
         If memory is short, or the device is lost.
     """
     try:
-        with engine.faults():
+        with engine_faults(engine, _SHORT):
             yield
     except ScratchTooLarge as error:
         raise InputError(
@@ -316,8 +317,3 @@ def sentences(engine: Engine) -> Iterator[None]:
         ) from error
     except OverflowError as error:
         raise FinalError(str(error)) from error
-    except ShortOfMemory as error:
-        wanted = "" if error.wanted is None else f" ({round_size(error.wanted)} more were wanted)"
-        raise RunError(_SHORT[error.place].format(wanted)) from error
-    except EngineLost as error:
-        raise RunError(f"the device was lost ({error}): see that it works again, or restart the machine") from error

@@ -10,20 +10,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.engine import Engine
-from longwall.kernels.growth import Grower, Growth, Images, TypedGraph, num_words
+from longwall.kernels.growth import Grower, Growth, Images, TypedGraph
+from longwall.stages.pattern_support import Candidates, Support
 from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.table import EmbeddingTable, from_columns
 
 Array = Any  # a NumPy or a CuPy array
 Take = Callable[[int, Callable[[int], Any]], Any]
-Of = Literal["groups", "images"]
-"""What a support counts: the transactions with a row of the pattern, or the images of its vertices."""
 
 _ROW_BYTES, _ROW_COLUMN_BYTES = 48, 12  # of a row that is looked at, and for each of its columns
 _MOST_ROWS = 1 << 31  # at once: kernels number them with 32 bits
@@ -54,6 +53,8 @@ class PatternGrowth:
         The engine.
     graph
         The graph, in the engine's arrays.
+    support
+        What supports a pattern.
     take
         Does a piece of work of at most so many rows, with fewer where memory is short.
     memory
@@ -68,6 +69,7 @@ class PatternGrowth:
         self,
         engine: Engine,
         graph: TypedGraph,
+        support: Support,
         take: Take,
         memory: int,
         pool: ChunkPool,
@@ -76,7 +78,7 @@ class PatternGrowth:
         self._xp, self._take, self._memory = engine.xp, take, memory
         # Where the engine has a device, all that is large is there, and its pool keeps the limit.
         self._pool = pool if engine.free_memory() is None else None
-        self._engine, self._graph = engine, graph
+        self._engine, self._graph, self._support = engine, graph, support
         self._growers = self._new_growers()
         self._check = check
 
@@ -96,77 +98,44 @@ class PatternGrowth:
             self._for_rows(table, growth, lambda worker, rows: self._growers[worker].count(rows, there, counts[worker]))
             return on_host(reduce(xp.add, counts))
 
-    def supports(
-        self,
-        table: Rows,
-        growth: Growth,
-        num_slots: int,
-        slots: NDArray[np.int64],
-        patterns: NDArray[np.int64],
-        sizes: NDArray[np.int64],
-        of: Of,
-        num_groups: int,
-        enough: int,
-    ) -> NDArray[np.int64]:
+    def supports(self, table: Rows, candidates: Candidates) -> NDArray[np.int64]:
         """Count what supports some ways to grow.
 
         Parameters
         ----------
-        table, growth, num_slots, slots, patterns, sizes, of, num_groups, enough
-            As for `sets`.
+        table
+            The level.
+        candidates
+            The ways.
 
         Returns
         -------
         int64[k]
-            As far as `enough`.
+            As far as is `enough`.
 
         Raises
         ------
         OverBudget
             If there is no room for a bit per vertex, or transaction, of a single pattern.
         """
-        found = np.zeros(len(slots), np.int64)
-        columns = num_columns(sizes, of)
-        for begin, sets in self.sets(table, growth, num_slots, slots, patterns, sizes, columns, of, num_groups, enough):
+        found = np.zeros(len(candidates), np.int64)
+        for begin, sets in self.sets(table, candidates, self._support.columns(candidates.sizes)):
             counts = on_host(self._growers[0].sizes(sets))
-            found[begin : begin + len(counts)] = least(counts, sizes[begin : begin + len(counts)], enough)
+            end = begin + len(counts)
+            found[begin:end] = self._support.least(counts, candidates.sizes[begin:end])
         return found
 
-    def sets(
-        self,
-        table: Rows,
-        growth: Growth,
-        num_slots: int,
-        slots: NDArray[np.int64],
-        patterns: NDArray[np.int64],
-        sizes: NDArray[np.int64],
-        columns: int,
-        of: Of,
-        num_groups: int,
-        enough: int,
-    ) -> Iterator[tuple[int, Array]]:
+    def sets(self, table: Rows, candidates: Candidates, columns: int) -> Iterator[tuple[int, Array]]:
         """Mark what supports some ways to grow.
 
         Parameters
         ----------
         table
             The level, or some of its rows.
-        growth, num_slots
-            A batch of its patterns, and the number of ways in which they can grow.
-        slots : int64[k]
-            The ways that are looked at, ascending.
-        patterns : int64[k]
-            The patterns (of the batch) that grow, ascending.
-        sizes : int64[k]
-            Vertices of the grown patterns.
+        candidates
+            The ways.
         columns
-            Sets of each way: `num_columns` of all ways that they will be compared with.
-        of
-            Whether transactions are marked, or images.
-        num_groups
-            Number of transactions.
-        enough
-            As many images of a vertex are marked at least, where there are so many; transactions are all marked.
+            Sets of each way: those of all ways that they will be compared with.
 
         Yields
         ------
@@ -180,64 +149,43 @@ class PatternGrowth:
         OverBudget
             If there is no room for a bit per vertex, or transaction, of a single pattern.
         """
-        words = num_words(self._graph.num_vertices if of == "images" else num_groups)
-        at_once = max(self._memory // (4 * columns * words * len(self._growers)), 1)
-        for begin in range(0, len(slots), at_once):
-            some = slots[begin : begin + at_once]
-            which = (int(patterns[begin]), int(patterns[begin + len(some) - 1]) + 1)
+        words, workers = self._support.words, len(self._growers)
+        at_once = max(self._memory // (4 * columns * words * workers), 1)
+        for begin in range(0, len(candidates), at_once):
+            some = candidates.sliced(begin, begin + at_once)
             shape = (len(some), columns, words)
-            if of == "images":
-                of_each = sizes[begin : begin + at_once]
-                size = 4 * shape[0] * shape[1] * (shape[2] + 1) + 4 * num_slots + _SEEN_BYTES * self._graph.num_vertices
-                with self._book(size * len(self._growers), "the images of patterns"):
-                    yield begin, self._images(table, growth, which, num_slots, some, of_each, shape, enough)
+            if self._support.of == "images":
+                size = 4 * len(some) * columns * (words + 1) + 4 * some.num_slots
+                size += _SEEN_BYTES * self._graph.num_vertices
+                with self._book(size * workers, "the images of patterns"):
+                    yield begin, self._images(table, some, shape)
             else:
-                with self._book(
-                    4 * len(some) * words * len(self._growers) + 4 * num_slots, "the transactions of patterns"
-                ):
-                    yield begin, self._groups(table, growth, which, num_slots, some, shape)
+                with self._book(4 * len(some) * words * workers + 4 * some.num_slots, "the transactions of patterns"):
+                    yield begin, self._groups(table, some, shape)
 
-    def _groups(
-        self,
-        table: Rows,
-        growth: Growth,
-        which: tuple[int, int],
-        num_slots: int,
-        slots: NDArray[np.int64],
-        shape: tuple[int, int, int],
-    ) -> Array:
+    def _groups(self, table: Rows, some: Candidates, shape: tuple[int, int, int]) -> Array:
         """Transactions of each slot."""
-        xp, there = self._xp, growth.to(self._xp)
-        alive = self._alive(num_slots, slots)
+        xp, there = self._xp, some.growth.to(self._xp)
+        alive = self._alive(some.num_slots, some.slots)
         sets = [xp.zeros((shape[0], shape[2]), xp.uint32) for _ in self._growers]
 
         def mark(worker: int, rows: Array) -> None:
             self._growers[worker].mark_groups(rows, there, alive, sets[worker])
 
-        self._for_rows(table, growth, mark, which=which)
+        self._for_rows(table, some.growth, mark, which=_growing(some))
         return _united(sets).reshape(shape)
 
-    def _images(
-        self,
-        table: Rows,
-        growth: Growth,
-        which: tuple[int, int],
-        num_slots: int,
-        slots: NDArray[np.int64],
-        sizes: NDArray[np.int64],
-        shape: tuple[int, int, int],
-        enough: int,
-    ) -> Array:
+    def _images(self, table: Rows, some: Candidates, shape: tuple[int, int, int]) -> Array:
         """Images of the vertices of each slot's pattern, `enough` at least where there are so many."""
-        xp, there = self._xp, growth.to(self._xp)
+        xp, there = self._xp, some.growth.to(self._xp)
         growers = self._new_growers()  # what they note of every vertex is booked with the sets
         images = [
             Images(
-                self._alive(num_slots, slots),
+                self._alive(some.num_slots, some.slots),
                 xp.zeros(shape, xp.uint32),
-                xp.full(shape[:2], min(enough, np.iinfo(np.int32).max), xp.int32),
-                xp.asarray(sizes.astype(np.int32)),
-                xp.asarray(np.array([len(slots)], np.int32)),
+                xp.full(shape[:2], min(self._support.enough, np.iinfo(np.int32).max), xp.int32),
+                xp.asarray(some.sizes.astype(np.int32)),
+                xp.asarray(np.array([len(some)], np.int32)),
             )
             for _ in self._growers
         ]
@@ -245,7 +193,7 @@ class PatternGrowth:
         def mark(worker: int, rows: Array) -> None:
             growers[worker].mark_images(rows, there, images[worker])
 
-        self._for_rows(table, growth, mark, lambda worker: int(images[worker].left[0]) == 0, which=which)
+        self._for_rows(table, some.growth, mark, lambda worker: int(images[worker].left[0]) == 0, which=_growing(some))
         return _united([one.sets for one in images])
 
     def children(
@@ -262,7 +210,7 @@ class PatternGrowth:
         Parameters
         ----------
         table, growth, num_slots
-            As for `supports`.
+            The level; a batch of its patterns, and the number of ways in which they can grow.
         slots : int64[k]
             The ways to grow, ascending.
         first
@@ -374,15 +322,9 @@ class PatternGrowth:
         return chunk.to(self._xp).columns()
 
 
-def num_columns(sizes: NDArray[np.int64], of: Of) -> int:
-    """Sets that each of some ways to grow has, which lead to patterns of so many vertices."""
-    return int(sizes.max(initial=1)) if of == "images" else 1
-
-
-def least(counts: NDArray[np.int64], sizes: NDArray[np.int64], enough: int) -> NDArray[np.int64]:
-    """The support of each way: of `counts` (int64[ways, columns]) of its vertices the least, as far as `enough`."""
-    found: NDArray[np.int64] = np.where(np.arange(counts.shape[1]) < sizes[:, None], counts, enough).min(axis=1)
-    return np.minimum(found, enough)
+def _growing(some: Candidates) -> tuple[int, int]:
+    """The first of the patterns that grow, and what comes behind the last."""
+    return int(some.patterns[0]), int(some.patterns[-1]) + 1
 
 
 def _rows_of(chunk: EmbeddingTable, first: int, last: int) -> tuple[int, int]:

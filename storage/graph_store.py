@@ -26,7 +26,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import ArrayHash, Graph, NewArray, content_hash
 from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.readers.source import input_errors
-from longwall.storage.spill import hold, remove_abandoned
+from longwall.storage.spill import hold, remove_abandoned, sync_folder
 from longwall.storage.stats import GraphStats
 
 FORMAT = "longwall-graph"
@@ -166,7 +166,8 @@ def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> G
             with StoreSink(partial) as sink:
                 stats = fill(sink)
                 sink.describe(stats)
-            _sync(partial)
+            for written in (partial, *partial.rglob("*")):
+                sync_folder(written)
             partial.rename(path)
     except OSError as error:
         if error.errno in _NOT_ALLOWED:
@@ -212,15 +213,6 @@ def write_graph(graph: Graph, path: str | Path) -> None:
         return graph.stats
 
     create_store(path, fill)
-
-
-def _sync(folder: Path) -> None:
-    for path in (folder, *folder.rglob("*")):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _checksum(attributes: dict[str, Any]) -> int:

@@ -16,9 +16,9 @@ from breakable import answer
 from rig import Rig
 
 import longwall
-from longwall.pipeline import frequent_batch, frequent_growth
 from longwall.pipeline.checkpoint import Checkpoint
 from longwall.pipeline.cluster import dealing
+from longwall.pipeline.frequent import batch, growth
 from longwall.storage.errors import RunError
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
@@ -120,8 +120,8 @@ def test_a_real_graph(data: Path, tmp_path: Path, support: str) -> None:
 
 def test_batches_and_cuts_change_nothing(graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the coordinator cuts is in the journal: the workers' own constants are others."""
-    monkeypatch.setattr(frequent_growth, "_MOST_KNOWN", 200)
-    monkeypatch.setattr(frequent_batch, "_SETS_BYTES", 2000)
+    monkeypatch.setattr(growth, "_MOST_KNOWN", 200)
+    monkeypatch.setattr(batch, "_SETS_BYTES", 2000)
     run = config(graphs, tmp_path, "mni", "cluster", workers=2, threads_per_worker=1)
     found = answer(longwall.run(run).path)
     monkeypatch.undo()

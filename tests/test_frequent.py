@@ -17,7 +17,7 @@ import longwall
 from longwall.kernels.cpu import engine as cpu_engine
 from longwall.kernels.cpu.growth import CpuGrower
 from longwall.kernels.dfs_code import automorphisms, restrictions
-from longwall.pipeline import frequent_growth
+from longwall.pipeline.frequent import growth
 from longwall.pipeline.run import open_graph
 from longwall.stages import pattern_growth, pattern_rows
 from longwall.storage import typed_graph
@@ -65,7 +65,7 @@ def test_patterns_grow_in_batches(engine_kind: str, tmp_path: Path, monkeypatch:
     graph = labelled_graph(tmp_path, vertices=40, edges=90)
     wanted = {"min_support": 3, "max_edges": 4, "output": "embeddings"}
     whole = mine(tmp_path, graph, engine_kind, "whole", workload=wanted)
-    monkeypatch.setattr(frequent_growth, "_MOST_KNOWN", 60)
+    monkeypatch.setattr(growth, "_MOST_KNOWN", 60)
     monkeypatch.setattr(pattern_growth, "_MOST_ROWS", 5)
     monkeypatch.setattr(pattern_rows, "_MOST", 100)
     parts = mine(tmp_path, graph, engine_kind, "parts", workload=wanted)
@@ -277,7 +277,7 @@ def test_a_run_goes_on_between_levels_with_other_budgets(
     section = labelled_graph(tmp_path)
     wanted = {"output": "embeddings"}
     whole = mine(tmp_path, section, engine_kind, "whole", workload=wanted)
-    real = frequent_growth.Growing.grown
+    real = growth.Growing.grown
 
     def interrupted(self: Any, *arguments: Any) -> Any:
         if arguments[-1].patterns.num_edges == level:
@@ -285,11 +285,11 @@ def test_a_run_goes_on_between_levels_with_other_budgets(
         return real(self, *arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(frequent_growth.Growing, "grown", interrupted)
+        patched.setattr(growth.Growing, "grown", interrupted)
         with pytest.raises(KeyboardInterrupt):
             mine(tmp_path, section, engine_kind, workload=wanted, memory={"spill": str(tmp_path / "spill")})
     assert not (tmp_path / "spill").exists()
-    monkeypatch.setattr(frequent_growth, "_MOST_KNOWN", 200)
+    monkeypatch.setattr(growth, "_MOST_KNOWN", 200)
     resumed = longwall.resume(tmp_path / "runs" / "x", overrides=["memory.host=2MiB", "engine.threads=1"])
     assert resumed.patterns == whole.patterns
     assert resumed.table().sort_by(ROW[:5]) == whole.table().sort_by(ROW[:5])

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longwall.pipeline import frequent_batch, frequent_growth, frequent_spread
 from longwall.pipeline.context import PatternCount, RunContext
+from longwall.pipeline.frequent import batch, growth, spread
 from longwall.pipeline.run import open_graph
 from longwall.pipeline.workers import LocalScheduler, Work
 from longwall.pipeline.workloads import frequent
@@ -119,7 +119,7 @@ def test_partitions_change_nothing(
     graph = graph_of(kind)
     whole = mine(lab, graph, None, SECTIONS[kind], engine_kind)
     assert len(whole[0]) > 20
-    monkeypatch.setattr(frequent_spread, "_PARTITIONS", partitions)
+    monkeypatch.setattr(spread, "_PARTITIONS", partitions)
     assert mine(lab, graph, InTurn(2), SECTIONS[kind], engine_kind) == whole
 
 
@@ -127,9 +127,9 @@ def test_batches_and_cuts_change_nothing(lab: Any, monkeypatch: pytest.MonkeyPat
     """Batches of a few patterns, whose candidates are marked a few at a time, by workers with smaller batches still."""
     graph = random_graph(60, 180)
     whole = mine(lab, graph, None, SECTIONS["mni"])
-    monkeypatch.setattr(frequent_growth, "_MOST_KNOWN", 60)
-    monkeypatch.setattr(frequent_batch, "_SETS_BYTES", 1000)
-    monkeypatch.setattr(frequent_batch, "_BLOCK_BYTES", 100)
+    monkeypatch.setattr(growth, "_MOST_KNOWN", 60)
+    monkeypatch.setattr(batch, "_SETS_BYTES", 1000)
+    monkeypatch.setattr(batch, "_BLOCK_BYTES", 100)
     monkeypatch.setattr(pattern_growth.PatternGrowth, "most_slots", lambda self: 5)
     scheduler = InTurn(3)
     assert mine(lab, graph, scheduler, SECTIONS["mni"]) == whole
@@ -148,7 +148,7 @@ def test_a_table_that_another_has_grown_is_grown_anew(lab: Any, monkeypatch: pyt
     """Two processes with the same journal: each phase is done by one of them, whose partitions may be the other's."""
     graph = random_graph(60, 180)
     whole = mine(lab, graph, None, SECTIONS["mni"])
-    monkeypatch.setattr(frequent_spread, "_PARTITIONS", 4)
+    monkeypatch.setattr(spread, "_PARTITIONS", 4)
 
     class Forgetful(InTurn):
         def run(self, context: RunContext, work: Work) -> list[Any]:
@@ -158,13 +158,13 @@ def test_a_table_that_another_has_grown_is_grown_anew(lab: Any, monkeypatch: pyt
             return super().run(context, work)
 
     made: list[Any] = []
-    real = frequent_spread.Parts
+    real = spread.Parts
 
     def noted(*arguments: Any) -> Any:
         made.append(real(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(frequent_spread, "Parts", noted)
+    monkeypatch.setattr(spread, "Parts", noted)
     assert mine(lab, graph, Forgetful(), SECTIONS["mni"]) == whole
 
 
@@ -196,11 +196,11 @@ def test_runs_go_on_wherever_they_ended(lab: Any, monkeypatch: pytest.MonkeyPatc
     """With other ranges of partitions each time, and other batches."""
     graph = graph_of(kind)
     whole = mine(lab, graph, None, SECTIONS[kind])
-    monkeypatch.setattr(frequent_spread, "_PARTITIONS", 5)
-    monkeypatch.setattr(frequent_batch, "_SETS_BYTES", 3000)
+    monkeypatch.setattr(spread, "_PARTITIONS", 5)
+    monkeypatch.setattr(batch, "_SETS_BYTES", 3000)
     for attempt in range(200):
-        monkeypatch.setattr(frequent_spread, "_PARTITIONS", 5 + attempt)
-        monkeypatch.setattr(frequent_growth, "_MOST_KNOWN", 500 + attempt)
+        monkeypatch.setattr(spread, "_PARTITIONS", 5 + attempt)
+        monkeypatch.setattr(growth, "_MOST_KNOWN", 500 + attempt)
         context = lab.context(graph, folder=tmp_path, workload={"kind": "frequent"} | SECTIONS[kind])
         try:
             found = answer(context, Stopping(7, 1 + attempt % 3))
@@ -276,5 +276,5 @@ def test_partitions_of_small_graphs_change_nothing(
     section |= {"exact": exact} if support == "mni" else {}
     section |= {"output": "embeddings"} if embeddings else {}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(frequent_spread, "_PARTITIONS", partitions)
+        patched.setattr(spread, "_PARTITIONS", partitions)
         assert mine(lab, graph, InTurn(step), section) == mine(lab, graph, None, section)

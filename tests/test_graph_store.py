@@ -183,7 +183,7 @@ def test_missing_parent_is_refused(tmp_path: Path, graph: Graph) -> None:
         (KeyboardInterrupt("stop"), KeyboardInterrupt, "stop"),
     ],
 )
-@pytest.mark.parametrize("step", ["append", "describe", "_sync"])
+@pytest.mark.parametrize("step", ["append", "describe", "sync_folder"])
 def test_failed_write_leaves_nothing(
     tmp_path: Path,
     graph: Graph,
@@ -193,7 +193,7 @@ def test_failed_write_leaves_nothing(
     says: str,
     step: str,
 ) -> None:
-    owner = graph_store if step == "_sync" else graph_store.StoreSink
+    owner = graph_store if step == "sync_folder" else graph_store.StoreSink
     real = getattr(owner, step)
 
     def fail(*arguments: object) -> None:

@@ -22,9 +22,9 @@ import longwall
 from longwall.pipeline import checkpoint
 from longwall.pipeline.config import load_config
 from longwall.pipeline.explain import explain
-from longwall.pipeline.motif_counting import plan_counting
-from longwall.pipeline.motif_enumeration import plan_enumeration
-from longwall.pipeline.motif_orbits import plan_orbits
+from longwall.pipeline.motifs.counting import plan_counting
+from longwall.pipeline.motifs.enumeration import plan_enumeration
+from longwall.pipeline.motifs.orbits import plan_orbits
 from longwall.pipeline.progress import NullObserver
 from longwall.pipeline.workloads import motifs
 from longwall.stages.orbits import orbits
@@ -386,7 +386,7 @@ def test_other_workloads_have_no_method():
 
 def test_counts_that_fit_no_integer_are_refused(lab, engine_kind, monkeypatch):
     star = lab.graph([(0, i) for i in range(1, 2001)])
-    monkeypatch.setattr("longwall.pipeline.motif_enumeration._EXACT_BELOW", 2.0**20)
+    monkeypatch.setattr("longwall.pipeline.motifs.enumeration._EXACT_BELOW", 2.0**20)
     with pytest.raises(FinalError, match="do not fit 64-bit integers"):
         run(lab, star, 3, engine_kind, method="enumeration")
 

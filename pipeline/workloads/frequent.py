@@ -6,9 +6,9 @@ import numpy as np
 
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
-from longwall.pipeline.frequent import mine_frequent
-from longwall.pipeline.frequent_plan import FrequentPlan, plan_frequent
-from longwall.pipeline.pattern_table import PatternTable
+from longwall.pipeline.frequent.mining import mine_frequent
+from longwall.pipeline.frequent.pattern_table import PatternTable
+from longwall.pipeline.frequent.plan import FrequentPlan, plan_frequent
 from longwall.storage.graph import Graph
 
 

@@ -2,9 +2,9 @@
 
 from longwall.pipeline.config import MAX_COUNTED_VERTICES, WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
-from longwall.pipeline.motif_counting import CountingPlan, plan_counting
-from longwall.pipeline.motif_enumeration import EnumerationPlan, plan_enumeration
-from longwall.pipeline.motif_orbits import OrbitPlan, plan_orbits
+from longwall.pipeline.motifs.counting import CountingPlan, plan_counting
+from longwall.pipeline.motifs.enumeration import EnumerationPlan, plan_enumeration
+from longwall.pipeline.motifs.orbits import OrbitPlan, plan_orbits
 from longwall.stages.pattern_codes import code_edges, connected_codes, edges_text
 from longwall.storage.graph import Graph
 

@@ -1,7 +1,7 @@
 """Frequent patterns of a database of graphs (gSpan): those that lie in enough of them."""
 
 from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.frequent_plan import FrequentPlan, plan_frequent
+from longwall.pipeline.frequent.plan import FrequentPlan, plan_frequent
 from longwall.pipeline.workloads.frequent import execute
 from longwall.storage.graph import Graph
 

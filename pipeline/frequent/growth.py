@@ -1,6 +1,6 @@
 """What a process needs to grow frequent patterns: the graph by edge types, tables of embeddings, and its budgets.
 
-What grows, and when, is in :mod:`longwall.pipeline.frequent`.
+What grows, and when, is in :mod:`longwall.pipeline.frequent.mining`.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,14 @@ from longwall.kernels.dfs_code import automorphisms
 from longwall.kernels.engine import ScratchTooLarge
 from longwall.kernels.growth import TypedGraph
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.dfs_patterns import DfsPatterns, Ways, ways_to_grow
-from longwall.pipeline.frequent_found import UNKNOWN, Found, FrequentPatterns
-from longwall.pipeline.frequent_plan import FrequentPlan
+from longwall.pipeline.frequent.dfs_patterns import DfsPatterns, Ways, ways_to_grow
+from longwall.pipeline.frequent.found import UNKNOWN, Found, FrequentPatterns
+from longwall.pipeline.frequent.plan import FrequentPlan
 from longwall.pipeline.placement import bring_arrays
 from longwall.pipeline.portion import Portion
-from longwall.stages.pattern_growth import Of, PatternGrowth, Rows, on_host
+from longwall.stages.pattern_growth import PatternGrowth, Rows, on_host
 from longwall.stages.pattern_rows import PatternRows
+from longwall.stages.pattern_support import Candidates, Support
 from longwall.storage.errors import FinalError, RunError
 from longwall.storage.parallel import map_ordered
 from longwall.storage.sizes import round_size
@@ -54,7 +55,7 @@ class Growing:
         Where tables are.
     room : int
         Bytes for what is no table, and not counted by the stage.
-    of, enough
+    support
         What supports a pattern, and how far it is counted.
     """
 
@@ -66,8 +67,11 @@ class Growing:
         self._labels = Labels(context.graph, self._host)
         self.types = self._labels.types(self._host)
         self.room = self._host.free // _ROOM_SHARE
-        self.of: Of = "images" if plan.support == "mni" else "groups"
-        self.enough = int(np.iinfo(np.int32).max) if plan.exact else plan.min_support
+        enough = int(np.iinfo(np.int32).max) if plan.exact else plan.min_support
+        if plan.support == "mni":
+            self.support = Support("images", context.graph.num_vertices, enough)
+        else:
+            self.support = Support("groups", context.graph.num_transactions, enough)
         self._graph_bytes = 0
 
     def close(self) -> None:
@@ -83,9 +87,8 @@ class Growing:
         self._graph_bytes = graph.nbytes - graph.targets.nbytes - graph.groups.nbytes
         self.room = self._host.free // _ROOM_SHARE
         brought, memory = bring_arrays(graph.arrays(), context.engine, context.budget.device, self._host)
-        return PatternGrowth(
-            context.engine, TypedGraph(*brought), self._portion.take, memory // _WORK_SHARE, self.pool, self.check
-        )
+        take, work = self._portion.take, memory // _WORK_SHARE
+        return PatternGrowth(context.engine, TypedGraph(*brought), self.support, take, work, self.pool, self.check)
 
     def check(self, rows: int) -> None:
         """See that nobody interrupted; tell how far the level is."""
@@ -222,19 +225,8 @@ class Growing:
         RunError
             If there is no room for what supports one pattern.
         """
-        pattern, edges = ways.edges(slots)
         with self._sentence():
-            return self.stage.supports(
-                table,
-                ways.growth,
-                ways.num_slots,
-                slots,
-                pattern,
-                grown_sizes(ways.patterns, pattern, edges),
-                self.of,
-                self._context.graph.num_transactions,
-                self.enough,
-            )
+            return self.stage.supports(table, _candidates(ways, slots))
 
     def sets(
         self, table: Rows, ways: Ways, pattern: NDArray[np.int64], edges: NDArray[np.int32], columns: int
@@ -247,18 +239,7 @@ class Growing:
             As `supports`.
         """
         with self._sentence():
-            for _, sets in self.stage.sets(
-                table,
-                ways.growth,
-                ways.num_slots,
-                ways.slots(pattern, edges),
-                pattern,
-                grown_sizes(ways.patterns, pattern, edges),
-                columns,
-                self.of,
-                self._context.graph.num_transactions,
-                self.enough,
-            ):
+            for _, sets in self.stage.sets(table, _candidates(ways, ways.slots(pattern, edges)), columns):
                 copied = 0 if self._context.engine.free_memory() is None else int(sets.nbytes)
                 with self.pool.book(copied, "the images of patterns"):
                     yield on_host(sets)
@@ -338,3 +319,8 @@ def grown_sizes(patterns: DfsPatterns, parents: NDArray[np.int64], edges: NDArra
     """Vertices of patterns with an edge more each: int64[k]."""
     sizes = patterns.sizes[parents] + (edges[:, 0] < edges[:, 1])
     return sizes.astype(np.int64)
+
+
+def _candidates(ways: Ways, slots: NDArray[np.int64]) -> Candidates:
+    pattern, edges = ways.edges(slots)
+    return Candidates(ways.growth, ways.num_slots, slots, pattern, grown_sizes(ways.patterns, pattern, edges))

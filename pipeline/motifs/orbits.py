@@ -1,6 +1,6 @@
 """Graphlet degree vectors: how often every vertex stands in each orbit of the connected induced subgraphs around it.
 
-By the same enumeration as in :mod:`longwall.pipeline.motif_enumeration`: a subgraph is found once for each vertex
+By the same enumeration as in :mod:`longwall.pipeline.motifs.enumeration`: a subgraph is found once for each vertex
 without which it stays connected, and then counted for the others.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.engine import GraphArrays, VertexCounter
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.motif_enumeration import plan_enumeration
+from longwall.pipeline.motifs.enumeration import plan_enumeration
 from longwall.pipeline.vertex_counts import counted_per_vertex
 from longwall.stages.orbits import Orbits, orbits
 from longwall.storage.errors import RunError

@@ -14,19 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.growth import num_words
 from longwall.pipeline.checkpoint import Partial, Phase, checkpoint_bytes
 from longwall.pipeline.checkpoint_arrays import read_array, write_array
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.dfs_patterns import DfsPatterns
-from longwall.pipeline.frequent_found import Found, joined
-from longwall.pipeline.frequent_growth import Growing, grown_sizes
-from longwall.pipeline.frequent_parts import Joint, Parts
-from longwall.pipeline.frequent_plan import FrequentPlan
+from longwall.pipeline.frequent.dfs_patterns import DfsPatterns
+from longwall.pipeline.frequent.found import Found, joined
+from longwall.pipeline.frequent.growth import Growing, grown_sizes
+from longwall.pipeline.frequent.parts import Joint, Parts
+from longwall.pipeline.frequent.parts_worker import ArrayWorker
+from longwall.pipeline.frequent.plan import FrequentPlan
 from longwall.pipeline.meter import record_levels
 from longwall.pipeline.workers import Worker, ranges, run_tasks
-from longwall.stages.pattern_growth import least, num_columns
-from longwall.storage.account import Booking
 
 MANY = np.iinfo(np.int64).max
 _SETS_BYTES = 1 << 28  # of the sets of a cut
@@ -37,29 +35,6 @@ _BLOCK_BYTES = 1 << 22  # of sets that are united at once
 _BLOCK_COPIES = 3  # united, read, counted
 _CANDIDATE_BYTES = 3 * 72  # of a candidate, as read, as numbers, and chosen from
 _COLUMNS = 8  # numbers of a candidate: what it grows from and by, automorphisms, rows
-
-
-class PartsWorker(Worker):
-    """A worker that has the tables of this process for itself."""
-
-    def __init__(self, parts: Parts):
-        parts.lock.acquire()
-        self._parts = parts
-        self._held: Booking | None = None
-
-    def _hold(self, size: int, what: str) -> None:
-        """Book memory for what was found; tables make room for it."""
-        self._held = self._parts.pool.book(size, what)
-
-    def _let_go(self) -> None:
-        if self._held is not None:
-            self._held.release()
-            self._held = None
-
-    def close(self) -> None:
-        """Let others have them."""
-        self._let_go()
-        self._parts.lock.release()
 
 
 class Batch:
@@ -147,28 +122,19 @@ class Batch:
     def _rows(self) -> Phase:
         """Count the mappings of every way to grow."""
         phase = self._begin("rows", self._parts.number)
-        batch, context, growing = self, self._context, self._growing
+        batch, growing = self, self._growing
 
-        class RowsWorker(PartsWorker):
+        class RowsWorker(ArrayWorker):
             def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-                super().__init__(batch._parts)
-                self._found = np.empty(0, np.int64)
+                super().__init__(batch._parts, batch._context, _folder_name(phase))
 
             def run(self, first: int, last: int) -> None:
                 for table in [self._parts.table(part) for part in range(first, last)]:
-                    if not self._found.size:
-                        self._hold(8 * batch._num_slots, "the ways in which patterns can grow")
-                        self._found = np.zeros(batch._num_slots, np.int64)
+                    found = self._begun((batch._num_slots,), np.int64, "the ways in which patterns can grow")
                     at = 0
                     for _, ways in growing.batches(batch._patterns, batch._first, batch._last):
-                        self._found[at : at + ways.num_slots] += growing.stage.count(table, ways.growth, ways.num_slots)
+                        found[at : at + ways.num_slots] += growing.stage.count(table, ways.growth, ways.num_slots)
                         at += ways.num_slots
-
-            def take(self) -> Partial:
-                file = write_array(context, _folder_name(phase), self._found.shape, np.int64, [self._found])
-                self._found = np.empty(0, np.int64)
-                self._let_go()
-                return Partial(0, (file,), self._parts.meter.take())
 
         self._over_parts(phase, RowsWorker)
         return phase
@@ -185,11 +151,11 @@ class Batch:
         chosen = joined(found)
         numbers = np.empty((len(chosen.parents), _COLUMNS), np.int64)
         numbers[:, 0], numbers[:, 1:6], numbers[:, 6], numbers[:, 7] = chosen[:4]
-        columns = num_columns(grown_sizes(self._patterns, chosen.parents, chosen.edges), growing.of)
+        columns = growing.support.columns(grown_sizes(self._patterns, chosen.parents, chosen.edges))
         room = min(
             _SETS_BYTES, growing.room // _SETS_SHARE, self._context.accounts.disk.free // (2 * self._parts.number)
         )
-        step = max(room // (4 * columns * max(self._words, 1)), 1)
+        step = max(room // (4 * columns * max(growing.support.words, 1)), 1)
         size = 0 if self._plan.support == "instances" else len(numbers)
         cuts = [(begin, min(begin + step, size)) for begin in range(0, size, step)]
         file = write_array(self._context, _folder_name(self._candidates), numbers.shape, np.int64, [numbers])
@@ -204,11 +170,6 @@ class Batch:
     def _numbers(self, begin: int, end: int) -> NDArray[np.int64]:
         """Candidates `begin` to `end` - 1, int64[k, 8]: what each grows from and by, automorphisms, rows."""
         return read_array(self._context, self._candidates.files()[0], begin, end)
-
-    @property
-    def _words(self) -> int:
-        graph = self._context.graph
-        return num_words(graph.num_vertices if self._plan.support == "mni" else graph.num_transactions)
 
     def _count(self, begin: int, end: int) -> NDArray[np.int64]:
         """The supports of candidates `begin` to `end` - 1."""
@@ -240,14 +201,13 @@ class Batch:
     def _mark(self, begin: int, end: int) -> Phase:
         """Mark what supports candidates `begin` to `end` - 1."""
         phase = self._begin(f"sets {begin}", self._parts.number)
-        batch, context = self, self._context
+        batch = self
 
-        class SetsWorker(PartsWorker):
+        class SetsWorker(ArrayWorker):
             """Marks for several partitions at once: an image of all of them is looked at once."""
 
             def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-                super().__init__(batch._parts)
-                self._sets = np.empty(0, np.uint32)
+                super().__init__(batch._parts, batch._context, _folder_name(phase))
                 self._waiting: list[int] = []
 
             def run(self, first: int, last: int) -> None:
@@ -257,22 +217,17 @@ class Batch:
 
             def _mark(self) -> None:
                 tables, self._waiting = Joint([self._parts.table(part) for part in self._waiting]), []
-                if not self._sets.size:
-                    shape = (end - begin, batch._columns, batch._words)
-                    self._hold(4 * int(np.prod(shape)), "the images of patterns")
-                    self._sets = np.zeros(shape, np.uint32)
+                shape = (end - begin, batch._columns, batch._growing.support.words)
+                found = self._begun(shape, np.uint32, "the images of patterns")
                 at = 0
                 for some in batch._sets(tables, begin, end):
-                    self._sets[at : at + len(some)] |= some
+                    found[at : at + len(some)] |= some
                     at += len(some)
 
             def take(self) -> Partial:
                 if self._waiting:
                     self._mark()
-                file = write_array(context, _folder_name(phase), self._sets.shape, np.uint32, [self._sets])
-                self._sets = np.empty(0, np.uint32)
-                self._let_go()
-                return Partial(0, (file,), self._parts.meter.take())
+                return super().take()
 
         self._over_parts(phase, SetsWorker)
         return phase
@@ -291,18 +246,18 @@ class Batch:
         """The supports of candidates `begin` + `first` to `begin` + `last` - 1."""
         numbers, found = self._numbers(begin + first, begin + last), np.zeros(last - first, np.int64)
         sizes = grown_sizes(self._patterns, numbers[:, 0], numbers[:, 1:6])
-        each = 4 * self._columns * self._words
+        support = self._growing.support
+        each = 4 * self._columns * support.words
         step = min(max(min(_BLOCK_BYTES, self._growing.room // _BLOCK_COPIES) // each, 1), last - first)
         with self._growing.pool.book(_BLOCK_COPIES * step * each, "the images of patterns"):
             for at in range(first, last, step):
                 some = slice(at, min(at + step, last))
-                united = np.zeros((some.stop - at, self._columns, self._words), np.uint32)
+                united = np.zeros((some.stop - at, self._columns, support.words), np.uint32)
                 for file in sets.files():
                     united |= read_array(self._context, file, some.start, some.stop)
                 counts = np.bitwise_count(united).sum(axis=-1, dtype=np.int64)
-                found[at - first : some.stop - first] = least(
-                    counts, sizes[at - first : some.stop - first], self._growing.enough
-                )
+                there = slice(at - first, some.stop - first)
+                found[there] = support.least(counts, sizes[there])
         return found
 
 

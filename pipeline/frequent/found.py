@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.pipeline.dfs_patterns import DfsPatterns
+from longwall.pipeline.frequent.dfs_patterns import DfsPatterns
 from longwall.storage.typed_graph import EdgeTypes
 
 UNKNOWN = -1

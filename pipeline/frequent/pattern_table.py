@@ -8,8 +8,8 @@ import numpy as np
 from longwall.pipeline.context import PatternCount
 
 if TYPE_CHECKING:
-    from longwall.pipeline.frequent_found import FrequentPatterns
-    from longwall.pipeline.frequent_plan import FrequentPlan
+    from longwall.pipeline.frequent.found import FrequentPatterns
+    from longwall.pipeline.frequent.plan import FrequentPlan
 
 
 class PatternTable:

@@ -17,7 +17,7 @@ from longwall.kernels.frontier import Part
 from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.executor import load_graph, prepare_range, range_scratch
-from longwall.pipeline.motif_ranges import motif_ranges
+from longwall.pipeline.motifs.ranges import motif_ranges
 from longwall.pipeline.portion import make_scratch
 from longwall.pipeline.workers import Worker, run_tasks
 from longwall.stages.pattern_codes import dictionary, growth

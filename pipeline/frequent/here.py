@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.dfs_patterns import DfsPatterns, Ways
-from longwall.pipeline.frequent_export import LevelFile
-from longwall.pipeline.frequent_found import Found, FrequentPatterns
-from longwall.pipeline.frequent_growth import Growing
-from longwall.pipeline.frequent_plan import FrequentPlan
+from longwall.pipeline.frequent.dfs_patterns import DfsPatterns, Ways
+from longwall.pipeline.frequent.export import LevelFile
+from longwall.pipeline.frequent.found import Found, FrequentPatterns
+from longwall.pipeline.frequent.growth import Growing
+from longwall.pipeline.frequent.plan import FrequentPlan
 
 
 class Here:
-    """See :class:`longwall.pipeline.frequent.Embeddings`.
+    """See :class:`longwall.pipeline.frequent.mining.Embeddings`.
 
     Parameters
     ----------

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.dfs_patterns import DfsPatterns
-from longwall.pipeline.frequent_batch import MANY, Batch, PartsWorker
-from longwall.pipeline.frequent_export import LevelFile
-from longwall.pipeline.frequent_found import Found, FrequentPatterns
-from longwall.pipeline.frequent_growth import Growing
-from longwall.pipeline.frequent_parts import Parts
-from longwall.pipeline.frequent_plan import FrequentPlan
+from longwall.pipeline.frequent.batch import MANY, Batch
+from longwall.pipeline.frequent.dfs_patterns import DfsPatterns
+from longwall.pipeline.frequent.export import LevelFile
+from longwall.pipeline.frequent.found import Found, FrequentPatterns
+from longwall.pipeline.frequent.growth import Growing
+from longwall.pipeline.frequent.parts import Parts
+from longwall.pipeline.frequent.parts_worker import PartsWorker
+from longwall.pipeline.frequent.plan import FrequentPlan
 from longwall.pipeline.meter import record_levels
 from longwall.pipeline.workers import ranges, run_tasks
 
@@ -24,7 +25,7 @@ _PARTITIONS = 64  # a run has as many to its end, wherever it goes on
 
 
 class Spread:
-    """See :class:`longwall.pipeline.frequent.Embeddings`.
+    """See :class:`longwall.pipeline.frequent.mining.Embeddings`.
 
     Parameters
     ----------

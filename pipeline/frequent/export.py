@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from longwall.kernels.dfs_code import restrictions
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.frequent_found import FrequentPatterns
-from longwall.pipeline.frequent_plan import FrequentPlan
+from longwall.pipeline.frequent.found import FrequentPatterns
+from longwall.pipeline.frequent.plan import FrequentPlan
 from longwall.storage.tables.chunked_table import ChunkedTable
 
 _ROWS_AT_ONCE = 1 << 20

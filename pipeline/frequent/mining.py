@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.config import MAX_PATTERN_EDGES
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.dfs_patterns import DfsPatterns
-from longwall.pipeline.frequent_found import Found, FrequentPatterns, from_plain
-from longwall.pipeline.frequent_growth import Growing
-from longwall.pipeline.frequent_here import Here
-from longwall.pipeline.frequent_plan import FrequentPlan
-from longwall.pipeline.frequent_spread import Spread
+from longwall.pipeline.frequent.dfs_patterns import DfsPatterns
+from longwall.pipeline.frequent.found import Found, FrequentPatterns, from_plain
+from longwall.pipeline.frequent.growth import Growing
+from longwall.pipeline.frequent.here import Here
+from longwall.pipeline.frequent.plan import FrequentPlan
+from longwall.pipeline.frequent.spread import Spread
 
 
 class Embeddings(Protocol):
@@ -51,7 +51,7 @@ class Embeddings(Protocol):
         ...
 
     def export(self, found: FrequentPatterns, numbers: NDArray[np.int64]) -> None:
-        """Write the embeddings of the level that was grown; see :mod:`longwall.pipeline.frequent_export`."""
+        """Write the embeddings of the level that was grown; see :mod:`longwall.pipeline.frequent.export`."""
         ...
 
     def close(self) -> None:

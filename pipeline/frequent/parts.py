@@ -8,9 +8,9 @@ has nothing of it.
 import threading
 from collections.abc import Iterator, Sequence
 
-from longwall.pipeline.dfs_patterns import DfsPatterns
-from longwall.pipeline.frequent_found import FrequentPatterns
-from longwall.pipeline.frequent_growth import Growing
+from longwall.pipeline.frequent.dfs_patterns import DfsPatterns
+from longwall.pipeline.frequent.found import FrequentPatterns
+from longwall.pipeline.frequent.growth import Growing
 from longwall.pipeline.meter import Meter
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.table import EmbeddingTable

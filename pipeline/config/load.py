@@ -1,0 +1,148 @@
+"""A config from a file or a mapping, with what the command line sets, checked."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from longwall.pipeline.config.checks import impossible
+from longwall.pipeline.config.sections import RunSpec
+from longwall.pipeline.config.values import deep_plain, section_of
+from longwall.pipeline.config.wording import dotted, explain
+from longwall.storage.errors import InputError
+
+DEFAULT_SEED = 1
+
+
+def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str] = ()) -> RunSpec:
+    """Read, override and check a config.
+
+    Parameters
+    ----------
+    source
+        A TOML file, or the same sections as a mapping of mappings. Input paths in a file are relative to the
+        file's folder if they exist there, else to the working directory.
+    overrides
+        ``"section.key=value"`` each, applied before the check. A value is read as TOML; what is not TOML is
+        a string. Setting one of ``graph.path`` and ``graph.generator`` replaces the other.
+
+    Returns
+    -------
+    RunSpec
+        With every default filled in.
+
+    Raises
+    ------
+    InputError
+        Naming every fault: file, key, what is wrong, and the nearest valid name.
+    """
+    if isinstance(source, Mapping):
+        data = deep_plain(source)
+        kind = section_of(data, "workload").get("kind")
+        config = _Config("config", Path(), data, default_name=kind if isinstance(kind, str) else "run")
+    else:
+        config = _read(Path(source))
+    for override in overrides:
+        config.override(override)
+    return config.check()
+
+
+@dataclass
+class _Config:
+    """A config between reading and checking."""
+
+    origin: str
+    folder: Path
+    data: dict[str, Any]
+    default_name: str
+    overridden: set[str] = field(default_factory=set)
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def override(self, text: str) -> None:
+        key, equals, value = text.partition("=")
+        parts = [part.strip() for part in key.split(".")]
+        if not equals or len(parts) < 2 or not all(parts):
+            raise InputError(f'--set {text}: write it as section.key=value, such as "--set workload.k=5"')
+        table = self.data
+        for depth, part in enumerate(parts[:-1], start=1):
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise InputError(f"--set {text}: {'.'.join(parts[:depth])} is a value, not a table")
+        table[parts[-1]] = _override_value(value.strip())
+        rivals = {"path": "generator", "generator": "path"}
+        if parts[0] == "graph" and parts[1] in rivals:
+            self.data["graph"].pop(rivals[parts[1]], None)
+        self.overridden.add(".".join(parts))
+
+    def check(self) -> RunSpec:
+        # The two keys say the same thing; where one is given it stands for both.
+        workload, export = section_of(self.data, "workload"), section_of(self.data, "export")
+        if export.get("embeddings") is True:
+            workload.setdefault("output", "embeddings")
+        run = self.data.setdefault("run", {})
+        if isinstance(run, dict):
+            run.setdefault("name", self.default_name)
+        generator = section_of(self.data, "graph").get("generator")
+        if isinstance(generator, dict):
+            generator.setdefault("seed", DEFAULT_SEED)
+        self._resolve_paths()
+        spec = None
+        try:
+            spec = RunSpec.model_validate(self.data)
+        except ValidationError as error:
+            for fault in error.errors():
+                self._fault(dotted(fault["loc"]), explain(fault))
+        for key, text in impossible(self.data):
+            self._fault(key, text)
+        if spec is None or self.faults:
+            raise InputError("\n".join(self.faults.values()))
+        return spec
+
+    def _fault(self, key: str, text: str) -> None:
+        """Keep the first fault of each key."""
+        origin = "--set" if any(key == o or o.startswith(f"{key}.") for o in self.overridden) else self.origin
+        self.faults.setdefault(key, f"{origin}: {key}: {text}")
+
+    def _resolve_paths(self) -> None:
+        graph, workload = section_of(self.data, "graph"), section_of(self.data, "workload")
+        security = section_of(section_of(self.data, "scheduler"), "security")
+        keys = [(graph, "path"), (graph, "labels"), (graph, "transactions"), (workload, "pattern")]
+        keys += [(security, key) for key in ("ca", "cert", "key")]
+        for section, key in keys:
+            value = section.get(key)
+            # A pattern's name or edge list has no dot and no slash; a file's name has one of them.
+            if not isinstance(value, str) or (key == "pattern" and not re.search(r"[./]", value)):
+                continue
+            if value and (self.folder / value).exists():
+                section[key] = str(self.folder / value)
+
+
+def _read(path: Path) -> _Config:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such config file; check the path") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: this is a folder; give the TOML file itself") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: this is not a text file; a config is a TOML file in UTF-8") from None
+    except OSError as error:
+        raise InputError(f"{path}: the config cannot be read: {error.strerror}") from None
+    try:
+        return _Config(str(path), path.parent, tomllib.loads(text), default_name=path.stem)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from None
+
+
+def _override_value(text: str) -> Any:
+    try:
+        value = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return value["value"] if len(value) == 1 else text

@@ -1,0 +1,259 @@
+"""The sections of a config, key by key, and a checked config as a whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from longwall.pipeline.config.values import plain, shown, toml
+from longwall.storage.remote import is_url
+from longwall.storage.sizes import format_size, parse_size
+
+WorkloadKind = Literal["triangles", "cliques", "match", "motifs", "frequent", "transactions"]
+MANY_PATTERNS: frozenset[WorkloadKind] = frozenset({"motifs", "frequent", "transactions"})
+"""Workloads whose answer is a table of patterns, however many there are."""
+MAX_MOTIF_VERTICES, MAX_COUNTED_VERTICES, MAX_ORBIT_VERTICES = 8, 6, 4
+"""Largest motifs: of all, by pattern-aware counting, and per vertex."""
+MAX_PATTERN_EDGES = 64
+Output = Literal["count", "embeddings", "vertices"]
+
+
+@dataclass(frozen=True)
+class WorkloadKeys:
+    """What the ``[workload]`` section of one kind may hold, besides ``kind``, ``count`` and ``output``."""
+
+    required: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+    outputs: tuple[Output, ...] = ("count", "embeddings")
+    counts_mappings: bool = False
+
+
+WORKLOADS: dict[WorkloadKind, WorkloadKeys] = {
+    "triangles": WorkloadKeys(outputs=("count", "embeddings", "vertices")),
+    "cliques": WorkloadKeys(required=frozenset({"k"})),
+    "match": WorkloadKeys(
+        required=frozenset({"pattern"}),
+        optional=frozenset({"pattern_labels", "induced"}),
+        counts_mappings=True,
+    ),
+    "motifs": WorkloadKeys(required=frozenset({"k"}), optional=frozenset({"method"}), outputs=("count", "vertices")),
+    "frequent": WorkloadKeys(
+        required=frozenset({"min_support"}),
+        optional=frozenset({"support", "max_edges", "max_vertices", "exact"}),
+    ),
+    "transactions": WorkloadKeys(
+        required=frozenset({"min_support"}), optional=frozenset({"max_edges", "max_vertices"})
+    ),
+}
+
+
+def _size(value: object) -> int | None:
+    if value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f'expected a size such as "8GiB", a number of bytes or "auto", not {shown(value)}')
+    return parse_size(value)
+
+
+def _path(value: object) -> object:
+    if value == "":
+        raise ValueError("the path is empty")
+    if isinstance(value, str) and is_url(value):
+        raise ValueError(
+            f"{value} is a URL: only a graph may be one; give a path, on a cluster one that all machines see"
+        )
+    return Path(value) if isinstance(value, str) else value
+
+
+def _input(value: object) -> object:
+    if not isinstance(value, str | Path | None):
+        raise ValueError(f"expected a path or a URL in quotes, not {shown(value)}")
+    return value if isinstance(value, str) and is_url(value) else _path(value)
+
+
+def _tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _run_name(value: object) -> object:
+    if isinstance(value, str) and (value in ("", ".", "..") or re.search(r"[/\\\0]", value)):
+        raise ValueError(f"{shown(value)} cannot name a folder; use letters, digits, '-' and '_'")
+    return value
+
+
+def _support(value: object) -> object:
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if not whole and not (isinstance(value, float) and 0 < value <= 1):
+        raise ValueError(f"expected a number from 1 up, or a share up to 1.0 such as 0.1, not {shown(value)}")
+    return value
+
+
+def _devices(value: object) -> object:
+    numbers = value if isinstance(value, list | tuple) else ()
+    plain = all(type(number) is int and number >= 0 for number in numbers)
+    if value is not None and value != "all" and not (numbers and plain and len(set(numbers)) == len(numbers)):
+        raise ValueError(f'expected "all" or a list of different numbers from 0 up such as [0, 1], not {shown(value)}')
+    return tuple(numbers) or value
+
+
+Size = Annotated[int | None, BeforeValidator(_size)]
+FilePath = Annotated[Path, BeforeValidator(_path)]
+Input = Annotated[Path | str, BeforeValidator(_input)]
+"""A path, or a URL."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+class GraphSection(_Section):
+    """``[graph]``: where the data graph comes from; exactly one of `path` and `generator`."""
+
+    path: Input | None = None
+    generator: dict[str, Any] | None = None
+    labels: Input | None = None
+    transactions: Input | None = None
+
+
+class WorkloadSection(_Section):
+    """``[workload]``: what to mine, and in which form to give it."""
+
+    kind: WorkloadKind
+    pattern: str | None = None
+    pattern_labels: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(_tuple)] = None
+    k: Annotated[int, Field(ge=3, le=16)] | None = None
+    induced: bool = False
+    method: Literal["auto", "enumeration", "counting"] | None = None
+    support: Literal["mni", "instances", "transactions"] | None = None
+    min_support: Annotated[int | float | None, BeforeValidator(_support)] = None
+    max_edges: Annotated[int, Field(ge=1, le=MAX_PATTERN_EDGES)] | None = None
+    max_vertices: Annotated[int, Field(ge=2)] | None = None
+    exact: bool | None = None
+    count: Literal["embeddings", "mappings"] = "embeddings"
+    output: Output = "count"
+
+
+class MemorySection(_Section):
+    """``[memory]``: budgets in bytes (None: chosen from what the machine has), and where to spill."""
+
+    device: Size = None
+    host: Size = None
+    disk: Size = None
+    spill: FilePath = Path("spill")
+    access: Literal["auto", "resident", "adaptive", "managed", "zero-copy"] = "auto"
+
+
+class EngineSection(_Section):
+    """``[engine]``: which kernels run; `threads` = 0 means all cores; what the GPU should do the plain way.
+
+    With `devices`, "all" or a list of numbers, a process of its own works with each of these GPUs of this machine;
+    without, a run uses the first one.
+    """
+
+    kind: Literal["auto", "cpu", "cuda"] = "auto"
+    threads: Annotated[int, Field(ge=0)] = 0
+    devices: Annotated[Literal["all"] | tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(_devices)] = (
+        None
+    )
+    ablation: Annotated[
+        tuple[Literal["two-pass", "ungrouped", "unordered"], ...], Field(strict=False), BeforeValidator(_tuple)
+    ] = ()
+
+
+class SecuritySection(_Section):
+    """``[scheduler.security]``: PEM files by which the parts of a cluster know each other (TLS)."""
+
+    ca: FilePath
+    cert: FilePath
+    key: FilePath
+
+
+class SchedulerSection(_Section):
+    """``[scheduler]``: where the work runs, and in which order: depth-first over chunks, or level by level.
+
+    With ``kind = "dask"``, on the cluster at `address`, or on `workers` processes of this machine with
+    `threads_per_worker` threads each; a range of the work is given to another worker up to `retries` times (3)
+    where it is lost with the one that had it.
+    """
+
+    kind: Literal["local", "dask"] = "local"
+    order: Literal["depth", "levels"] = "depth"
+    address: str | None = None
+    workers: Annotated[int, Field(ge=1)] | None = None
+    threads_per_worker: Annotated[int, Field(ge=1)] | None = None
+    security: SecuritySection | None = None
+    retries: Annotated[int, Field(ge=0)] | None = None
+
+
+class RunSection(_Section):
+    """``[run]``: the folder of the results is ``directory/name``."""
+
+    directory: FilePath = Path("runs")
+    name: Annotated[str, BeforeValidator(_run_name)]
+
+
+class ExportSection(_Section):
+    """``[export]``: whether to write the embeddings, and which rows and columns of them."""
+
+    embeddings: bool | None = None
+    limit: Annotated[int, Field(ge=1)] | None = None
+    columns: Annotated[tuple[str, ...] | None, BeforeValidator(_tuple)] = None
+
+
+class RunSpec(_Section):
+    """A checked config with every default filled in and every input path resolved."""
+
+    graph: GraphSection
+    workload: WorkloadSection
+    memory: MemorySection = MemorySection()
+    engine: EngineSection = EngineSection()
+    scheduler: SchedulerSection = SchedulerSection()
+    run: RunSection
+    export: ExportSection = ExportSection()
+
+    @property
+    def file_format(self) -> str | None:
+        """The format of the graph's file where the workload says it (see `longwall.storage.ingest`); None elsewhere."""
+        asked = "transactions" in (self.workload.kind, self.workload.support)
+        return "transactions" if asked and self.graph.transactions is None else None
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return the sections as plain values that `load_config` accepts; unset keys are left out."""
+        sections = {name: plain(section) for name, section in self.model_dump(exclude_none=True).items()}
+        for key in ("device", "host", "disk"):
+            size = getattr(self.memory, key)
+            sections["memory"][key] = "auto" if size is None else format_size(size)
+        return {name: section for name, section in sections.items() if section}
+
+    def on_host(self) -> RunSpec:
+        """The config of a process that leaves devices to others."""
+        return self.model_copy(update={"engine": self.engine.model_copy(update={"kind": "cpu"})})
+
+    def with_threads(self, threads: int) -> RunSpec:
+        """The config with so many threads, for engines that work on the host."""
+        return self.model_copy(update={"engine": self.engine.model_copy(update={"threads": threads})})
+
+    def located(self) -> RunSpec:
+        """Return the config with absolute input paths, so that it means the same in any working directory."""
+        graph, workload = self.graph, self.workload
+        keys = ("path", "labels", "transactions")
+        paths = {key: path.absolute() for key in keys if isinstance(path := getattr(graph, key), Path)}
+        if workload.pattern is not None and Path(workload.pattern).is_file():
+            workload = workload.model_copy(update={"pattern": str(Path(workload.pattern).absolute())})
+        scheduler = self.scheduler
+        if (files := scheduler.security) is not None:
+            there = {key: getattr(files, key).absolute() for key in ("ca", "cert", "key")}
+            scheduler = scheduler.model_copy(update={"security": files.model_copy(update=there)})
+        graph = graph.model_copy(update=paths)
+        return self.model_copy(update={"graph": graph, "workload": workload, "scheduler": scheduler})
+
+    def to_toml(self) -> str:
+        """Return the config as TOML text."""
+        return "\n".join(
+            f"[{name}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in section.items())
+            for name, section in self.to_dict().items()
+        )

@@ -1,0 +1,1 @@
+"""Motifs: by enumeration, pattern by pattern (`counting`), or per vertex (`orbits`)."""
