@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,15 @@ def data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no real graphs in {DATA}; set LONGWALL_DATA")
     return DATA
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A Dask cluster on loopback: as many workers as the parameter says, 2 without one."""
+    from rig import local_cluster
+
+    with local_cluster(getattr(request, "param", 2)) as made:
+        yield made
 
 
 def make_graph(edges: Any, labels: dict[int, int] | None = None) -> Graph:

@@ -33,6 +33,14 @@ finally:
 """
 
 
+def local_cluster(workers: int) -> Any:
+    """Make a ``distributed.LocalCluster`` with so many workers, of one thread each; a context manager."""
+    from distributed import LocalCluster
+
+    loopback = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    return LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=None, **loopback)
+
+
 class Rig:
     """A scheduler and workers; a context manager.
 

@@ -8,30 +8,22 @@ import random
 import signal
 import threading
 import tomllib
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from breakable import EDGES, KINDS, LABELS, answer
+from rig import local_cluster
 
 import longwall
 from longwall.pipeline.cluster import dealing
 from longwall.storage.errors import InputError, RunError
 
-distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
 # Slow, too: what Dask leaves behind must not disturb other tests of the same process.
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("default")]
 SPREAD = [kind for kind in KINDS if kind != "listing with a limit"]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=None
-    ) as made:
-        yield made
 
 
 @pytest.fixture
@@ -95,9 +87,7 @@ def test_a_task_that_takes_long_is_done_twice_and_counted_once(
 def test_workers_that_are_killed_change_nothing(folder: Path, seed: int) -> None:
     draw, over = random.Random(seed), threading.Event()
     kind = draw.choice(["count by search", "listing", "listing by levels", "triangles per vertex"])
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=None
-    ) as made:
+    with local_cluster(2) as made:
 
         def kill() -> None:
             for _ in range(4):  # forever, and no worker might ever have begun on a machine that is busy
@@ -127,9 +117,7 @@ def local_once(folder: Path, kind: str) -> dict[str, Any]:
 
 def test_a_run_goes_on_without_the_cluster_that_it_began_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dealing, "_COMMIT_SECONDS", 0.0)
-    made = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=None
-    )
+    made = local_cluster(2)
     committed = threading.Event()
     append = longwall.pipeline.checkpoint.Checkpoint.append
 
@@ -144,9 +132,7 @@ def test_a_run_goes_on_without_the_cluster_that_it_began_on(folder: Path, monkey
         longwall.run(config(folder, "listing", "cluster", address=made.scheduler_address))
     monkeypatch.undo()
     path = folder / "runs" / "cluster"
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=None
-    ) as other:
+    with local_cluster(1) as other:
         result = longwall.resume(path, overrides=[f"scheduler.address={other.scheduler_address}"])
     assert answer(result.path) == local(folder, "listing")
 

@@ -184,6 +184,7 @@ def test_every_root_is_committed_once(tasks, seed, done, late, kept):
     ("lost", "said"),
     [
         (CancelledError(), "scheduler is gone"),
+        (OSError("Stream is closed"), "scheduler is gone"),
         (FinalError("it does not fit"), "it does not fit"),
         (ZeroDivisionError("oh"), "a worker of the cluster failed: ZeroDivisionError: oh"),
     ],

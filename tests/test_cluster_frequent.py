@@ -21,7 +21,7 @@ from longwall.pipeline.cluster import dealing
 from longwall.pipeline.frequent import batch, growth
 from longwall.storage.errors import RunError
 
-distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
 # Slow, too: what Dask leaves behind must not disturb other tests of the same process.
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("default")]
 KINDS: dict[str, dict[str, Any]] = {
@@ -31,18 +31,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "edge labels": {"support": "mni", "min_support": 4, "max_edges": 3, "max_vertices": 3},
     "database": {"kind": "transactions", "min_support": 4, "max_edges": 4, "output": "embeddings"},
 }
-
-
-def made(workers: int) -> Any:
-    return distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=None
-    )
-
-
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
-    with made(request.param) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +69,7 @@ def local(graphs: Path, folder: Path, kind: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("cluster", [1, 2, 4], indirect=True)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cluster_finds_what_one_process_finds(cluster: Any, graphs: Path, tmp_path: Path, kind: str) -> None:
     run = config(graphs, tmp_path, kind, "cluster", address=cluster.scheduler_address)

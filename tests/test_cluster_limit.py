@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from longwall.pipeline.cluster.row_cut import RowCut, shortened
 from longwall.stages.export import shorten
 from longwall.storage.errors import RunError
 
-distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
 on_cluster = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
@@ -70,14 +69,6 @@ def test_a_file_stays_whole_where_it_cannot_be_shortened(tmp_path: Path, monkeyp
     with pytest.raises(OSError, match="full"):
         shorten(path, 3)
     assert len(pq.read_table(path)) == 10
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=None
-    ) as made:
-        yield made
 
 
 def config(folder: Path, name: str, kind: str, limit: int | None, address: str) -> dict[str, Any]:

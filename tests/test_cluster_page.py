@@ -43,8 +43,21 @@ def test_python_lines_are_python(text: str) -> None:
 @pytest.mark.parametrize("command", ["scheduler", "worker", "ssh"])
 def test_the_options_on_the_page_are_dask_s(command: str) -> None:
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
-    lines = [line for line in PAGE.splitlines() if re.search(rf"^ .*\bdask {command} ", line)]
+    words = PAGE.replace(", ", " ")  # of lists in YAML
+    lines = [line for line in words.splitlines() if re.search(rf"^ .*\bdask {command} ", line)]
     assert lines
     done = subprocess.run([sys.executable, "-m", "dask", command, "--help"], capture_output=True, text=True, check=True)
     known = set(re.findall(r"--[a-z][a-z-]+", done.stdout))
     assert {option for line in lines for option in re.findall(r"--[a-z][a-z-]+", line)} <= known
+
+
+def test_the_manifest_fits_the_operator_and_the_config() -> None:
+    yaml = pytest.importorskip("yaml", reason="Dask is not installed: pip install 'longwall[cluster]'")
+    (text,) = blocks("yaml")
+    cluster = yaml.safe_load(text)
+    name, spec = cluster["metadata"]["name"], cluster["spec"]
+    assert spec["scheduler"]["service"]["selector"]["dask.org/cluster-name"] == name
+    assert f'address = "tcp://{name}-scheduler.default.svc.cluster.local:8786"' in PAGE
+    (worker,) = spec["worker"]["spec"]["containers"]
+    # The operator's schema takes no numbers for these, unlike Kubernetes' own.
+    assert {type(word) for word in [*worker["args"], *worker["resources"]["limits"].values()]} == {str}

@@ -246,7 +246,8 @@ class Dealing:
 
         if isinstance(error, (InputError, FinalError)):
             raise error
-        if isinstance(error, CancelledError):  # by nobody here
+        # Nobody here cancels, and what a worker has of these is a refusal.
+        if isinstance(error, (CancelledError, OSError)):
             raise RunError("the cluster's scheduler is gone") from error
         if not isinstance(error, KilledWorker):
             raise RunError(f"a worker of the cluster failed: {type(error).__name__}: {error}") from error
