@@ -17,11 +17,9 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from longwall.pipeline.checkpoint import Commit, Partial, Phase, Range, checkpoint_bytes, read_journal
@@ -198,7 +196,8 @@ class Replica:
 
     def __init__(self, opening: Opening, threads: int):
         self.opening, self.over = opening, False
-        self._told: SimpleQueue[Job] = SimpleQueue()
+        self._job: Job | None = None
+        self._told = threading.Event()
         self._threads = threads
         self._cancel = threading.Event()
         self._scheduler = ReplicaScheduler()
@@ -210,7 +209,8 @@ class Replica:
 
     def tell(self, job: Job) -> None:
         """Let the replica go on to the ranges; what it is told again changes nothing."""
-        self._told.put(job)
+        self._job = self._job or job
+        self._told.set()
 
     def ask(self, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> Answer:
         """Do ranges of a phase, or as much of them as `seconds` allow; or merge files of it."""
@@ -323,10 +323,11 @@ class Replica:
     def _wait(self) -> Job:
         """Wait until the coordinator has read the graph, too."""
         until = time.monotonic() + _IDLE_SECONDS
-        while not self._cancel.is_set() and time.monotonic() < until:
-            with suppress(Empty):
-                return self._told.get(timeout=_WAIT_SECONDS)
-        raise Closed
+        while not self._told.wait(_WAIT_SECONDS):
+            if self._cancel.is_set() or time.monotonic() > until:
+                raise Closed
+        assert self._job is not None
+        return self._job
 
 
 def _compare_versions(coordinator: str) -> None:
