@@ -1,5 +1,6 @@
 """Arrays that the processes of a run hand to each other: ``.npy`` files in folders of the checkpoint."""
 
+import io
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -69,15 +70,22 @@ def read_array(context: RunContext, file: dict[str, Any], begin: int = 0, end: i
     RunError
         If it is gone or damaged.
     """
-    path = context.checkpoint.folder.parent / file["name"]
+    path, mirror = context.checkpoint.folder.parent / file["name"], context.checkpoint.mirror
+    if path.exists():
+        mirror = None
     try:
-        with path.open("rb") as opened:
+        with path.open("rb") if mirror is None else io.BytesIO(mirror.read(file["name"], 0, _HEADER)) as opened:
             np.lib.format.read_magic(opened)
             shape, _, dtype = np.lib.format.read_array_header_1_0(opened)
             shape = (max((shape[0] if end is None else end) - begin, 0), *shape[1:])
             size = int(np.prod(shape, dtype=np.int64))
-            opened.seek(begin * (size // max(shape[0], 1)) * dtype.itemsize, os.SEEK_CUR)
-            found: NDArray[Any] = np.fromfile(opened, dtype, size)
+            at = opened.seek(begin * (size // max(shape[0], 1)) * dtype.itemsize, os.SEEK_CUR)
+            found: NDArray[Any]
+            if mirror is None:
+                found = np.fromfile(opened, dtype, size)
+            else:
+                read = mirror.read(file["name"], at, at + size * dtype.itemsize) if size else b""
+                found = np.frombuffer(bytearray(read), dtype)
             return found.reshape(shape)
     except (OSError, ValueError):
         raise RunError(f"{path}: it is gone or damaged: restore the file, or start a new run") from None

@@ -34,7 +34,7 @@ def scheduler_of(context: RunContext, run: Path, plan: Any, devices: Sequence[st
     context
         The run.
     run
-        Its folder, which the workers see under the same path.
+        Its folder, which the workers see under the same path, unless it is at a URL.
     plan
         What is executed.
     devices
@@ -55,6 +55,7 @@ def scheduler_of(context: RunContext, run: Path, plan: Any, devices: Sequence[st
     spec = spec.model_copy(update={"memory": memory, "engine": engine})
     embedded = spec.scheduler.address is None
     folder = str(context.spill.path) if embedded else ""
+    mirror = context.checkpoint.mirror
     context.observer.phase("starting workers" if embedded else "connecting to the cluster", None, "workers")
     with connected(spec.scheduler, context.engine.workers, folder, devices) as client:
         workers = introduced(client, engine.kind)
@@ -62,7 +63,7 @@ def scheduler_of(context: RunContext, run: Path, plan: Any, devices: Sequence[st
         hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
         job = Job(
             id=uuid.uuid4().hex,
-            run=str(run.absolute()),
+            run=str(run.absolute()) if mirror is None else mirror.url,
             config=spec.to_dict(),
             graph=context.graph.content_hash,
             plan=plan.to_dict(),
@@ -76,7 +77,7 @@ def scheduler_of(context: RunContext, run: Path, plan: Any, devices: Sequence[st
         scheduler = DaskScheduler(client, job, retries_of(spec.scheduler))
         try:
             yield scheduler
-            scheduler.write_heat(run / "heat.parquet")
+            scheduler.write_heat(run / "heat.parquet", mirror)
         finally:
             scheduler.close()
         if summary := _summary(context.metrics):

@@ -1,0 +1,111 @@
+"""The journal of a run at a URL, where nothing can be appended to a file: every commit is an object of its own.
+
+Objects are numbered, and none is ever replaced. So whoever goes on with a run takes the next number first: a process
+that was thought to be dead finds its number taken, and commits no more.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+from longwall.pipeline.checkpoint import Journal, Phase, read_lines
+from longwall.storage.errors import FinalError, InputError
+from longwall.storage.mirror import Mirror
+
+FOLDER = "checkpoint/journal"
+_NAME = re.compile(rf"{FOLDER}/(\d+)\.jsonl")
+
+
+class UrlJournal:
+    """The objects of a journal: lines of commits, and a last line that says whose they are.
+
+    Parameters
+    ----------
+    mirror
+        The run's folder.
+
+    Attributes
+    ----------
+    mirror
+        See above.
+    begun
+        Whether this process has committed anything.
+    lost
+        Whether another process goes on with the run.
+    """
+
+    def __init__(self, mirror: Mirror):
+        self.mirror, self.begun, self.lost = mirror, False, False
+        self._owner = uuid.uuid4().hex
+        self._read = self._next = 0
+
+    def read(self, phases: dict[str, Phase], owner: Journal) -> None:
+        """Read all commits that were not read yet; see `longwall.pipeline.checkpoint.read_lines`.
+
+        Raises
+        ------
+        FinalError
+            If an object is gone or damaged.
+        """
+        numbers = [number for number in self._numbers() if number >= self._read]
+        last = self._read + len(numbers)
+        found = self.mirror.read_all([_name(number) for number in numbers])
+        whole = numbers == list(range(self._read, last)) and all(map(_is_whole, found))
+        lines = b"".join(text[: text.rfind(b"\n", 0, -1) + 1] for text in found)
+        where = f"{self.mirror.url}/{FOLDER}"
+        if not whole or read_lines(lines, phases, owner, where) < len(lines):
+            raise FinalError(f"{where}: the journal is damaged: start a new run")
+        self._read, self._next = last, max(self._next, last)
+
+    def _numbers(self) -> list[int]:
+        """The numbers of all objects that there are, ascending."""
+        matches = map(_NAME.fullmatch, self.mirror.sizes(FOLDER))
+        return sorted(int(match[1]) for match in matches if match)
+
+    def take_over(self) -> None:
+        """Go on with the run: no other process can commit anything from now on.
+
+        Raises
+        ------
+        InputError
+            If one has just done so.
+        """
+        self._next = len(self._numbers())
+        try:
+            self.confirm()
+        except FinalError:
+            raise InputError(
+                f"{self.mirror.url}: another process is busy with this run; wait for it or stop it"
+            ) from None
+
+    def confirm(self) -> None:
+        """See that no other process goes on with the run.
+
+        Raises
+        ------
+        FinalError
+            If one does.
+        """
+        self._put(b"")
+
+    def append(self, lines: bytes) -> None:
+        """Record commits, all of them or none; see `confirm`."""
+        self._put(lines)
+        self.begun = True
+
+    def _put(self, lines: bytes) -> None:
+        if not self.mirror.create(_name(self._next), lines + f"by {self._owner}\n".encode()):
+            self.lost = True
+            raise FinalError(
+                f"{self.mirror.url}: another process goes on with this run, so this one has stopped and records no more"
+            )
+        self._next += 1
+
+
+def _name(number: int) -> str:
+    return f"{FOLDER}/{number:08}.jsonl"
+
+
+def _is_whole(text: bytes) -> bool:
+    return text.endswith(b"\n") and text[text.rfind(b"\n", 0, -1) + 1 :].startswith(b"by ")
