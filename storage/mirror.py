@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import uuid4
@@ -104,7 +105,7 @@ class Mirror:
 
     def read(self, name: str, begin: int | None = None, end: int | None = None) -> bytes:
         """Read a file, or bytes `begin` to `end` - 1 of it."""
-        found: bytes = self._call(name, "read", self._system.cat_file, self._path(name), begin, end)
+        found: bytes = self._call(name, "read", partial(self._system.cat_file, start=begin, end=end), self._path(name))
         return found
 
     def read_all(self, names: Sequence[str]) -> list[bytes]:

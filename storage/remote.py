@@ -83,7 +83,7 @@ def url_faults(url: str, done: str = "read", kind: type[InputError] | type[RunEr
     except (InputError, RunError):
         raise
     except FileNotFoundError:
-        raise kind(f"{url}: there is no such file; check the URL") from None
+        raise kind(f"{url}: there is no such {'file' if done == 'read' else 'place'}; check the URL") from None
     except ImportError as error:
         raise kind(f"{url}: a package for such URLs is missing: {error}") from None
     except Exception as error:  # every kind of file system has errors of its own
