@@ -269,7 +269,7 @@ class Replica:
         try:
             return send(mirror, file, path)
         finally:
-            path.unlink()
+            path.unlink(missing_ok=True)
 
     def write_heat(self) -> str | None:
         """Write what every level read of every page, where that is known; gives the file's name."""
