@@ -1,11 +1,13 @@
 """The journal of a run at a URL, where nothing can be appended to a file: every commit is an object of its own.
 
-Objects are numbered, and none is ever replaced. So whoever goes on with a run takes the next number first: a process
-that was thought to be dead finds its number taken, and commits no more.
+Objects are numbered, and none is ever replaced. So whoever goes on with a run takes the next number first, and then
+writes its name into the manifest: a process that was thought to be dead finds its number taken, or, when the run is
+done and its journal gone, the other one's name, and commits no more.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 
@@ -29,6 +31,8 @@ class UrlJournal:
     ----------
     mirror
         See above.
+    owner
+        The name of this process, which the manifest must have while it commits.
     begun
         Whether this process has committed anything.
     lost
@@ -37,7 +41,7 @@ class UrlJournal:
 
     def __init__(self, mirror: Mirror):
         self.mirror, self.begun, self.lost = mirror, False, False
-        self._owner = uuid.uuid4().hex
+        self.owner = uuid.uuid4().hex
         self._read = self._next = 0
 
     def read(self, phases: dict[str, Phase], owner: Journal) -> None:
@@ -64,7 +68,7 @@ class UrlJournal:
         return sorted(int(match[1]) for match in matches if match)
 
     def take_over(self) -> None:
-        """Go on with the run: no other process can commit anything from now on.
+        """Go on with the run: no other process can commit anything from now on; then the manifest must say so.
 
         Raises
         ------
@@ -72,12 +76,8 @@ class UrlJournal:
             If one has just done so.
         """
         self._next = len(self._numbers())
-        try:
-            self.confirm()
-        except FinalError:
-            raise InputError(
-                f"{self.mirror.url}: another process is busy with this run; wait for it or stop it"
-            ) from None
+        if not self._put(b""):
+            raise InputError(f"{self.mirror.url}: another process is busy with this run; wait for it or stop it")
 
     def confirm(self) -> None:
         """See that no other process goes on with the run.
@@ -87,20 +87,23 @@ class UrlJournal:
         FinalError
             If one does.
         """
-        self._put(b"")
+        self.append(b"")
 
     def append(self, lines: bytes) -> None:
         """Record commits, all of them or none; see `confirm`."""
-        self._put(lines)
-        self.begun = True
-
-    def _put(self, lines: bytes) -> None:
-        if not self.mirror.create(_name(self._next), lines + f"by {self._owner}\n".encode()):
+        if not self._put(lines) or json.loads(self.mirror.read("manifest.json"))["owner"] != self.owner:
             self.lost = True
             raise FinalError(
                 f"{self.mirror.url}: another process goes on with this run, so this one has stopped and records no more"
             )
+        self.begun |= bool(lines)
+
+    def _put(self, lines: bytes) -> bool:
+        """Take the next number; gives whether it was free."""
+        if not self.mirror.create(_name(self._next), lines + f"by {self.owner}\n".encode()):
+            return False
         self._next += 1
+        return True
 
 
 def _name(number: int) -> str:

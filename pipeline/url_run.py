@@ -53,7 +53,7 @@ class UrlRunDirectory(RunDirectory):
     """
 
     def __init__(self, journal: UrlJournal, manifest: dict[str, Any], spill: SpillFolder):
-        super().__init__(spill.path / "run", manifest)
+        super().__init__(spill.path / "run", manifest | {"owner": journal.owner})
         self._journal, self._mirror, self._spill = journal, journal.mirror, spill
         self._checkpoint: UrlCheckpoint | None = None
         self.results.mkdir(parents=True)
@@ -117,8 +117,10 @@ class UrlRunDirectory(RunDirectory):
         spec = load_config(tomllib.loads(config), overrides)
         journal = UrlJournal(mirror)
         journal.take_over()
+        directory = cls(journal, resumed_manifest(manifest), _local(spec))
+        directory.save()
         mirror.remove_folder("results")  # it was killed in its last steps
-        return cls(journal, resumed_manifest(manifest), _local(spec)), spec
+        return directory, spec
 
     @property
     def where(self) -> str:
@@ -152,6 +154,7 @@ class UrlRunDirectory(RunDirectory):
             If the URL cannot be written, or another process goes on with the run; it is not done then.
         """
         assert self._checkpoint is not None, "a run that is finished has begun"
+        self._journal.confirm()
         write_metrics(metrics, self.path / "metrics.parquet")
         for file in sorted(self.path.glob("*.parquet")):
             self._mirror.send(file, file.name)
@@ -176,6 +179,7 @@ class UrlRunDirectory(RunDirectory):
             return
         self.manifest |= ended(status) | {"reason": reason}
         with suppress(RunError, OSError):  # the connection may be the reason why the run failed
+            self._journal.confirm()
             self.save()
             self._mirror.remove_folder("results")
             write_metrics(metrics, self.path / "metrics.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,10 @@ class Lines:
     """A process that writes a journal, or reads it."""
 
     def __init__(self, mirror: Mirror):
-        self.journal, self.phases = UrlJournal(mirror), dict[str, Phase]()
+        self.mirror, self.journal, self.phases = mirror, UrlJournal(mirror), dict[str, Phase]()
+
+    def own(self) -> None:
+        self.mirror.write("manifest.json", json.dumps({"owner": self.journal.owner}).encode())
 
     def read(self) -> list[Any]:
         self.journal.read(self.phases, self)
@@ -187,6 +191,7 @@ class Lines:
 
 def test_readers_see_every_commit_once(mirror: Mirror) -> None:
     writer, reader = Lines(mirror), Lines(mirror)
+    writer.own()
     assert reader.read() == []
     writer.write(0, "a")
     writer.write(1, "b")
@@ -197,8 +202,10 @@ def test_readers_see_every_commit_once(mirror: Mirror) -> None:
 
 def test_who_goes_on_with_a_run_stops_who_had_it(mirror: Mirror) -> None:
     first, second = Lines(mirror), Lines(mirror)
+    first.own()
     first.write(0, "a")
     second.journal.take_over()
+    second.own()
     assert second.read() == ["a"]
     with pytest.raises(FinalError, match="another process goes on"):
         first.write(1, "b")
@@ -208,6 +215,9 @@ def test_who_goes_on_with_a_run_stops_who_had_it(mirror: Mirror) -> None:
     with pytest.raises(FinalError):
         first.journal.confirm()
     assert Lines(mirror).read() == ["a", "c"]
+    mirror.remove_folder("checkpoint")  # the run is done
+    with pytest.raises(FinalError):
+        first.write(1, "b")
 
 
 def test_two_cannot_take_a_run_over_at_once(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,6 +231,7 @@ def test_two_cannot_take_a_run_over_at_once(mirror: Mirror, monkeypatch: pytest.
 @pytest.mark.parametrize("damage", ["gone", "cut", "changed", "half a line"])
 def test_a_damaged_journal_is_refused(mirror: Mirror, damage: str) -> None:
     writer = Lines(mirror)
+    writer.own()
     for number in range(3):
         writer.write(number, number)
     name = "checkpoint/journal/00000001.jsonl"
