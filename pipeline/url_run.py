@@ -69,27 +69,23 @@ class UrlRunDirectory(RunDirectory):
         """
         mirror = Mirror(f"{str(spec.run.directory).rstrip('/')}/{spec.run.name}")
         config = spec.located().to_toml()
-        directory = None
         try:
             if mirror.sizes():
                 raise _exists(mirror)
             directory = cls(UrlJournal(mirror), first_manifest(spec, config), _local(spec))
-            mirror.write("config.toml", config.encode())
-            if not mirror.create("manifest.json", directory.manifest_text().encode()):
-                raise _exists(mirror)
-        except RunError as error:
-            if directory is not None:
-                directory.discard()
-            raise InputError(f"{error}, or choose another run.directory") from None
-        except InputError:  # somebody else's run
-            if directory is not None:
+            try:
+                mirror.write("config.toml", config.encode())
+                if mirror.create("manifest.json", directory.manifest_text().encode()):
+                    return directory
+            except BaseException:
                 directory.close()
-            raise
-        except KeyboardInterrupt:
-            if directory is not None:
-                directory.discard()
-            raise
-        return directory
+                with suppress(RunError):
+                    mirror.remove_folder()
+                raise
+            directory.close()
+        except RunError as error:
+            raise InputError(f"{error}, or choose another run.directory") from None
+        raise _exists(mirror)  # for a moment
 
     @classmethod
     def resume(cls, url: str, overrides: Sequence[str]) -> tuple[UrlRunDirectory, RunSpec]:
@@ -118,8 +114,12 @@ class UrlRunDirectory(RunDirectory):
         journal = UrlJournal(mirror)
         journal.take_over()
         directory = cls(journal, resumed_manifest(manifest), _local(spec))
-        directory.save()
-        mirror.remove_folder("results")  # it was killed in its last steps
+        try:
+            directory.save()
+            mirror.remove_folder("results")  # it was killed in its last steps
+        except BaseException:
+            directory.close()
+            raise
         return directory, spec
 
     @property
@@ -189,6 +189,7 @@ class UrlRunDirectory(RunDirectory):
         """Remove what is at the URL: the input was wrong, nothing has run."""
         self.close()
         with suppress(RunError):
+            self._journal.confirm()
             self._mirror.remove_folder()
 
 

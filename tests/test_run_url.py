@@ -215,6 +215,14 @@ def test_what_cannot_go_on_is_refused(folder: Path, memory: Any) -> None:
     assert (done.exit_code, "is finished" in done.stderr) == (2, True)
 
 
+def test_where_a_run_would_write_is_told(folder: Path) -> None:
+    path = folder / "run.toml"
+    path.write_text(KINDS["listing"].config.replace('"graph.txt"', f'"{folder / "graph.txt"}"'))
+    done = CliRunner().invoke(app, ["explain", str(path), "--quiet", "--set", "run.directory=s3://bucket/runs"])
+    assert done.exit_code == 0, done.stderr
+    assert "of Parquet, to s3://bucket/runs" in done.stdout
+
+
 def break_off(monkeypatch: pytest.MonkeyPatch, commits: int) -> None:
     """Lose the connection for good once there are so many commits."""
     monkeypatch.setattr(mirrors, "_PAUSES", ())
