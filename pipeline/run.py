@@ -86,7 +86,7 @@ class Result:
 
         folder = f"{self.path}/results"
         mirror = Mirror(folder) if isinstance(self.path, str) else None
-        files = sorted(mirror.sizes() if mirror else (file.name for file in Path(folder).iterdir()))
+        files = sorted(mirror.sizes() if mirror else (file.name for file in Path(folder).glob("*")))
         tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in files if file.endswith(".parquet")]
         wanted = [file for table, file in tables if table == name]
         if not wanted:

@@ -47,25 +47,31 @@ class UrlJournal:
     def read(self, phases: dict[str, Phase], owner: Journal) -> None:
         """Read all commits that were not read yet; see `longwall.pipeline.checkpoint.read_lines`.
 
+        Of those that are made meanwhile, a listing may have some and lack others; what is behind such a gap comes next
+        time.
+
         Raises
         ------
         FinalError
-            If an object is gone or damaged.
+            If an object is damaged, or one that this process wrote is gone.
         """
-        numbers = [number for number in self._numbers() if number >= self._read]
-        last = self._read + len(numbers)
-        found = self.mirror.read_all([_name(number) for number in numbers])
-        whole = numbers == list(range(self._read, last)) and all(map(_is_whole, found))
+        there, last = self._numbers(), self._read
+        while last in there:
+            last += 1
+        found = self.mirror.read_all([_name(number) for number in range(self._read, last)])
         lines = b"".join(text[: text.rfind(b"\n", 0, -1) + 1] for text in found)
-        where = f"{self.mirror.url}/{FOLDER}"
-        if not whole or read_lines(lines, phases, owner, where) < len(lines):
-            raise FinalError(f"{where}: the journal is damaged: start a new run")
-        self._read, self._next = last, max(self._next, last)
+        whole = last >= self._next and all(map(_is_whole, found))
+        if not whole or read_lines(lines, phases, owner, f"{self.mirror.url}/{FOLDER}") < len(lines):
+            raise self._damaged()
+        self._read = last
 
-    def _numbers(self) -> list[int]:
-        """The numbers of all objects that there are, ascending."""
+    def _numbers(self) -> set[int]:
+        """The numbers of all objects that there are."""
         matches = map(_NAME.fullmatch, self.mirror.sizes(FOLDER))
-        return sorted(int(match[1]) for match in matches if match)
+        return {int(match[1]) for match in matches if match}
+
+    def _damaged(self) -> FinalError:
+        return FinalError(f"{self.mirror.url}/{FOLDER}: the journal is damaged: start a new run")
 
     def take_over(self) -> None:
         """Go on with the run: no other process can commit anything from now on; then the manifest must say so.
@@ -74,8 +80,13 @@ class UrlJournal:
         ------
         InputError
             If one has just done so.
+        FinalError
+            If an object is gone.
         """
-        self._next = len(self._numbers())
+        there = self._numbers()
+        self._next = len(there)
+        if there != set(range(self._next)):
+            raise self._damaged()
         if not self._put(b""):
             raise InputError(f"{self.mirror.url}: another process is busy with this run; wait for it or stop it")
 

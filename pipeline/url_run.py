@@ -7,6 +7,7 @@ says ``done`` is what makes a result: it is written when all results are in ``re
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -100,7 +101,8 @@ class UrlRunDirectory(RunDirectory):
         """
         mirror = Mirror(url)
         try:
-            if "manifest.json" not in mirror.sizes():
+            there = mirror.sizes()
+            if "manifest.json" not in there:
                 raise ValueError
             manifest = json.loads(mirror.read("manifest.json"))
             config = mirror.read("config.toml").decode()
@@ -116,7 +118,8 @@ class UrlRunDirectory(RunDirectory):
         directory = cls(journal, resumed_manifest(manifest), _local(spec))
         try:
             directory.save()
-            mirror.remove_folder("results")  # it was killed in its last steps
+            mirror.remove([name for name in there if re.fullmatch(r"[^/]+\.partial", name)])  # it was killed at these
+            mirror.remove_folder("results")  # or in its last steps
         except BaseException:
             directory.close()
             raise

@@ -189,6 +189,13 @@ class Lines:
         raise AssertionError
 
 
+def going_on(mirror: Mirror) -> list[Any]:
+    """What a process finds that goes on with a run."""
+    process = Lines(mirror)
+    process.journal.take_over()
+    return process.read()
+
+
 def test_readers_see_every_commit_once(mirror: Mirror) -> None:
     writer, reader = Lines(mirror), Lines(mirror)
     writer.own()
@@ -222,7 +229,7 @@ def test_who_goes_on_with_a_run_stops_who_had_it(mirror: Mirror) -> None:
 
 def test_two_cannot_take_a_run_over_at_once(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = Lines(mirror), Lines(mirror)
-    monkeypatch.setattr(second.journal, "_numbers", lambda: [])  # it has looked before the first one wrote
+    monkeypatch.setattr(second.journal, "_numbers", set)  # it has looked before the first one wrote
     first.journal.take_over()
     with pytest.raises(InputError, match="another process is busy with this run"):
         second.journal.take_over()
@@ -243,4 +250,15 @@ def test_a_damaged_journal_is_refused(mirror: Mirror, damage: str) -> None:
         changed = {"cut": text[:-1], "changed": text.replace(b'"total": 100', b'"total": 101')}
         mirror.write(name, changed.get(damage) or lines[0][:-9] + b"\n" + lines[1])
     with pytest.raises(FinalError, match="damaged"):
-        Lines(mirror).read()
+        going_on(mirror)
+
+
+def test_what_a_listing_missed_is_read_the_next_time(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer, reader = Lines(mirror), Lines(mirror)
+    writer.own()
+    for number in range(3):
+        writer.write(number, number)
+    with monkeypatch.context() as patch:
+        patch.setattr(reader.journal, "_numbers", lambda: {0, 2})
+        assert reader.read() == [0]
+    assert reader.read() == [0, 1, 2]

@@ -27,6 +27,7 @@ from longwall.storage.mirror import Mirror
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
 SOME = ["count by search", "triangles per vertex", "frequent patterns", "listing", "listing by levels"]
 KILLS_OF_EACH_KIND = 4
+WHOLE = {"config.toml", "manifest.json", "metrics.parquet", "results"}
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def check(folder: Path, kind: str) -> None:
     """The run in the folder ``urls`` is whole, gives what one in a folder gives, and nothing else is left of it."""
     run = folder / "urls" / "run"
     check_whole(run, folder / "spill")
-    assert {path.name for path in run.iterdir()} == {"config.toml", "manifest.json", "metrics.parquet", "results"}
+    assert {path.name for path in run.iterdir()} == WHOLE
     assert answer(run) == local(folder, kind)
 
 
@@ -145,6 +146,7 @@ def test_a_killed_run_goes_on_from_its_url(
                 break
         shutil.rmtree(folder / "spill", ignore_errors=True)
         workshop.compare(kind, folder / "urls" / "run")
+        assert {path.name for path in (folder / "urls" / "run").iterdir()} <= WHOLE | {"checkpoint"}
         if struck >= KILLS_OF_EACH_KIND:
             return
     pytest.fail(f"only {struck} of the kills struck")
