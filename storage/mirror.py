@@ -94,8 +94,13 @@ class Mirror:
             return
         self._make_folder(path)
         aside = f"{path}.{uuid4().hex}.partial"
-        put(aside)
-        self._system.mv(aside, path)
+        try:
+            put(aside)
+            self._system.mv(aside, path)
+        except BaseException:
+            with suppress(Exception):
+                self._system.rm(aside)
+            raise
 
     def _make_folder(self, path: str) -> None:
         parent = path.rpartition("/")[0]

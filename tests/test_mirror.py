@@ -79,6 +79,21 @@ def test_a_file_is_created_once(mirror: Mirror, buckets: Mirror) -> None:
         assert one.read("a") == b"mine"
 
 
+def test_what_could_not_be_written_leaves_nothing(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror.write("a", b"x")
+    put = type(mirror._system).pipe_file
+
+    def cut(system: Any, path: str, content: bytes, **options: Any) -> None:
+        put(system, path, content[:1], **options)
+        raise ConnectionResetError
+
+    monkeypatch.setattr(type(mirror._system), "pipe_file", cut)
+    for write in (mirror.write, mirror.create):
+        with pytest.raises(RunError, match="cannot be written"):
+            write("b", b"yz")
+    assert mirror.sizes() == {"a": 1}
+
+
 def test_objects_need_no_folders(buckets: Mirror, tmp_path: Path) -> None:
     (tmp_path / "here").write_bytes(b"x")
     buckets.send(tmp_path / "here", "a/b")
