@@ -18,11 +18,14 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from longwall.storage.account import Account
 from longwall.storage.errors import FinalError
 from longwall.storage.spill import sync_folder
+
+if TYPE_CHECKING:
+    from longwall.storage.mirror import Mirror
 
 FORMAT = 1  # of the journal, and of what its numbers mean
 _REMOVALS = 3  # of a folder, to which a worker that comes late may still write: what it leaves goes with the checkpoint
@@ -123,7 +126,16 @@ class Checkpoint:
     ------
     FinalError
         If the journal is damaged, or a file that it names.
+
+    Attributes
+    ----------
+    folder
+        See above.
+    mirror
+        The run's folder at a URL, where it is at one; see :mod:`longwall.pipeline.url_checkpoint`.
     """
+
+    mirror: "Mirror | None" = None
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -187,11 +199,30 @@ class Checkpoint:
 
     def append(self, phase: Phase, commits: Sequence[Commit]) -> None:
         """Write a line for each; see `Phase.commit_all`."""
+        commits = self._keep(commits)
         text = b"".join(_line(phase, ranges, partial) for ranges, partial in commits)
+        with self._lock:
+            self._write(text)
+            # Here, so that the order is that of the journal: a level's chunks are counted in it.
+            for ranges, partial in commits:
+                phase.done += ranges
+                phase.partials.append(partial)
+        self._drop([name for _, partial in commits for name in partial.replaces])
+
+    def local(self, name: str) -> Path:
+        """Where a file is that a commit will name."""
+        return self._run / name
+
+    def _keep(self, commits: Sequence[Commit]) -> Sequence[Commit]:
+        """Make the names of files reach the disk; gives what is to be recorded."""
         files = [file for _, partial in commits for file in partial.files]
         for folder in {parent for file in files for parent in Path(file["name"]).parents}:
             sync_folder(self._run / folder)
-        with self._lock, self._path.open("ab", buffering=0) as journal:
+        return commits
+
+    def _write(self, text: bytes) -> None:
+        """Write lines; they are on disk when this returns."""
+        with self._path.open("ab", buffering=0) as journal:
             begin = journal.tell()
             try:
                 if journal.write(text) != len(text):
@@ -203,13 +234,11 @@ class Checkpoint:
             if not begin:
                 sync_folder(self.folder)
                 sync_folder(self._run)
-            # Here, so that the order is that of the journal: a level's chunks are counted in it.
-            for ranges, partial in commits:
-                phase.done += ranges
-                phase.partials.append(partial)
-        for _, partial in commits:
-            for name in partial.replaces:
-                (self._run / name).unlink(missing_ok=True)
+
+    def _drop(self, names: Sequence[str]) -> None:
+        """Remove files that were replaced."""
+        for name in names:
+            (self._run / name).unlink(missing_ok=True)
 
     def _read(self) -> None:
         kept, size = read_journal(self._path, self._found, self)
@@ -257,6 +286,11 @@ def read_journal(path: Path, phases: dict[str, Phase], owner: "Journal", begin: 
     with path.open("rb") as file:
         file.seek(begin)
         text = file.read()
+    return read_lines(text, phases, owner, str(path)), len(text)
+
+
+def read_lines(text: bytes, phases: dict[str, Phase], owner: "Journal", where: str) -> int:
+    """Read lines of a journal; see `read_journal`. Gives the bytes of whole lines; `where` is for the message."""
     whole = text[: text.rfind(b"\n") + 1]
     lines = whole.decode("ascii", "replace").splitlines()
     kept = 0
@@ -265,15 +299,18 @@ def read_journal(path: Path, phases: dict[str, Phase], owner: "Journal", begin: 
         if _checksum(body) != checksum:
             if number == len(lines):
                 break  # cut off in the middle of a block
-            raise FinalError(f"{path}, line {number}: the journal is damaged: start a new run")
+            raise FinalError(f"{where}, line {number}: the journal is damaged: start a new run")
         kept += len(line) + 1
         entry = json.loads(body)
         phase = phases.setdefault(entry["phase"], Phase(entry["phase"], entry["total"], owner))
         phase.done += [(first, last) for first, last in entry["ranges"]]
         levels = {int(level): figures for level, figures in entry["levels"].items()}
         partial = Partial(entry["value"], tuple(entry["files"]), levels, tuple(entry["replaces"]))
+        for name in (*(file["name"] for file in partial.files), *partial.replaces):
+            if name.startswith("/") or ".." in name.split("/"):
+                raise FinalError(f"{where}, line {number}: {name!r} is no file of a run: start a new run")
         phase.partials.append(partial)
-    return kept, len(text)
+    return kept
 
 
 def _line(phase: Phase, ranges: list[Range], partial: Partial) -> bytes:

@@ -1,5 +1,6 @@
 """Arrays that the processes of a run hand to each other: ``.npy`` files in folders of the checkpoint."""
 
+import math
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from longwall.pipeline.context import RunContext
 from longwall.storage.errors import RunError
+from longwall.storage.mirror import Mirror
 
 _HEADER = 128  # bytes of a .npy file beside its array
 
@@ -58,7 +60,7 @@ def write_array(
             path.unlink(missing_ok=True)
             raise
     context.accounts.disk.take(size, "arrays of the checkpoint")
-    return {"name": name, "stored": size}
+    return {"name": name, "stored": size, "shape": [int(one) for one in shape], "dtype": dtype.str}
 
 
 def read_array(context: RunContext, file: dict[str, Any], begin: int = 0, end: int | None = None) -> NDArray[Any]:
@@ -69,7 +71,9 @@ def read_array(context: RunContext, file: dict[str, Any], begin: int = 0, end: i
     RunError
         If it is gone or damaged.
     """
-    path = context.checkpoint.folder.parent / file["name"]
+    path, mirror = context.checkpoint.folder.parent / file["name"], context.checkpoint.mirror
+    if mirror is not None and not path.exists():
+        return _read_part(mirror, file, begin, end)
     try:
         with path.open("rb") as opened:
             np.lib.format.read_magic(opened)
@@ -81,3 +85,14 @@ def read_array(context: RunContext, file: dict[str, Any], begin: int = 0, end: i
             return found.reshape(shape)
     except (OSError, ValueError):
         raise RunError(f"{path}: it is gone or damaged: restore the file, or start a new run") from None
+
+
+def _read_part(mirror: Mirror, file: dict[str, Any], begin: int, end: int | None) -> NDArray[Any]:
+    """Read rows of an array at a URL; only they come here, and nobody may write to them."""
+    (rows, *others), dtype = file["shape"], np.dtype(file["dtype"])
+    wanted, each = max((rows if end is None else end) - begin, 0), dtype.itemsize * math.prod(others)
+    at, size = _HEADER + begin * each, wanted * each
+    found = mirror.read(file["name"], at, at + size) if size else b""
+    if len(found) != size:
+        raise RunError(f"{mirror.url}/{file['name']}: it is damaged: restore the file, or start a new run")
+    return np.frombuffer(found, dtype).reshape(wanted, *others)

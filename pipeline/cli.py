@@ -103,7 +103,7 @@ def run(
 
 @app.command(epilog="Example:  longwall resume runs/demo")
 def resume(
-    path: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of the run.", show_default=False)],
+    path: Annotated[str, typer.Argument(metavar="RUN", help="The folder of the run, or its URL.", show_default=False)],
     overrides: Annotated[
         list[str],
         typer.Option(
@@ -348,7 +348,7 @@ def _summary(result: "Result") -> str:
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
     lines.append(f"seconds  {result.seconds:.2f} ({parts})")
     lines.append(f"engine   {result.engine}")
-    lines.append(f"results  {result.path / 'results'}")
+    lines.append(f"results  {result.path}/results")
     return "\n".join(lines)
 
 

@@ -164,10 +164,7 @@ def _describe_totals(
     size = _parquet_bytes(written, rows, graph.num_vertices)
     if export.limit is not None and rows > export.limit:
         size *= export.limit / rows
-    free = _free_disk(spec.run.directory)
-    room_there = f"the {round_size(free)} free in {spec.run.directory}"
-    fits = "fits" if size <= free else "may not fit"
-    lines.append(f"export       up to about {round_size(size)} of Parquet; {fits} {room_there}")
+    lines.append(f"export       up to about {round_size(size)} of Parquet{_fits(size, spec.run.directory)}")
     return lines
 
 
@@ -197,6 +194,14 @@ def _parquet_bytes(levels: Sequence[LevelEstimate], rows: float, num_vertices: i
     once per node of the level. Repeated candidate sets compress further: measured were 0.25 to 1.1 times this.
     """
     return sum(min(one.rows, rows) for one in levels) * math.log2(num_vertices) / 8
+
+
+def _fits(size: float, folder: Path | str) -> str:
+    """Whether there is room for so many bytes, as far as that can be known."""
+    if isinstance(folder, str):
+        return f", to {folder}"
+    free = _free_disk(folder)
+    return f"; {'fits' if size <= free else 'may not fit'} the {round_size(free)} free in {folder}"
 
 
 def _free_disk(folder: Path) -> int:

@@ -5,7 +5,7 @@ next one begins, as plans with a barrier need it.
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.portion import Portion
 from longwall.pipeline.read_ahead import ReadAhead
 from longwall.pipeline.rooms import Rooms
+from longwall.pipeline.run_files import opened
 from longwall.pipeline.workers import Worker, ranges, run_tasks
 from longwall.stages.export import EmbeddingWriter, RowLimit
 from longwall.storage.errors import InputError, RunError
@@ -258,26 +259,29 @@ def _extended(
 
 def _ahead(listing: _Listing, before: Phase | None, phase: Phase) -> ReadAhead:
     """Reads the chunks of a level that are still to be extended, ahead of the workers."""
+    read = partial(_read_level, listing.context)
     if before is None:
-        return ReadAhead([], _read_level, 1)
-    files, run = before.files(), listing.context.checkpoint.folder.parent
+        return ReadAhead([], read, 1)
+    files = before.files()
     missing = (i for first, last in phase.missing() for i in range(first, last))
-    wanted = [(i, (run / files[i]["name"], files[i]["checksum"])) for i in missing]
+    wanted = [(i, files[i]) for i in missing]
     largest = max((file["rows"] for file in files), default=0)
     if largest > listing.rooms.most_rows:
         raise InputError(
             f"memory.host leaves room for chunks of {listing.rooms.most_rows:,} rows, but an earlier attempt with more "
             f"memory wrote chunks of {largest:,}: raise memory.host"
         )
-    return ReadAhead(wanted, _read_level, listing.context.engine.workers)
+    return ReadAhead(wanted, read, listing.context.engine.workers)
 
 
-def _read_level(file: tuple[Path, int]) -> EmbeddingTable:
-    path, checksum = file
-    try:
-        return read_chunk(path, checksum=checksum)
-    except RunError as error:
-        raise RunError(f"{path}: a finished level is damaged or gone: restore the file, or start a new run") from error
+def _read_level(context: RunContext, file: dict[str, Any]) -> EmbeddingTable:
+    with opened(context, file) as path:
+        try:
+            return read_chunk(path, checksum=file["checksum"])
+        except RunError as error:
+            raise RunError(
+                f"{path}: a finished level is damaged or gone: restore the file, or start a new run"
+            ) from error
 
 
 def _size(listing: _Listing, before: Phase | None) -> int:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,10 @@ from longwall.pipeline.context import Metrics, PatternCount, RunContext
 from longwall.pipeline.devices import devices_of
 from longwall.pipeline.progress import NullObserver, Observer
 from longwall.pipeline.run_directory import RunDirectory, write_counts
+from longwall.pipeline.url_run import UrlRunDirectory
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
+from longwall.storage.mirror import Mirror
+from longwall.storage.remote import is_url
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,8 +46,8 @@ COMPILING = "compiling kernels: a few seconds, once on this machine"
 class Result:
     """What a run found, and where it is."""
 
-    path: Path
-    """The run's folder."""
+    path: Path | str
+    """The run's folder; a string where it is a URL."""
     workload: str
     """The kind of workload."""
     count: int | None
@@ -81,12 +84,16 @@ class Result:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        folder = self.path / "results"
-        files = sorted(file for file in folder.glob("*.parquet") if file.stem.partition("-")[0] == name)
-        if not files:
-            there = sorted({file.stem.partition("-")[0] for file in folder.glob("*.parquet")})
-            raise InputError(f'{folder} holds no table "{name}", only {", ".join(there) or "nothing"}')
-        return pa.concat_tables([pq.read_table(file) for file in files])
+        folder = f"{self.path}/results"
+        mirror = Mirror(folder) if isinstance(self.path, str) else None
+        files = sorted(mirror.sizes() if mirror else (file.name for file in Path(folder).glob("*")))
+        tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in files if file.endswith(".parquet")]
+        wanted = [file for table, file in tables if table == name]
+        if not wanted:
+            there = ", ".join(sorted({table for table, _ in tables})) or "nothing"
+            raise InputError(f'{folder} holds no table "{name}", only {there}')
+        sources = [pa.BufferReader(mirror.read(file)) if mirror else Path(folder, file) for file in wanted]
+        return pa.concat_tables([pq.read_table(source) for source in sources])
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary that ``longwall run --json`` prints."""
@@ -132,7 +139,8 @@ def run(
         If the user interrupts; its folder says so, and `resume` goes on with it.
     """
     spec = load_config(config, overrides)
-    return _whole(RunDirectory.create(spec), spec, observer or NullObserver(), fresh=True)
+    kind = UrlRunDirectory if is_url(spec.run.directory) else RunDirectory
+    return _whole(kind.create(spec), spec, observer or NullObserver(), fresh=True)
 
 
 def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observer | None = None) -> Result:
@@ -141,7 +149,7 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
     Parameters
     ----------
     path
-        The run's folder.
+        The run's folder, or its URL.
     overrides
         ``"section.key=value"`` each, for the sections ``memory``, ``engine`` and ``scheduler``, which no result depends
         on.
@@ -158,12 +166,16 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
     for override in overrides:
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
             raise InputError(f"--set {override}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
-    directory = RunDirectory.reopen(Path(path))
-    try:
-        spec = load_config(directory.path / "config.toml", overrides)
-    except BaseException:
-        directory.close()
-        raise
+    directory: RunDirectory
+    if is_url(path):
+        directory, spec = UrlRunDirectory.resume(str(path), overrides)
+    else:
+        directory = RunDirectory.reopen(Path(path))
+        try:
+            spec = load_config(directory.path / "config.toml", overrides)
+        except BaseException:
+            directory.close()
+            raise
     return _whole(directory, spec, observer or NullObserver(), fresh=False)
 
 
@@ -171,7 +183,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     """Run to one of the ends of a run, and say in the folder which one it was."""
     began = time.perf_counter()
     metrics, cancel = Metrics(), threading.Event()
-    how = f"go on with: longwall resume {directory.path}"
+    how = f"go on with: longwall resume {directory.where}"
     try:
         return _run(spec, directory, metrics, cancel, observer, began)
     except InputError as error:
@@ -183,7 +195,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     except KeyboardInterrupt:
         cancel.set()
         directory.abandon("interrupted", "interrupted by the user", metrics)
-        raise KeyboardInterrupt(str(directory.path)) from None
+        raise KeyboardInterrupt(str(directory.where)) from None
     except (RunError, MemoryError, OSError) as error:
         cancel.set()
         reason = reason_of(error)
@@ -209,7 +221,6 @@ def _run(
     observer: Observer,
     began: float,
 ) -> Result:
-    from longwall.pipeline.checkpoint import Checkpoint
     from longwall.pipeline.workers import sentences
     from longwall.pipeline.workloads import get_workload
     from longwall.storage.account import Accounts
@@ -231,7 +242,7 @@ def _run(
 
             # Before the graph is read: its workers read it at the same time.
             cluster = opened.enter_context(
-                cluster_of(spec, directory.path, engine.workers, spill.path, observer, devices)
+                cluster_of(spec, directory.where, engine.workers, spill.path, observer, devices)
             )
         compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         with compiling, sentences(engine), _timed(timings, "graph"):
@@ -249,7 +260,7 @@ def _run(
         )
         directory.manifest["budget"] = asdict(budget)
         directory.save()
-        checkpoint = Checkpoint(directory.checkpoint)
+        checkpoint = directory.open_checkpoint()
         context = RunContext(
             spec, graph, engine, budget, accounts, spill, checkpoint, directory.results, observer, metrics, cancel
         )
@@ -281,7 +292,7 @@ def _run(
         directory.manifest |= {"timings": timings, "truncated": truncated}
         directory.finish(metrics)
     return Result(
-        path=directory.path,
+        path=directory.where,
         workload=spec.workload.kind,
         count=None if spec.workload.kind in MANY_PATTERNS else counts[0].count,
         patterns=tuple(counts),
@@ -311,7 +322,7 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
         for what, differs in kinds:
             if differs:
                 raise InputError(
-                    f"{directory.path}: the run cannot be resumed, its {what} is not the one that it began with; "
+                    f"{directory.where}: the run cannot be resumed, its {what} is not the one that it began with; "
                     "start a new run"
                 )
     directory.manifest |= facts

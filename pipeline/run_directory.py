@@ -20,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.checkpoint import FORMAT
+from longwall.pipeline.checkpoint import FORMAT, Checkpoint
 from longwall.storage.errors import InputError
 from longwall.storage.spill import sync_folder
 
@@ -65,20 +65,9 @@ class RunDirectory:
         InputError
             If it exists, or cannot be made or written.
         """
-        path = spec.run.directory / spec.run.name
+        path = Path(spec.run.directory) / spec.run.name
         config = spec.located().to_toml()
-        directory = cls(
-            path,
-            {
-                "status": "running",
-                "workload": spec.workload.kind,
-                "argv": sys.argv,
-                "versions": _versions(),
-                "checkpoint_format": FORMAT,
-                "config_sha256": _sha256(config),
-                "started": _now(),
-            },
-        )
+        directory = cls(path, first_manifest(spec, config))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir()
@@ -121,7 +110,7 @@ class RunDirectory:
         try:
             directory._hold()
             manifest = json.loads((path / "manifest.json").read_bytes())
-            status, written = manifest["status"], manifest["checkpoint_format"]
+            status = manifest["status"]
             config = (path / "config.toml").read_text(encoding="utf-8")
         except BlockingIOError:
             raise InputError(f"{path}: another process is busy with this run; wait for it or stop it") from None
@@ -132,23 +121,25 @@ class RunDirectory:
         if status == "done" and (path / "results").exists():
             directory.close()
             raise InputError(f"{path}: this run is finished, its results are in {path / 'results'}")
-        changed = (
-            (
-                written != FORMAT,
-                f"its checkpoint has another format ({written}, this version of Longwall has {FORMAT})",
-            ),
-            (_sha256(config) != manifest.get("config_sha256"), "its config.toml was changed since it began"),
-        )
-        for differs, what in changed:
-            if differs:
-                directory.close()
-                raise InputError(f"{path}: the run cannot be resumed, {what}; start a new run")
+        try:
+            require_resumable(path, manifest, config)
+        except InputError:
+            directory.close()
+            raise
         if (path / "results").exists():  # it was killed between its last two steps
             (path / "results").rename(directory.results)
         directory.results.mkdir(exist_ok=True)
-        directory.manifest |= {"status": "running", "resumed": [*manifest.get("resumed", []), _now()]}
-        directory.manifest.pop("reason", None)
+        directory.manifest = resumed_manifest(manifest)
         return directory
+
+    @property
+    def where(self) -> Path | str:
+        """What users call the folder."""
+        return self.path
+
+    def open_checkpoint(self) -> Checkpoint:
+        """Read what the run has finished; see `longwall.pipeline.checkpoint.Checkpoint`."""
+        return Checkpoint(self.checkpoint)
 
     def _hold(self) -> None:
         """Keep other processes away until this one closes the folder or dies."""
@@ -171,12 +162,15 @@ class RunDirectory:
         """Whether `reopen` would find something that need not be done again."""
         return (self.checkpoint / "journal.jsonl").exists()
 
+    def manifest_text(self) -> str:
+        """The manifest as JSON."""
+        return json.dumps(self.manifest, indent=2) + "\n"
+
     def save(self) -> None:
         """Write the manifest, whole or not at all."""
         temporary = self.path / "manifest.json.tmp"
         with temporary.open("w", encoding="utf-8") as file:
-            json.dump(self.manifest, file, indent=2)
-            file.write("\n")
+            file.write(self.manifest_text())
             file.flush()
             os.fsync(file.fileno())
         temporary.rename(self.path / "manifest.json")
@@ -192,11 +186,11 @@ class RunDirectory:
             If the disk is full or the folder was taken away; the run is not done then.
         """
         write_metrics(metrics, self.path / "metrics.parquet")
-        results = {file.name: _describe(file) for file in sorted(self.results.iterdir())}
+        results = {file.name: describe(file) for file in sorted(self.results.iterdir())}
         sync_folder(self.results)
         self.results.rename(self.path / "results")
         sync_folder(self.path)  # the results must be there before anything says so
-        self.manifest |= {"status": "done", "finished": _now(), "results": results}
+        self.manifest |= ended("done") | {"results": results}
         self.save()
         self._finished = True
         shutil.rmtree(self.checkpoint, ignore_errors=True)
@@ -215,7 +209,7 @@ class RunDirectory:
         """
         if self._finished:
             return
-        self.manifest |= {"status": status, "reason": reason, "finished": _now()}
+        self.manifest |= ended(status) | {"reason": reason}
         try:
             self.save()
             if (self.path / "results").exists():
@@ -234,6 +228,48 @@ class RunDirectory:
             self.path.parent.rmdir()
         except OSError:
             return
+
+
+def first_manifest(spec: RunSpec, config: str) -> dict[str, Any]:
+    """What the manifest of a run says as it begins; `config` is the text of its config."""
+    return {
+        "status": "running",
+        "workload": spec.workload.kind,
+        "argv": sys.argv,
+        "versions": _versions(),
+        "checkpoint_format": FORMAT,
+        "config_sha256": _sha256(config),
+        "started": _now(),
+    }
+
+
+def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:
+    """See that a run that ended early can go on.
+
+    Raises
+    ------
+    InputError
+        If its config was edited, or another version wrote what it has finished.
+    """
+    written = manifest.get("checkpoint_format")
+    if written != FORMAT:
+        what = f"its checkpoint has another format ({written}, this version of Longwall has {FORMAT})"
+    elif _sha256(config) != manifest.get("config_sha256"):
+        what = "its config.toml was changed since it began"
+    else:
+        return
+    raise InputError(f"{where}: the run cannot be resumed, {what}; start a new run")
+
+
+def resumed_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What the manifest of a run says when it goes on."""
+    kept = {key: value for key, value in manifest.items() if key != "reason"}
+    return kept | {"status": "running", "resumed": [*manifest.get("resumed", []), _now()]}
+
+
+def ended(status: str) -> dict[str, Any]:
+    """What the manifest says of the end of a run: ``"done"``, ``"failed"`` or ``"interrupted"``."""
+    return {"status": status, "finished": _now()}
 
 
 def free_name(path: Path) -> str:
@@ -281,7 +317,7 @@ def write_metrics(metrics: Metrics, path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
 
 
-def _describe(file: Path) -> dict[str, Any]:
+def describe(file: Path) -> dict[str, Any]:
     """Return rows, bytes and checksum of a result file, after it has reached the disk."""
     import pyarrow.parquet as pq
 

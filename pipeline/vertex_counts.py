@@ -16,6 +16,7 @@ from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, prepare_range, range_scratch, slot_ranges
 from longwall.pipeline.portion import make_scratch
+from longwall.pipeline.run_files import opened
 from longwall.pipeline.workers import Worker, run_tasks
 from longwall.storage.errors import FinalError
 
@@ -65,7 +66,7 @@ def counted_per_vertex(
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     phase = checkpoint.phase(name, graph.num_slots)
     checkpoint.book(phase, disk)
-    run, prefix = checkpoint.folder.parent, f"checkpoint/{name.replace(' ', '-')}-"
+    prefix = f"checkpoint/{name.replace(' ', '-')}-"
 
     class VertexWorker(Worker):
         """Its file has all that it found; each commit replaces the one before."""
@@ -89,7 +90,7 @@ def counted_per_vertex(
 
     def write(counts: NDArray[np.int64]) -> dict[str, Any]:
         name = f"{prefix}{checkpoint.next_number(prefix)}.npy"
-        with (run / name).open("wb") as file:
+        with (checkpoint.folder.parent / name).open("wb") as file:
             np.save(file, counts)
             file.flush()
             os.fsync(file.fileno())
@@ -98,22 +99,23 @@ def counted_per_vertex(
 
     def merge(files: Sequence[dict[str, Any]]) -> Partial:
         with context.accounts.host.book(size, "counts that are added up"):
-            total = _sum(run, files)
+            total = _sum(context, files)
             disk.take(total.nbytes + _HEADER, "the counts of a checkpoint")
             return Partial(0, (write(total),), replaces=tuple(file["name"] for file in files))
 
     size = 2 * 8 * rows * graph.num_vertices
     run_tasks(context, phase, slot_ranges(context, cost), engine.workers, VertexWorker, merge=merge)
     with context.accounts.host.book(size, "the counts"):
-        yield _sum(run, phase.files())
+        yield _sum(context, phase.files())
 
 
-def _sum(run: Path, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
+def _sum(context: RunContext, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
     """Add up files of counts, at least one."""
     total: NDArray[np.int64] | None = None
     size = 0.0
     for file in files:
-        counts = _read(run / file["name"], file["crc32"])
+        with opened(context, file) as path:
+            counts = _read(path, file["crc32"])
         size += float(counts.sum(dtype=np.float64))
         if size >= _EXACT_BELOW:
             raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")

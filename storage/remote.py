@@ -1,4 +1,4 @@
-"""Inputs by URL: whatever fsspec reads is copied to the spill folder, read there, and removed."""
+"""Addresses by URL, and inputs there: whatever fsspec reads is copied to the spill folder, read there, and removed."""
 
 from __future__ import annotations
 
@@ -60,41 +60,82 @@ def on_disk(address: str | Path, accounts: Accounts, spill: SpillFolder) -> Iter
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fetch(url: str, folder: Path, booking: Booking) -> Path:
-    """Copy a file, or all files of a store, into a folder."""
+@contextmanager
+def url_faults(url: str, done: str = "read", kind: type[InputError] | type[RunError] = InputError) -> Iterator[None]:
+    """Work with fsspec; whatever it raises becomes a sentence about a URL.
+
+    Parameters
+    ----------
+    url
+        The URL.
+    done
+        What is being done with it, as a participle.
+    kind
+        What is raised.
+
+    Raises
+    ------
+    InputError or RunError
+        As `kind` says.
+    """
     try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise InputError(f"{url}: URLs are read with fsspec: pip install fsspec") from None
-    try:
-        system, root = url_to_fs(url)
-        target = folder / (PurePosixPath(root.rstrip("/")).name or "graph")
-        if not system.exists(f"{root.rstrip('/')}/zarr.json"):
-            _copy(system, root, target, url, booking)
-            return target
-        for file in system.find(root):
-            _copy(system, file, target / _below(file, root, url), url, booking)
-        return target
+        yield
     except (InputError, RunError):
         raise
     except FileNotFoundError:
-        raise InputError(f"{url}: there is no such file; check the URL") from None
+        raise kind(f"{url}: there is no such {'file' if done == 'read' else 'place'}; check the URL") from None
     except ImportError as error:
-        raise InputError(f"{url}: a package for such URLs is missing: {error}") from None
+        raise kind(f"{url}: a package for such URLs is missing: {error}") from None
     except Exception as error:  # every kind of file system has errors of its own
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InputError(f"{url}: cannot be read ({reason}); check the URL and what it takes to read it") from None
+        raise kind(f"{url}: cannot be {done} ({reason}); check the URL and what it takes to use it") from None
 
 
-def _below(file: str, root: str, url: str) -> PurePosixPath:
-    """The path of a file of a store below the store; a server may name others."""
+def file_system(url: str) -> tuple[Any, str]:
+    """Give fsspec's file system for a URL, and the path there.
+
+    Raises
+    ------
+    InputError
+        If there is no such file system here.
+    """
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise InputError(f"{url}: URLs are read and written with fsspec: pip install fsspec") from None
+    with url_faults(url):
+        system, path = url_to_fs(url)
+    return system, path.rstrip("/")
+
+
+def below(file: str, root: str, url: str) -> PurePosixPath:
+    """The path of a file below a folder at a URL, as a listing names it; a server may name others.
+
+    Raises
+    ------
+    InputError
+        If it is one of the others.
+    """
     try:
         path = PurePosixPath(file).relative_to(PurePosixPath(root))
     except ValueError:
         path = PurePosixPath("..")
     if ".." in path.parts:
-        raise InputError(f"{url}: the listing names a file outside of the store, {file!r}")
+        raise InputError(f"{url}: the listing names a file outside of the folder, {file!r}")
     return path
+
+
+def _fetch(url: str, folder: Path, booking: Booking) -> Path:
+    """Copy a file, or all files of a store, into a folder."""
+    system, root = file_system(url)
+    with url_faults(url):
+        target = folder / (PurePosixPath(root).name or "graph")
+        if not system.exists(f"{root}/zarr.json"):
+            _copy(system, root, target, url, booking)
+            return target
+        for file in system.find(root):
+            _copy(system, file, target / below(file, root, url), url, booking)
+        return target
 
 
 def _copy(system: Any, file: str, target: Path, url: str, booking: Booking) -> None:

@@ -127,7 +127,7 @@ def test_a_listing_cannot_write_outside_of_the_copy(
         listing = ["/data/graph.zarr/zarr.json", wrong]
         memory.pipe(wrong, b"evil")
         monkeypatch.setattr(type(memory), "find", lambda *arguments, listing=listing, **options: listing)
-        with pytest.raises(InputError, match="outside of the store"), on_disk(store, accounts(), spill):
+        with pytest.raises(InputError, match="outside of the folder"), on_disk(store, accounts(), spill):
             pass
     spill.close()
     assert sorted(tmp_path.rglob("*")) == before

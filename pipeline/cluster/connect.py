@@ -37,7 +37,7 @@ class Cluster(NamedTuple):
 
 @contextmanager
 def cluster_of(
-    spec: RunSpec, run: Path, cores: int, folder: Path, observer: Observer, devices: Sequence[str]
+    spec: RunSpec, run: Path | str, cores: int, folder: Path, observer: Observer, devices: Sequence[str]
 ) -> Iterator[Cluster]:
     """Connect to the cluster of a run, whose workers then read the graph.
 
@@ -46,7 +46,7 @@ def cluster_of(
     spec
         The run.
     run
-        Its folder, which the workers see under the same path.
+        Its folder, which the workers see under the same path, or its URL.
     cores, folder, devices
         For the workers that are started here, see `connected`.
     observer
@@ -73,7 +73,7 @@ def cluster_of(
         hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
         opening = Opening(
             id=uuid.uuid4().hex,
-            run=str(run.absolute()),
+            run=run if isinstance(run, str) else str(run.absolute()),
             config=spec.to_dict(),
             share=max(hosts.values(), default=1) + 1,  # processes of a machine: the coordinator may be there, too
             per_device=most_on_a_device(workers),
@@ -102,11 +102,11 @@ def scheduler_of(context: RunContext, cluster: Cluster, plan: Any) -> Iterator[D
         What is executed.
     """
     job = Job(**cluster.opening, graph=context.graph.content_hash, plan=plan.to_dict())
-    run = Path(job["run"])
+    run = context.checkpoint.folder.parent
     parts(run, job["id"]).mkdir()
     scheduler = DaskScheduler(cluster.client, job, retries_of(context.spec.scheduler))
     yield scheduler
-    scheduler.write_heat(run / "heat.parquet")
+    scheduler.write_heat(run / "heat.parquet", context.checkpoint.mirror)
     if summary := _summary(context.metrics):
         context.observer.note(summary)
 

@@ -18,6 +18,8 @@ from longwall.pipeline.context import RunContext
 from longwall.pipeline.workers import Work, missing_tasks
 from longwall.storage.errors import RunError
 from longwall.storage.heat_record import add_records
+from longwall.storage.mirror import Mirror
+from longwall.storage.remote import is_url
 
 _LOOK_SECONDS = 0.5
 _ALONE_SECONDS = 60.0  # without any worker, before the run is given up
@@ -177,9 +179,12 @@ class DaskScheduler:
             raise RunError(reason)
 
     def adopt(self, name: str) -> None:
-        """Move a file to the run's results, if it is one of them: others may be of ranges that were done twice."""
+        """Move a file to the run's results, if it is one of them: others may be of ranges that were done twice.
+
+        At a URL it is there, and those that no commit names are left out in the end.
+        """
         folder, _, name = name.partition("/")
-        if folder == "results.partial":
+        if folder == "results.partial" and not is_url(self._job["run"]):
             run = Path(self._job["run"])
             (parts(run, self._job["id"]) / name).rename(run / folder / name)
 
@@ -188,12 +193,24 @@ class DaskScheduler:
         with suppress(Exception):  # the cluster may be gone
             self._client.cancel(futures, force=True)
 
-    def write_heat(self, path: Path) -> None:
-        """Write what every level read of every page, added up over the workers that are there, if any knows."""
+    def write_heat(self, path: Path, mirror: Mirror | None) -> None:
+        """Write what every level read of every page, added up over the workers that are there, if any knows.
+
+        Parameters
+        ----------
+        path
+            The file to write, in the run's folder.
+        mirror
+            That folder's at a URL, if it is at one.
+        """
         with suppress(Exception):  # figures that nobody needs to go on
             names = _run_everywhere(self._client, write_heat, self._job["id"], _HEAT_SECONDS).values()
-            folder = parts(Path(self._job["run"]), self._job["id"])
-            if files := [folder / name for name in names if isinstance(name, str)]:
+            folder = parts(path.parent, self._job["id"])
+            files = [folder / name for name in names if isinstance(name, str)]
+            if mirror is not None:
+                for file in files:
+                    mirror.fetch(str(file.relative_to(path.parent)), file)
+            if files:
                 add_records(files, path)
 
 

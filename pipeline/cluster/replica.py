@@ -27,8 +27,12 @@ from longwall.pipeline.cluster.stepping import do_ranges
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.context import Metrics, RunContext
 from longwall.pipeline.progress import NullObserver
+from longwall.pipeline.url_checkpoint import send
+from longwall.pipeline.url_journal import UrlJournal
 from longwall.pipeline.workers import Work, sentences
 from longwall.storage.errors import FinalError, RunError, reason_of
+from longwall.storage.mirror import Mirror
+from longwall.storage.remote import is_url
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
@@ -81,10 +85,20 @@ class Closed(BaseException):
 
 
 class ReplicaJournal:
-    """The journal of a run as a replica reads it; see :class:`longwall.pipeline.checkpoint.Checkpoint`."""
+    """The journal of a run as a replica reads it; see :class:`longwall.pipeline.checkpoint.Checkpoint`.
 
-    def __init__(self, folder: Path):
+    Parameters
+    ----------
+    folder
+        Of the checkpoint; where the run is at a URL, a folder of this replica.
+    journal
+        The journal at the URL, if the run is at one.
+    """
+
+    def __init__(self, folder: Path, journal: UrlJournal | None = None):
         self.folder = folder
+        self._journal = journal
+        self.mirror = None if journal is None else journal.mirror
         self._path = folder / "journal.jsonl"
         self._started = 0
         self._found: dict[str, Phase] = {}
@@ -100,6 +114,9 @@ class ReplicaJournal:
 
     def refresh(self) -> None:
         """Read what there is of all phases by now."""
+        if self._journal is not None:
+            self._journal.read(self._found, self)
+            return
         kept, _ = read_journal(self._path, self._found, self, self._read)
         self._read += kept
 
@@ -227,6 +244,7 @@ class Replica:
                     ranges, found = [], work.merge(files)
                 else:
                     ranges, found = self._do(work, ranges, seconds)
+                files = [self._sent(file) for file in found.files]
                 took = time.monotonic() - began
         finally:
             self._scheduler.leave()
@@ -234,7 +252,7 @@ class Replica:
         return Answer(
             done=ranges,
             value=found.value,
-            files=list(found.files),
+            files=files,
             levels=found.levels,
             seconds=took,
             worker="",
@@ -252,6 +270,19 @@ class Replica:
         finally:
             worker.close()
 
+    def _sent(self, file: dict[str, Any]) -> dict[str, Any]:
+        """Send a file to the run's URL, if it is at one, and remove it here; gives what a commit says of it."""
+        assert self._context is not None
+        mirror, run = self._context.checkpoint.mirror, self._context.checkpoint.folder.parent
+        if mirror is None:
+            return file
+        folder, _, name = file["name"].partition("/")
+        path = self._context.results / name if folder == "results.partial" else run / file["name"]
+        try:
+            return send(mirror, file, path)
+        finally:
+            path.unlink(missing_ok=True)
+
     def write_heat(self) -> str | None:
         """Write what every level read of every page, where that is known; gives the file's name."""
         from longwall.storage.paged_graph import GraphPages
@@ -263,7 +294,10 @@ class Replica:
         if not isinstance(pages, GraphPages):
             return None
         name = f"heat-{uuid.uuid4().hex}.parquet"
-        pages.write_heat(context.results / name)
+        path, mirror = context.results / name, context.checkpoint.mirror
+        pages.write_heat(path)
+        if mirror is not None:
+            mirror.send(path, str(path.relative_to(context.checkpoint.folder.parent)))
         return name
 
     def close(self) -> None:
@@ -287,7 +321,6 @@ class Replica:
         from longwall.storage.account import Accounts
         from longwall.storage.spill import SpillFolder
 
-        run = Path(self.opening["run"])
         engine = choose_engine(spec.with_threads(self._threads))
         spec = _sharing_device(spec, engine, self.opening["per_device"])
         whole, share = resolve_budget(spec), self.opening["share"]
@@ -302,6 +335,11 @@ class Replica:
             plan = workload.plan(spec.workload, graph)
             if plan.to_dict() != job["plan"]:
                 raise RunError("this worker plans otherwise than the coordinator: install the same version everywhere")
+            if is_url(job["run"]):
+                run, journal = spill.path / "run", UrlJournal(Mirror(job["run"]))
+                parts(run, job["id"]).mkdir(parents=True)
+            else:
+                run, journal = Path(job["run"]), None
             self._slots = threading.Semaphore(engine.workers)
             self._context = RunContext(
                 spec,
@@ -310,7 +348,7 @@ class Replica:
                 budget,
                 accounts,
                 spill,
-                ReplicaJournal(run / "checkpoint"),  # type: ignore[arg-type]
+                ReplicaJournal(run / "checkpoint", journal),  # type: ignore[arg-type]
                 parts(run, job["id"]),
                 observer,
                 Metrics(),

@@ -63,13 +63,11 @@ def _path(value: object) -> object:
     if value == "":
         raise ValueError("the path is empty")
     if isinstance(value, str) and is_url(value):
-        raise ValueError(
-            f"{value} is a URL: only a graph may be one; give a path, on a cluster one that all machines see"
-        )
+        raise ValueError(f"{value} is a URL: only a graph and run.directory may be one; give a path")
     return Path(value) if isinstance(value, str) else value
 
 
-def _input(value: object) -> object:
+def _address(value: object) -> object:
     if not isinstance(value, str | Path | None):
         raise ValueError(f"expected a path or a URL in quotes, not {shown(value)}")
     return value if isinstance(value, str) and is_url(value) else _path(value)
@@ -102,7 +100,7 @@ def _devices(value: object) -> object:
 
 Size = Annotated[int | None, BeforeValidator(_size)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
-Input = Annotated[Path | str, BeforeValidator(_input)]
+Address = Annotated[Path | str, BeforeValidator(_address)]
 """A path, or a URL."""
 
 
@@ -113,10 +111,10 @@ class _Section(BaseModel):
 class GraphSection(_Section):
     """``[graph]``: where the data graph comes from; exactly one of `path` and `generator`."""
 
-    path: Input | None = None
+    path: Address | None = None
     generator: dict[str, Any] | None = None
-    labels: Input | None = None
-    transactions: Input | None = None
+    labels: Address | None = None
+    transactions: Address | None = None
 
 
 class WorkloadSection(_Section):
@@ -192,7 +190,7 @@ class SchedulerSection(_Section):
 class RunSection(_Section):
     """``[run]``: the folder of the results is ``directory/name``."""
 
-    directory: FilePath = Path("runs")
+    directory: Address = Path("runs")
     name: Annotated[str, BeforeValidator(_run_name)]
 
 
