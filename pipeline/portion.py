@@ -11,6 +11,7 @@ MakeRoom = Callable[[ShortOfMemory], bool]
 
 
 _PATIENCE = 8  # pieces after which a larger one is tried again: the work of one that fails is lost
+_MOST_PATIENCE = 1 << 10  # and twice as many after each that fails, up to so many
 
 
 def no_room(short: ShortOfMemory) -> bool:  # noqa: ARG001 - a `MakeRoom`
@@ -21,6 +22,8 @@ def no_room(short: ShortOfMemory) -> bool:  # noqa: ARG001 - a `MakeRoom`
 class Portion:
     """The size of one piece of work: halved when memory is short, doubled when it long was not; threads may share it.
 
+    The more often a larger piece failed, the longer it is until the next one is tried.
+
     Parameters
     ----------
     engine
@@ -30,6 +33,7 @@ class Portion:
     def __init__(self, engine: Engine):
         self._engine = engine
         self._size, self._done = sys.maxsize, 0
+        self._patience, self._grown = _PATIENCE, False
 
     @property
     def cut(self) -> bool:
@@ -62,15 +66,19 @@ class Portion:
                 # The error itself keeps alive what its frames hold, and must be gone when memory is released.
                 short = ShortOfMemory(error.place, error.wanted)
             else:
+                if self._grown:
+                    self._patience, self._grown = max(self._patience // 2, _PATIENCE), False
                 self._done += 1
-                if size < most and self._done % _PATIENCE == 0:
-                    self._size = 2 * size
+                if size < most and self._done % self._patience == 0:
+                    self._size, self._grown = 2 * size, True
                 return found
             if not make_room(short):
                 if size <= 1:
                     raise short
                 size = self._size = size // 2
                 self._done = 0
+                if self._grown:
+                    self._patience, self._grown = min(self._patience * 2, _MOST_PATIENCE), False
             self._engine.release()
 
 

@@ -13,6 +13,9 @@ _LEAST_CHUNK = 1 << 10  # rows
 _ON_HOST = 2  # tables of a device that the host holds besides its stack: one that is moved, one that is read ahead
 _LEAST_GROUP = 8  # rows
 _SHARED_ROW = 12  # bytes of a table for each row: its last value and an offset, where prefixes are shared
+# Bytes of a device for a row besides its columns, where prefixes are shared: in a table and in the one that is made of
+# it, and what is known of it meanwhile (how many rows it gives, where they begin and end).
+_DEVICE_ROW = 64
 _ACTIVE = 4  # tables that an extension holds: its input, its output, one that is sliced, and one that is read ahead
 
 
@@ -81,7 +84,7 @@ class Rooms:
         require(what, share - tables + least * active_row, share, option)
         if not on_host:
             # Most prefixes are shared by many rows; where they are not, memory runs short, and pieces become smaller.
-            active_row -= (_ACTIVE - 1) * (table_row - _SHARED_ROW)
+            active_row = _DEVICE_ROW + 4 * k
         fitting = tables // (active_row + k * (table_row if on_host else _SHARED_ROW))
         if not on_host:  # chunks pass through the host: what is spilled, what is read ahead
             require(what, 4 * least * (_ON_HOST * table_row), host, "memory.host")

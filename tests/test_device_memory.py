@@ -423,7 +423,7 @@ def test_a_portion_is_halved_and_doubled() -> None:
 
     portion = Portion(CpuEngine(1))
     assert {portion.take(100, work) for _ in range(17)} == {6}
-    assert tried == [100, 50, 25, 12, *[6] * 8, 12, *[6] * 8, 12, 6]  # a larger one is tried after eight
+    assert tried == [100, 50, 25, 12, *[6] * 8, 12, *[6] * 9]  # a larger one is tried after eight, and after sixteen
     most = 1000
     assert [portion.take(100, work) for _ in range(40)] == [*[6] * 7, *[12] * 8, *[24] * 8, *[48] * 8, *[96] * 8, 100]
     most, rooms = 3, iter([True, False, True, False])
