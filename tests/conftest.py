@@ -62,6 +62,16 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield made
 
 
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """A file system of fsspec that is in memory."""
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
+    system = fsspec.filesystem("memory")
+    yield system
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+
+
 def make_graph(edges: Any, labels: dict[int, int] | None = None) -> Graph:
     """A data graph from pairs of ids, and a dict from id to label."""
     from longwall.storage.building.build import build_graph

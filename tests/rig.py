@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,32 @@ def local_cluster(workers: int) -> Any:
 
     loopback = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     return LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=None, **loopback)
+
+
+@contextmanager
+def killing(cluster: Any, draw: random.Random, times: int) -> Iterator[None]:
+    """Kill one of the workers of a ``distributed.LocalCluster`` every now and then, so many times at most.
+
+    Forever, and no worker might ever have begun on a machine that is busy.
+    """
+    over = threading.Event()
+
+    def kill() -> None:
+        for _ in range(times):
+            if over.wait(draw.uniform(0.3, 2.0)):
+                return
+            pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid]
+            if pids:
+                with suppress(ProcessLookupError):
+                    os.kill(draw.choice(pids), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        killer.join()
 
 
 class Rig:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import threading
 import tomllib
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from breakable import EDGES, KINDS, LABELS, answer
-from rig import local_cluster
+from rig import killing, local_cluster
 
 import longwall
 from longwall.pipeline.cluster import dealing
@@ -85,29 +82,13 @@ def test_a_task_that_takes_long_is_done_twice_and_counted_once(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_workers_that_are_killed_change_nothing(folder: Path, seed: int) -> None:
-    draw, over = random.Random(seed), threading.Event()
+    draw = random.Random(seed)
     kind = draw.choice(["count by search", "listing", "listing by levels", "triangles per vertex"])
-    with local_cluster(2) as made:
-
-        def kill() -> None:
-            for _ in range(4):  # forever, and no worker might ever have begun on a machine that is busy
-                if over.wait(draw.uniform(0.3, 2.0)):
-                    return
-                pids = [nanny.pid for nanny in made.workers.values() if nanny.pid]
-                if pids:
-                    with suppress(ProcessLookupError):
-                        os.kill(draw.choice(pids), signal.SIGKILL)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        try:
-            for number in range(2):
-                run = config(folder, kind, f"cluster-{number}", address=made.scheduler_address, retries=100)
-                result = longwall.run(run)
-                assert answer(result.path) == local_once(folder, kind)
-        finally:
-            over.set()
-            killer.join()
+    with local_cluster(2) as made, killing(made, draw, 4):
+        for number in range(2):
+            run = config(folder, kind, f"cluster-{number}", address=made.scheduler_address, retries=100)
+            result = longwall.run(run)
+            assert answer(result.path) == local_once(folder, kind)
 
 
 def local_once(folder: Path, kind: str) -> dict[str, Any]:

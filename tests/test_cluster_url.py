@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import threading
 import tomllib
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from breakable import EDGES, KINDS, LABELS, LIMIT, answer
 from kill import left_in
-from rig import local_cluster
+from rig import killing, local_cluster
 
 import longwall
 from longwall.pipeline.cluster import connect, dealing
@@ -99,25 +96,8 @@ def test_a_task_that_is_done_twice_counts_once_at_a_url(
 
 @pytest.mark.parametrize("kind", ["listing", "frequent patterns"])
 def test_workers_that_are_killed_change_nothing_at_a_url(folder: Path, kind: str) -> None:
-    draw, over = random.Random(kind), threading.Event()
-    with local_cluster(2) as killed:
-
-        def kill() -> None:
-            for _ in range(3):  # forever, and no worker might ever have begun on a machine that is busy
-                if over.wait(draw.uniform(0.3, 2.0)):
-                    return
-                pids = [nanny.pid for nanny in killed.workers.values() if nanny.pid]
-                if pids:
-                    with suppress(ProcessLookupError):
-                        os.kill(draw.choice(pids), signal.SIGKILL)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        try:
-            longwall.run(config(folder, kind, "cluster", address=killed.scheduler_address, retries=100))
-        finally:
-            over.set()
-            killer.join()
+    with local_cluster(2) as made, killing(made, random.Random(kind), 3):
+        longwall.run(config(folder, kind, "cluster", address=made.scheduler_address, retries=100))
     check(folder, kind)
 
 

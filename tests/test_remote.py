@@ -28,15 +28,6 @@ EDGES = "1 2\n2 3\n3 1\n3 4\n"
 
 
 @pytest.fixture
-def memory() -> Iterator[Any]:
-    """A file system that is in memory."""
-    system = fsspec.filesystem("memory")
-    yield system
-    system.store.clear()
-    system.pseudo_dirs[:] = [""]
-
-
-@pytest.fixture
 def store(tmp_path: Path, memory: Any) -> str:
     """The URL of a store."""
     (tmp_path / "edges.txt").write_text(EDGES)

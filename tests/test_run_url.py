@@ -37,15 +37,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    """A file system that is in memory."""
-    system = fsspec.filesystem("memory")
-    yield system
-    system.store.clear()
-    system.pseudo_dirs[:] = [""]
-
-
 def config(folder: Path, kind: str, directory: str | Path, **scheduler: Any) -> dict[str, Any]:
     found = tomllib.loads(KINDS[kind].config)
     for key in ("path", "labels"):
