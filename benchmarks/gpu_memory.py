@@ -27,6 +27,8 @@ from paged_runs import choose_fraction, count_by_cpu, graph_bytes, measure, spre
 from paged_variants import PLAIN, RESIDENT, RIVALS, Variant
 from paged_workloads import NAMES, Workload, plan_workloads
 
+from longwall.kernels.cuda import engine as cuda_engine
+from longwall.kernels.cuda import host_memory
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.engine import EngineUnavailable
 from longwall.storage import paged_graph
@@ -102,11 +104,12 @@ def in_order(workloads: list[Workload]) -> Iterator[tuple[float, Workload, Varia
 
 
 def use_pages_for(graph: Graph) -> None:
-    """Make pages smaller where the graph would have few."""
+    """Make pages smaller where the graph would have few, and let them have room where the driver takes more for it."""
     size = LARGEST_PAGE
     while size > LEAST_PAGE and graph.indices.nbytes < size * LEAST_PAGES:
         size //= 2
     paged_graph.PAGE_BYTES, paged_graph.GraphPages.slots = size, size // 4
+    cuda_engine.TAKEN_AT_ONCE = host_memory.TAKEN_AT_ONCE if size == LARGEST_PAGE else size
 
 
 def say(text: str) -> None:

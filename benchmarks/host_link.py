@@ -106,7 +106,7 @@ def managed(size: int, rng: np.random.Generator) -> Iterator[tuple[str, float, s
     """Read managed memory that stays on the host, and move parts of it."""
     values = managed_array(cp, size // 4, np.dtype(np.uint32))
     values[:] = 1
-    array = ManagedArray(cp, values, remote=True)
+    array = ManagedArray(cp, values, home="host")
     yield from reads(array.array, rng)
     yield from moves(array, rng)
 

@@ -36,7 +36,7 @@ class WatchedEngine(CudaEngine):
     pages
         Where the graph's pages are, once it is loaded; see `longwall.kernels.engine.Pages`.
     moved
-        Bytes of pages that were moved to the device and back.
+        Bytes of pages that were copied to the device, and that were sent back from it.
     """
 
     def __init__(self, variant: Variant):
@@ -57,13 +57,13 @@ class WatchedEngine(CudaEngine):
 
     @property
     def link_bytes(self) -> int:
-        """Bytes that the device received: lists that were copied, or else what is read of pages that are away; pages.
+        """Bytes that the device received: lists that were copied, or else what is read of other pages; pages.
 
         Pages that come when they are touched are counted when they go back.
         """
         self._add_coming()
         copied = sum(staging.copied for staging in self._stagings)
-        return (copied if self._stagings else self._read) + self.moved[self._on_touch]
+        return (copied or self._read) + self.moved[self._on_touch]
 
     def searcher(self, *arguments: Any) -> Any:
         """As the engine's."""
@@ -97,10 +97,22 @@ class WatchedEngine(CudaEngine):
         self._coming = super().page_bytes(graph, reads, page_slots)
         return self._coming
 
-    def move_pages(self, graph: Any, ranges: Any, *, to_device: bool) -> None:
+    def send_back(self, graph: Any, ranges: Any) -> None:
         """As the engine's."""
-        self.moved[not to_device] += 4 * int((ranges[:, 1] - ranges[:, 0]).sum())
-        super().move_pages(graph, ranges, to_device=to_device)
+        self.moved[1] += 4 * int((ranges[:, 1] - ranges[:, 0]).sum())
+        super().send_back(graph, ranges)
+
+    def page_buffer(self, graph: Any, number: int, page_slots: int) -> Any:
+        """As the engine's."""
+        buffer = super().page_buffer(graph, number, page_slots)
+        fill = buffer.fill
+
+        def watched(pages: Any, places: Any) -> None:
+            self.moved[0] += 4 * page_slots * pages.size
+            fill(pages, places)
+
+        buffer.fill = watched  # type: ignore[method-assign]
+        return buffer
 
     def _add_coming(self) -> None:
         """Add the last extension's reads: by now its pages are where they were when it ran."""

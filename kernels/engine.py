@@ -138,21 +138,24 @@ class Pages(Protocol):
     Attributes
     ----------
     slots
-        Adjacency slots of a page.
-    away : int32[pages + 1]
-        Number of the pages before each one that are read over the host link; an array of the engine, a new one
-        whenever pages have moved.
+        Adjacency slots of a page: a power of two.
+    places : int64[pages + 1]
+        The logarithm of `slots` to the base 2; then for each page in how many slots its copy on the device lies behind
+        its place in the adjacency, 0 where there is no copy. An array of the engine, a new one whenever that changes;
+        None where there never are copies, and lists are read where they are.
     staged
-        Whether lists that lie in such pages are best copied to the device in the order of the pages, before they are
+        Whether lists that lie in other pages are best copied to the device in the order of the pages, before they are
         read in any other order. Not where pages come to the device when they are touched.
     """
 
     slots: int
-    away: Array
+    places: Array | None
     staged: bool
 
     def prepare(self, level: int, reads: Sequence[Reads]) -> None:
-        """Choose the pages that should be on the device for what comes next, and move them.
+        """Choose the pages of which copies should be on the device for what comes next, and begin to copy them.
+
+        What was known of `places` is not true any more.
 
         Parameters
         ----------
@@ -163,12 +166,44 @@ class Pages(Protocol):
         """
         ...
 
+    def settle(self) -> None:
+        """Let kernels that are launched from now on wait for the copies that were begun."""
+        ...
+
+    def touch(self, level: int, reads: Sequence[Reads]) -> None:
+        """Tell what will be read where it is, without a look at `places`; parameters as of `prepare`."""
+        ...
+
     def scan(self, first: int, last: int) -> None:
         """Tell that a range of slots is read once, in order."""
         ...
 
     def shrink(self) -> bool:
         """Give up half of the pages on the device, for good; gives whether there were any."""
+        ...
+
+
+class PageBuffer(Protocol):
+    """Copies of pages on the device.
+
+    Attributes
+    ----------
+    origin
+        In how many slots the first place lies behind the adjacency's first slot.
+    """
+
+    origin: int
+
+    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64]) -> None:
+        """Begin to copy pages to places, once the kernels have ended that were launched before."""
+        ...
+
+    def settle(self) -> None:
+        """Let kernels that are launched from now on wait for the copies that were begun."""
+        ...
+
+    def shrink(self, number: int) -> None:
+        """Give back the memory of all but so many places."""
         ...
 
 
@@ -421,8 +456,16 @@ class Engine(Protocol):
         """Tell how many bytes of the host `load` takes for a copy of the adjacency."""
         ...
 
-    def move_pages(self, graph: GraphArrays, ranges: NDArray[np.int64], *, to_device: bool) -> None:
-        """Move parts of an adjacency in managed memory: ranges of slots, int64[k, 2], to the device or to the host."""
+    def send_back(self, graph: GraphArrays, ranges: NDArray[np.int64]) -> None:
+        """Move parts of an adjacency that is loaded for "managed" access to the host: ranges of slots, int64[k, 2]."""
+        ...
+
+    def page_room(self, memory: int) -> int:
+        """Bytes of copies of pages that a `page_buffer` has in `memory` bytes of the device."""
+        ...
+
+    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> PageBuffer:
+        """Make room on the device for copies of pages of an adjacency that is loaded for "adaptive" access."""
         ...
 
     def interrupt(self) -> None:

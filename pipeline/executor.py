@@ -278,7 +278,7 @@ def prepare_range(context: RunContext, first: int, last: int, part: Part, *, ver
         if vertices:
             first, last = (int(context.graph.indptr[vertex]) for vertex in (first, last))
         with suppress(ShortOfMemory), context.engine.faults():
-            graph.pages.prepare(1, list(slot_reads(graph, first, last, part, context.engine.xp)))
+            graph.pages.touch(1, list(slot_reads(graph, first, last, part, context.engine.xp)))
 
 
 def slot_ranges(context: RunContext, cost: float) -> list[Task]:

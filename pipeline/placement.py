@@ -20,9 +20,10 @@ _DEVICE_SHARE = 0.9  # of what is free: the rest is for the kernels' code and st
 _ROUNDED = 64  # the part of a budget that is lost because the driver gives memory out in units of 2 MiB
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
-# Of what is left, that pages have: what is read of pages that are away comes once and in page order, so that longer
-# chunks of rows, with fewer launches and fewer lists to read again, are worth more than more pages.
-_PAGE_SHARE = 0.125
+# Of what is left, that copies of pages have at most, in the units in which a device has room for them: what is read of
+# other pages comes once and in page order, so that longer chunks of rows, with fewer launches and fewer lists to read
+# again, are worth more than more pages.
+_PAGE_SHARE = 0.1875
 _VERTEX_SHARE = 0.25  # of the budget, that arrays with an entry per vertex may take beside pages
 
 
@@ -95,8 +96,9 @@ def place_graph(
     there, left = _vertex_arrays(graph, available)
     state = state_bytes(graph.num_slots)
     require("what is known of the graph's pages", 4 * state, left, f"{section}device")
-    pages = state if access == "zero-copy" else max(int(left * _PAGE_SHARE), state)
-    return Placement(access, there, pages, memory=left - pages, limit=available - (pages - state))
+    share = max(int(left * _PAGE_SHARE) - state, 0)
+    copies = {"adaptive": engine.page_room(share), "managed": share, "zero-copy": 0}[access]
+    return Placement(access, there, copies + state, memory=left - copies - state, limit=available - copies)
 
 
 def adjacency_maker(engine: Engine, wanted: Wanted, device: int | None) -> NewArray:

@@ -36,7 +36,7 @@ def vertex_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -
     xp, columns = table.xp, table.columns()
     k = columns.shape[0]
     if graph.pages is not None:
-        graph.pages.prepare(k, [Reads(columns[i], Part.WHOLE, k - 1 - i) for i in range(k - 1)])
+        graph.pages.touch(k, [Reads(columns[i], Part.WHOLE, k - 1 - i) for i in range(k - 1)])
     code = xp.zeros(len(table), dtype=xp.int64)
     pairs = ((i, j) for j in range(k) for i in range(j))
     for bit, (i, j) in enumerate(pairs):

@@ -93,7 +93,7 @@ def all_edges(graph: GraphArrays, xp: Any, memory: int) -> Generator[EmbeddingTa
         owners -= 1
         if graph.pages is not None:
             vertices = xp.arange(int(owners[0]), int(owners[-1]) + 1, dtype=xp.uint32)
-            graph.pages.prepare(0, [Reads(vertices, Part.WHOLE)])
+            graph.pages.touch(0, [Reads(vertices, Part.WHOLE)])
         neighbours = graph.indices[first:last]
         smaller = neighbours < owners
         codes = owners[smaller]
@@ -194,7 +194,8 @@ def extend_by_edge(
         rows = table.sliced(begin, min(begin + _rows_within(less // 2, table), len(table)))
         columns = rows.columns()
         if graph.pages is not None:
-            graph.pages.prepare(table.num_levels, extender.reads(columns))
+            prepare = graph.pages.prepare if graph.pages.staged else graph.pages.touch
+            prepare(table.num_levels, extender.reads(columns))
         return rows, columns
 
     def count(columns: Array, first: int, less: int) -> int:

@@ -52,12 +52,12 @@ def read_lists(
     if graph.pages is not None:
         if graph.pages.staged:
             distinct, place = xp.unique(owners, return_inverse=True)
-            graph.pages.prepare(level, [Reads(distinct, Part.WHOLE), *beside])
+            graph.pages.touch(level, [Reads(distinct, Part.WHOLE), *beside])
             begins, values = _copied(graph, distinct, _COPIED_BLOCKS * block, xp)
             begins = begins[place]
             del distinct, place
         else:
-            graph.pages.prepare(level, [Reads(owners, Part.WHOLE), *beside])
+            graph.pages.touch(level, [Reads(owners, Part.WHOLE), *beside])
     for lists, slots in _slots(begins, sizes, block, xp):
         yield lists, values[slots]
 

@@ -1,6 +1,6 @@
 """Which pages of the adjacency are on the device: the hottest, or for the rival the last used.
 
-Pages go and come as ranges, [first, last), of consecutive pages. Who moves the bytes is not this module's business.
+Who moves the bytes is not this module's business.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
-Ranges = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -19,12 +18,12 @@ class Moves:
 
     Attributes
     ----------
-    leave, enter : int64[k, 2]
-        Ranges of pages that leave the device and that enter it, ascending; no two of one array touch.
+    leave, enter : int64[k]
+        Pages that leave the device and that enter it, ascending.
     """
 
-    leave: Ranges
-    enter: Ranges
+    leave: NDArray[np.int64]
+    enter: NDArray[np.int64]
 
     def __bool__(self) -> bool:
         return bool(self.leave.size or self.enter.size)
@@ -45,12 +44,11 @@ class HotPages:
     """
 
     def __init__(self, num_pages: int):
-        self._heat = np.zeros(num_pages)
         self.hot = np.zeros(num_pages, bool)
 
     @staticmethod
     def nbytes(num_pages: int) -> int:
-        """Bytes that the pages' state takes, with the heat that is kept and the most that a choice needs."""
+        """Bytes that the pages' state takes, with the most that a choice needs."""
         return 64 * num_pages
 
     def choose(self, heat: NDArray[np.float64], room: int, cost: float = 0.0) -> Moves:
@@ -66,30 +64,22 @@ class HotPages:
         Parameters
         ----------
         heat : float64[num_pages]
-            See :class:`longwall.storage.access_heat.AccessHeat`; it is kept for `shrink`.
+            See :class:`longwall.storage.access_heat.AccessHeat`.
         room
             Number of pages that the device has room for.
         cost
             Heat that a page must bring to be worth its move.
         """
-        self._heat = heat
         eligible = (heat > 0) & (heat >= cost)
         eligible |= self.hot
-        return self._become(_largest(heat + cost * self.hot, eligible, self.hot, room))
-
-    @property
-    def number(self) -> int:
-        """Number of pages that are on the device."""
-        return int(np.count_nonzero(self.hot))
-
-    def shrink(self, room: int) -> Ranges:
-        """Give up the coldest pages by the heat that was last seen, until `room` are left; gives their ranges."""
-        return self._become(_largest(self._heat, self.hot, self.hot, room)).leave
-
-    def _become(self, chosen: Mask) -> Moves:
-        moves = Moves(_ranges(self.hot & ~chosen), _ranges(chosen & ~self.hot))
+        chosen = _largest(heat + cost * self.hot, eligible, self.hot, room)
+        moves = Moves(np.flatnonzero(self.hot & ~chosen), np.flatnonzero(chosen & ~self.hot))
         self.hot[:] = chosen
         return moves
+
+    def forget(self) -> None:
+        """No page is on the device any more."""
+        self.hot[:] = False
 
 
 class LastUsed:
@@ -112,10 +102,11 @@ class LastUsed:
         self._extensions += 1
         self._used[spatial > 0] = self._extensions
 
-    def over(self, room: int) -> Ranges:
-        """Give up the pages that were not used for the longest time, until `room` are left; gives their ranges.
+    def over(self, room: int) -> NDArray[np.int64]:
+        """Give up the pages that were not used for the longest time, until `room` are left.
 
-        Among pages that were last used by the same extension the smaller number stays.
+        They are given as ranges, int64[k, 2]: first, and one past the last. Among pages that were last used by the same
+        extension the smaller number stays.
         """
         here = self._used > 0
         leaving = here & ~_largest(self._used, here, here, room)
@@ -141,7 +132,7 @@ def _largest(keys: NDArray[Any], eligible: Mask, preferred: Mask, room: int) -> 
     return chosen
 
 
-def _ranges(mask: Mask) -> Ranges:
+def _ranges(mask: Mask) -> NDArray[np.int64]:
     """The runs of True, as int64[k, 2]: first, and one past the last."""
     padded = np.zeros(mask.size + 2, bool)
     padded[1:-1] = mask

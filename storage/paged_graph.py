@@ -1,7 +1,7 @@
 """A graph on an engine whose memory does not hold it all: which pages of the adjacency are on the device, and when.
 
 Before each extension the bytes that it will read of every page are known. They make the pages' heat (GAMMA section
-IV), and the hottest pages that fit are moved to the device; the others are read over the host link. Only the bytes
+IV), and the hottest pages that fit are copied to the device; the others are read over the host link. Only the bytes
 are counted by the engine: they are a few KiB, which come to the host at once; all else is done there.
 """
 
@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.engine import VERTEX_ARRAYS, Access, Engine, GraphArrays
+from longwall.kernels.engine import VERTEX_ARRAYS, Access, Engine, GraphArrays, PageBuffer
 from longwall.kernels.frontier import Reads
 from longwall.storage.access_heat import AccessHeat
 from longwall.storage.heat_record import HeatRecord
-from longwall.storage.hot_pages import HotPages, LastUsed, Ranges
+from longwall.storage.hot_pages import HotPages, LastUsed, Moves
 
 Array = Any  # a NumPy or a CuPy array
 
-PAGE_BYTES = 2 << 20  # smaller ones take as much of the device, and move at a tenth of the rate
+PAGE_BYTES = 2 << 20
 _SLOT_BYTES = 4
 _LEVELS = 16  # that are recorded, at most: the levels of a pattern
 _POOL_UNIT = 512  # bytes: what a device's memory is given out in
-_MOVE_SHARE = 0.25  # of a page's bytes, that a page must be hotter than the one it displaces
+_COPY_SHARE = 0.25  # of a page's bytes, that a page must be hotter than the one it displaces
 
 
 def load_paged(
@@ -69,36 +69,49 @@ class GraphPages:
         self._engine, self._arrays, self._access = engine, arrays, access
         self.staged = access != "managed" and engine.ablation.page_order
         number = _pages_of(arrays.num_slots, self.slots)
-        self._room = max((room - state_bytes(arrays.num_slots)) // PAGE_BYTES, 0)
+        self._room = max(room - state_bytes(arrays.num_slots), 0) // PAGE_BYTES
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
         self._pages, self._used = HotPages(number), LastUsed(number)
-        self.away: Array = engine.bring(np.zeros(number + 1, np.int32), mapped=False)
-        if access != "managed":
-            self._tell()
+        self._buffer: PageBuffer | None = None
+        if access == "adaptive":
+            self._room = min(engine.page_room(self._room * PAGE_BYTES) // PAGE_BYTES, number)
+            self._buffer = engine.page_buffer(arrays, self._room, self.slots) if self._room else None
+        self._owners = np.full(self._room if self._buffer else 0, -1)  # the page that has a copy in each place
+        self._nowhere = self._tell() if self.staged or access == "adaptive" else None
+        self.places: Array | None = self._nowhere
 
     @property
     def hot(self) -> NDArray[np.bool_]:
-        """The pages that were moved to the device, bool[pages]; always the same array, on the host."""
+        """The pages that have copies on the device, bool[pages]; always the same array, on the host."""
         return self._pages.hot
 
     def prepare(self, level: int, reads: Sequence[Reads]) -> None:
-        """Choose the pages that should be on the device for what comes next, and move them.
+        """Choose the pages of which copies should be on the device for what comes next, and begin to copy them.
 
         A page enters only if it is hotter by a quarter of its bytes than the one that leaves for it, or that hot where
         there is room. Heat is a weighted mean of the bytes that are about to be read of a page and of all that were, so
-        at most what may be read of it if the run goes on as long again; the move brings all of its bytes over the link.
+        at most what may be read of it if the run goes on as long again; a copy brings all of its bytes over the link.
         """
-        spatial = self._engine.page_bytes(self._arrays, reads, self.slots)
-        heat = self._heat.observe(spatial)
-        if self._access == "adaptive":
-            moves = self._pages.choose(heat, self._room, _MOVE_SHARE * PAGE_BYTES)
+        spatial, heat = self._observe(reads)
+        if self._buffer is not None:
+            moves = self._pages.choose(heat, self._room, _COPY_SHARE * PAGE_BYTES)
             if moves:
-                self._move(moves.leave, to_device=False)
-                self._move(moves.enter, to_device=True)
-                self._tell()
-        elif self._access == "managed":
-            self._demand(spatial)
+                try:
+                    self._copy(moves)
+                except Exception:
+                    self._forget()
+                    raise
         self._record.record(level, spatial, self.hot)
+
+    def settle(self) -> None:
+        """Let kernels that are launched from now on wait for the copies that were begun."""
+        if self._buffer is not None:
+            self._buffer.settle()
+
+    def touch(self, level: int, reads: Sequence[Reads]) -> None:
+        """Tell what will be read where it is."""
+        spatial, _ = self._observe(reads)
+        self._record.record(level, spatial, np.zeros_like(self.hot))
 
     def scan(self, first: int, last: int) -> None:
         """Tell that a range of slots is read once, in order: worth no move, but it may bring pages by itself."""
@@ -108,13 +121,16 @@ class GraphPages:
             self._demand(touched)
 
     def shrink(self) -> bool:
-        """Give up half of the pages on the device, the coldest, for good; gives whether there were any."""
-        held = self._pages.number
-        if not held:
+        """Give up half of the room for copies, for good, and all copies; gives whether there was any."""
+        if self._buffer is None:
             return False
-        self._room = held // 2
-        self._move(self._pages.shrink(self._room), to_device=False)
-        self._tell()
+        self._forget()
+        self._room //= 2
+        self._owners = self._owners[: self._room]
+        if self._room:
+            self._buffer.shrink(self._room)
+        else:
+            self._buffer = None
         return True
 
     def write_heat(self, path: Path) -> None:
@@ -125,23 +141,47 @@ class GraphPages:
         """Pages are about to come by themselves: send others back, but none of these, which the next call can send."""
         self._used.touch(spatial)
         coming = int(np.count_nonzero(spatial))
-        self._move(self._used.over(max(self._room, coming)), to_device=False)
+        leaving = self._used.over(max(self._room, coming))
+        self._engine.send_back(self._arrays, np.minimum(leaving * self.slots, self._arrays.num_slots))
 
-    def _tell(self) -> None:
-        # A new array: what was launched before may still read the old one.
-        away = np.zeros(self.hot.size + 1, np.int32)
-        np.cumsum(~self.hot, out=away[1:])
-        self.away = self._engine.bring(away, mapped=False)
+    def _observe(self, reads: Sequence[Reads]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """The bytes that will be read of every page, and its heat."""
+        spatial = self._engine.page_bytes(self._arrays, reads, self.slots)
+        if self._access == "managed":
+            self._demand(spatial)
+        return spatial, self._heat.observe(spatial)
 
-    def _move(self, pages: Ranges, *, to_device: bool) -> None:
-        slots = np.minimum(pages * self.slots, self._arrays.num_slots)
-        self._engine.move_pages(self._arrays, slots, to_device=to_device)
+    def _copy(self, moves: Moves) -> None:
+        assert self._buffer is not None
+        self._owners[np.isin(self._owners, moves.leave)] = -1
+        # Both ascend, so pages that follow each other mostly do so there, too, and lists in both are in one piece.
+        places = np.flatnonzero(self._owners < 0)[: moves.enter.size]
+        self._owners[places] = moves.enter
+        self.places = self._tell()
+        if places.size:
+            self._buffer.fill(moves.enter, places)
+
+    def _forget(self) -> None:
+        self._pages.forget()
+        self._owners[:] = -1
+        self.places = self._nowhere
+
+    def _tell(self) -> Array:
+        """An array for `places`, a new one: what was launched before may still read the old one."""
+        places = np.zeros(self.hot.size + 1, np.int64)
+        places[0] = self.slots.bit_length() - 1
+        (taken,) = np.nonzero(self._owners >= 0)
+        if self._buffer is not None:
+            pages = self._owners[taken]
+            places[1 + pages] = self._buffer.origin + (taken - pages) * self.slots
+        return self._engine.bring(places, mapped=False)
 
 
 def state_bytes(num_slots: int) -> int:
     """Bytes of the device that it takes to know where the pages of so many slots are, and what is read of them."""
     number = _pages_of(num_slots, PAGE_BYTES // _SLOT_BYTES)
-    arrays = (4 * (number + 1), 4 * (number + 1), 16 * number)  # `away` twice, while it changes; sums
+    places, sums, copied = 8 * (number + 1), 16 * number, 16 * number
+    arrays = (3 * places, sums, copied)  # one of `places` is for no copies, and there are two more while it changes
     return sum(-(-size // _POOL_UNIT) * _POOL_UNIT for size in arrays)
 
 
@@ -149,7 +189,7 @@ def host_state_bytes(num_slots: int) -> int:
     """Bytes of the host that it takes to know how hot the pages of so many slots are."""
     number = _pages_of(num_slots, PAGE_BYTES // _SLOT_BYTES)
     state = AccessHeat.nbytes(number) + HotPages.nbytes(number) + LastUsed.nbytes(number)
-    return state + HeatRecord.nbytes(number, _LEVELS) + 24 * (number + 1)  # sums as they come, `away`
+    return state + HeatRecord.nbytes(number, _LEVELS) + 72 * (number + 1)  # sums as they come, places and their owners
 
 
 def _pages_of(num_slots: int, page_slots: int) -> int:

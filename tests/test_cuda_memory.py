@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import subprocess
 import sys
 import threading
@@ -12,12 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from breakable import EDGES, answer
 
 import longwall
 from longwall.kernels.cuda.faults import cuda_faults, fault_of
-from longwall.kernels.engine import EngineLost, EngineUnavailable, ShortOfMemory
+from longwall.kernels.engine import EngineLost, EngineUnavailable, GraphArrays, ShortOfMemory
 from longwall.pipeline import chunks
 from longwall.pipeline import run as run_module
 from longwall.storage.errors import InputError
@@ -139,6 +141,38 @@ def test_the_peak_is_measured_twice(cuda: Any) -> None:
     assert 50 * MIB <= peak.allocator < 80 * MIB
     assert peak.driver >= 50 * MIB
     assert peak.before >= 0
+
+
+@pytest.mark.gpu
+def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> None:
+    xp = cuda.xp
+    indices = cuda.host_array(64 << 20, np.dtype(np.uint32), "adaptive")
+    indices[:] = np.arange(indices.size)
+    nothing = np.zeros(2, np.int64)
+    host = GraphArrays(indptr=nothing, indices=indices, split=nothing, labels=nothing, max_degree=0, max_out_degree=0)
+    with cuda.faults():
+        graph = cuda.load(host, "adaptive")
+        xp.cuda.Device().synchronize()
+        free = xp.cuda.runtime.memGetInfo()[0]
+        assert cuda.page_room(200 * MIB) == 128 * MIB
+        slots = MIB // 2
+        buffer = cuda.page_buffer(graph, 64, slots)
+        copies = xp.ndarray(64 * slots, np.uint32, graph.indices.data + 4 * buffer.origin)
+        rng = np.random.default_rng(1)
+        for number in (64, 64, 40, 64, 64):  # of 128 pages
+            pages, places = rng.permutation(128)[:number], rng.permutation(64)[:number]
+            buffer.fill(pages, places)
+            buffer.settle()
+            found = copies.reshape(64, slots)[xp.asarray(places)]
+            assert (found == xp.asarray(pages.astype(np.uint32))[:, None] * slots + xp.arange(slots)).all()
+            del found
+            cuda.release()
+            if "PYTEST_XDIST_WORKER" not in os.environ:  # other tests would take of the device meanwhile
+                assert free - xp.cuda.runtime.memGetInfo()[0] <= 128 * MIB + 4 * MIB
+        buffer.shrink(16)
+        buffer.fill(np.array([100]), np.array([15]))
+        buffer.settle()
+        assert int(copies[15 * slots + 7]) == 100 * slots + 7
 
 
 @pytest.mark.gpu

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.engine import VERTEX_ARRAYS, GraphArrays
-from longwall.kernels.frontier import Part
+from longwall.kernels.frontier import Part, Reads
 from longwall.stages.source import host_arrays
 from longwall.storage.generators import generate
 from longwall.storage.paged_graph import load_paged, state_bytes
@@ -177,6 +177,7 @@ def test_new_vertices_are_read_once_for_every_prefix(engine, skewed, levels):
 def test_lists_may_be_away(engine, skewed, access, memory, monkeypatch):
     monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
     monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
+    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
     rows = [[code] for code in codes_of(skewed)]
     pairs = [[*row, new] for row in rows[::5] for new in new_edges(skewed, row)[::11]]
     with engine.faults():
@@ -184,6 +185,27 @@ def test_lists_may_be_away(engine, skewed, access, memory, monkeypatch):
         paged = load_paged(engine, skewed, access, room, VERTEX_ARRAYS if access != "zero-copy" else ())
     for some in (rows, pairs):
         assert extended(engine, paged, some, memory, 500) == [new_edges(skewed, row) for row in some]
+
+
+@pytest.mark.gpu
+def test_copies_of_pages_may_change_before_new_edges_are_read(cuda, skewed, monkeypatch):
+    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
+    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
+    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
+    rows = [[code] for code in codes_of(skewed)]
+    with cuda.faults():
+        paged = load_paged(cuda, skewed, "adaptive", state_bytes(skewed.num_slots) + skewed.indices.nbytes // 4)
+        columns = cuda.xp.asarray(np.array(rows, np.int64).T.copy())
+        extender = cuda.edge_extender(paged, 1, len(rows), PLENTY)
+        paged.pages.prepare(1, extender.reads(columns))
+        hot = paged.pages.hot.copy()
+        assert extender.count(columns, 0, len(rows)) == len(rows)
+        others = np.flatnonzero(~hot[skewed.indptr[:-1] // 64]).astype(np.uint32)
+        paged.pages.prepare(2, [Reads(cuda.xp.asarray(np.repeat(others, 999)), Part.WHOLE)])
+        assert not (hot & paged.pages.hot).all()
+        assert (paged.pages.hot & ~hot).any()
+        _, edges = extender.new_edges(0, extender.cut(0, PLENTY))
+        assert edges.tolist() == [code for row in rows for code in new_edges(skewed, row)]
 
 
 @pytest.mark.gpu

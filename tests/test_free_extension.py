@@ -178,10 +178,12 @@ def test_pieces_that_fail_for_want_of_memory_are_tried_again_smaller(graph, most
 class PagesThatDoNotMove:
     """Pages of which nothing is known."""
 
-    slots, away, staged = 16, None, True
+    slots, places, staged = 16, None, True
 
     def prepare(self, level: int, reads: Sequence[Reads]) -> None:
         pass
+
+    touch = prepare
 
 
 @pytest.mark.parametrize("staged", [False, True])
@@ -214,7 +216,7 @@ def test_temporaries_and_results_stay_within_the_memory(kind, memory, staged):
 class NothingElse:
     """Pages that hold garbage, but for the lists that were prepared."""
 
-    slots, away = 16, None
+    slots, places = 16, None
 
     def __init__(self, graph: GraphArrays, *, staged: bool):
         self.staged, self._graph, self.levels = staged, graph, Counter[int]()
@@ -230,6 +232,8 @@ class NothingElse:
             assert read.part == Part.WHOLE
             for v in read.vertices.tolist():
                 there[whole.indptr[v] : whole.indptr[v + 1]] = whole.indices[whole.indptr[v] : whole.indptr[v + 1]]
+
+    touch = prepare
 
 
 @pytest.mark.parametrize("staged", [False, True])
@@ -283,6 +287,7 @@ def make_engine(kind: str, *, page_order: bool) -> Any:
 def test_rows_do_not_depend_on_where_the_graph_is(graph, monkeypatch, kind, access, page_order):
     monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
     monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
+    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
     engine = make_engine(kind, page_order=page_order)
     room = state_bytes(graph.num_slots) + graph.indices.nbytes // 4
     with engine.faults():

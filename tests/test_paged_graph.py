@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays
+from longwall.kernels.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays, ShortOfMemory
 from longwall.kernels.frontier import Part, Reads
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.planner import plan_match
@@ -32,6 +32,7 @@ PLENTY = 1 << 28
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
     monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
+    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
 
 
 @pytest.fixture(scope="module", params=[None, 2], ids=["unlabelled", "labelled"])
@@ -147,20 +148,51 @@ def test_an_adjacency_that_was_made_for_it_is_not_copied(access: Any) -> None:
         assert engine.host_copy(other, "zero-copy") == engine.host_copy(other, "resident") == 0
 
 
+ORIGIN = 10**9
+
+
+class Buffer:
+    """Knows which page has a copy in each place."""
+
+    origin = ORIGIN
+
+    def __init__(self, number: int):
+        self.owners = np.full(number, -1)
+        self.copied = 0
+
+    def fill(self, pages: Any, places: Any) -> None:
+        assert np.unique(places).size == pages.size > 0
+        self.owners[places] = pages
+        self.copied += pages.size
+
+    def settle(self) -> None:
+        pass
+
+    def shrink(self, number: int) -> None:
+        self.owners = self.owners[:number]
+
+
 class Watched(CpuEngine):
-    """Knows which slots are on the device."""
+    """Knows its copies of pages."""
 
-    def __init__(self, graph: GraphArrays):
-        super().__init__(1)
-        self.there = np.zeros(graph.num_slots, bool)
-        self.moved = 0
+    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> Buffer:
+        assert page_slots == 64
+        self.buffer = Buffer(number)
+        return self.buffer
 
-    def move_pages(self, graph: GraphArrays, ranges: Any, *, to_device: bool) -> None:
-        for first, last in ranges.tolist():
-            assert 0 <= first < last <= graph.num_slots
-            assert not (self.there[first:last] == to_device).any()
-            self.there[first:last] = to_device
-            self.moved += last - first
+    def check(self, pages: GraphPages) -> set[int]:
+        """What kernels are told is what is there; gives the pages that have copies."""
+        assert pages.places is not None
+        assert pages.places.dtype == np.int64
+        assert 1 << pages.places[0] == 64
+        shifts = pages.places[1:]
+        copied = np.flatnonzero(shifts)
+        places, rest = np.divmod(shifts[copied] - ORIGIN + copied * 64, 64)
+        assert not rest.any()
+        assert np.unique(places).size == copied.size
+        np.testing.assert_array_equal(self.buffer.owners[places], copied)
+        np.testing.assert_array_equal(np.flatnonzero(pages.hot), copied)
+        return set(copied.tolist())
 
 
 def chosen_naively(heat: list[float], hot: set[int], room: int, cost: float) -> set[int]:
@@ -171,9 +203,9 @@ def chosen_naively(heat: list[float], hot: set[int], room: int, cost: float) -> 
 
 @pytest.mark.parametrize("share", [0.0, 0.125])
 def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longwall.storage.paged_graph._MOVE_SHARE", share)
+    monkeypatch.setattr("longwall.storage.paged_graph._COPY_SHARE", share)
     host = host_arrays(graph)
-    engine = Watched(host)
+    engine = Watched(1)
     pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
     assert isinstance(pages, GraphPages)
     most = int(host.indices.nbytes * 0.25) // 256
@@ -190,24 +222,52 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
         heat = coming / (coming + before) * spatial + before / (coming + before) * history
         pages.prepare(level, reads)
         hot = chosen_naively(heat.tolist(), hot, most, 256 * share)
-        there = engine.there[::64]
-        assert set(np.flatnonzero(there).tolist()) == hot
+        assert engine.check(pages) == hot
         if not share:  # GAMMA's choice
+            there = pages.hot
             assert there.sum() == min(most, np.count_nonzero(heat))
             assert heat[there].min() >= heat[~there].max()
-        np.testing.assert_array_equal(pages.hot, there)
-        np.testing.assert_array_equal(np.diff(pages.away), ~there)
         history += spatial
-    moved, away = engine.moved, pages.away
-    pages.prepare(4, [])  # nothing new: nothing moves
-    assert engine.moved == moved
-    assert pages.away is away
-    held = engine.there[::64].sum()
+    copied, places = engine.buffer.copied, pages.places
+    pages.prepare(4, [])  # nothing new: nothing is copied
+    pages.touch(4, [Reads(np.arange(host.num_vertices, dtype=np.uint32)[::-1], Part.WHOLE)])
+    assert engine.buffer.copied == copied
+    assert pages.places is places
+    room = len(engine.buffer.owners)
     while pages.shrink():
-        assert engine.there[::64].sum() <= held // 2
-        held = engine.there[::64].sum()
-        np.testing.assert_array_equal(np.diff(pages.away), ~engine.there[::64])
-    assert not engine.there.any()
+        room //= 2
+        assert len(engine.buffer.owners) == max(room, 1)
+        assert not engine.check(pages)
+        before = engine.buffer.copied
+        pages.prepare(4, reads)
+        assert len(engine.check(pages)) <= room
+        assert room or engine.buffer.copied == before
+    assert not pages.hot.any()
+
+
+@pytest.mark.parametrize("fault", ["fill", "bring"])
+def test_nothing_is_read_from_copies_that_were_not_made(
+    graph: Graph, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = host_arrays(graph)
+    engine = Watched(1)
+    pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
+    assert isinstance(pages, GraphPages)
+    everything = np.arange(host.num_vertices, dtype=np.uint32)
+    first, last = [Reads(everything[:20], Part.WHOLE)], [Reads(everything[-20:].repeat(50), Part.WHOLE)]
+    pages.prepare(2, first)
+    before = engine.check(pages)
+
+    def short(*_: Any, **__: Any) -> None:
+        raise ShortOfMemory("device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.buffer if fault == "fill" else engine, fault, short)
+        with pytest.raises(ShortOfMemory):
+            pages.prepare(2, last)
+        assert not engine.check(pages)
+    pages.prepare(2, last)
+    assert engine.check(pages) not in (before, set())
 
 
 @pytest.mark.gpu
@@ -250,7 +310,7 @@ def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> No
     host = host_arrays(graph)
     sent: list[list[int]] = []
     engine = CpuEngine(1)
-    engine.move_pages = lambda graph, ranges, *, to_device: sent.extend(ranges.tolist())  # type: ignore[method-assign]
+    engine.send_back = lambda graph, ranges: sent.extend(ranges.tolist())  # type: ignore[method-assign]
     pages = load_paged(engine, host, "managed", room_for(host, 0) + 2 * 256).pages
     assert pages is not None
     owner = np.searchsorted(host.indptr, np.array([0, 640, 1280]), side="right") - 1
@@ -258,7 +318,7 @@ def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> No
         pages.prepare(2, [Reads(np.array([vertex], np.uint32), Part.WHOLE)])
     first = sent[0]
     assert first[0] <= 0 < first[1]
-    assert not pages.away.any()
+    assert pages.places is None
     sent.clear()
     pages.scan(0, 256)  # four pages come, although there is room for two
     assert all(first >= 256 for first, _ in sent)

@@ -31,14 +31,26 @@ extern "C" __global__ void read(const unsigned* indices, const long long* begins
 
 
 class Pages:
-    """Pages of which some are away."""
+    """Pages of which some are away; the others have copies, of which some are in the pages' order."""
 
-    slots, staged = PAGE, True
+    slots = PAGE
+    prepare = touch = scan = shrink = None  # nobody calls them
 
-    def __init__(self, away: Any, xp: Any):
-        self.away = xp.asarray(np.concatenate([[0], np.cumsum(away)]).astype(np.int32))
+    def __init__(self, indices: Any, away: Any, xp: Any, *, staged: bool = True):
+        self.staged, self.settled = staged, False
+        self.shifts = np.zeros(away.size, np.int64)
+        shuffled = np.flatnonzero(~away)
+        if away.any():  # by pairs
+            np.random.default_rng(5).shuffle(shuffled[: shuffled.size // 2 * 2].reshape(-1, 2))
+        whole = np.zeros(away.size * PAGE, np.uint32)
+        whole[: indices.size] = indices.get()
+        self.copies = xp.asarray(whole.reshape(-1, PAGE)[shuffled].ravel())
+        origin = (self.copies.data.ptr - indices.data.ptr) // 4
+        self.shifts[shuffled] = origin + (np.arange(shuffled.size) - shuffled) * PAGE
+        self.places = xp.asarray(np.concatenate([[PAGE.bit_length() - 1], self.shifts]))
 
-    prepare = scan = shrink = None  # nobody calls them
+    def settle(self) -> None:
+        self.settled = True
 
 
 class Lab:
@@ -58,17 +70,19 @@ class Lab:
         self._read = self.xp.RawModule(code=READ).get_function("read")
         self._on_device: dict[int, GraphArrays] = {}
 
-    def bring(self, host: GraphArrays, away: Any, memory: int, rows: Any, lists: list[tuple[int, Part]]) -> int:
+    def bring(
+        self, host: GraphArrays, away: Any, memory: int, rows: Any, lists: list[tuple[int, Part]], **how: bool
+    ) -> int:
         """Bring lists, check where they are and what is there, and give the number of rows."""
         with self.engine.faults():
-            staging = self.staging(host, away, memory)
-            return self.check(staging, host, away, rows, lists)
+            return self.check(self.staging(host, away, memory, **how), host, rows, lists)
 
-    def staging(self, host: GraphArrays, away: Any, memory: int) -> Staging:
+    def staging(self, host: GraphArrays, away: Any, memory: int, *, staged: bool = True, keep: bool = False) -> Staging:
         loaded = self._on_device.setdefault(id(host), self.engine.load(host, "zero-copy"))
-        return Staging(self.engine._device, replace(loaded, pages=Pages(away, self.xp)), memory)
+        pages = Pages(loaded.indices, away, self.xp, staged=staged)
+        return Staging(self.engine._device, replace(loaded, pages=pages), memory, keep=keep)
 
-    def check(self, staging: Staging, host: GraphArrays, away: Any, rows: Any, lists: list[tuple[int, Part]]) -> int:
+    def check(self, staging: Staging, host: GraphArrays, rows: Any, lists: list[tuple[int, Part]]) -> int:
         found = staging.bring(self.xp.asarray(rows), lists)
         rows = rows if isinstance(rows, np.ndarray) else rows.get()
         n, shape = found.rows, (len(lists), found.rows)
@@ -93,17 +107,20 @@ class Lab:
         ]
         np.testing.assert_array_equal(given.get()[: ends[-1] if ends.size else 0], np.concatenate([[], *expected]))
         names = np.stack([rows[column, :n].astype(np.int64) * 3 + part for column, part in lists])
-        self._check_copies(staging, away, names, sources, begins, lengths)
+        self._check_copies(staging, names, sources, begins, lengths)
         return n
 
-    def _check_copies(self, staging: Staging, away: Any, names: Any, sources: Any, begins: Any, lengths: Any) -> None:
-        """Lists are copied if they are away, and not too long; each once, in the order of the pages."""
-        upto = np.concatenate([[0], np.cumsum(away)])
-        last = sources + np.maximum(lengths, 1) - 1
-        short = lengths < staging._room // max(16, 2 * len(names))
-        wanted = (lengths > 0) & short
-        wanted[wanted] &= (upto[last // PAGE + 1] > upto[sources // PAGE])[wanted]
-        np.testing.assert_array_equal(begins == sources, ~wanted)
+    def _check_copies(self, staging: Staging, names: Any, sources: Any, begins: Any, lengths: Any) -> None:
+        """Lists are copied if their pages are not, in one piece, nor too long; each once, in the order of the pages."""
+        pages: Any = staging._graph.pages
+        assert pages.settled
+        shifts = np.zeros_like(sources)
+        for at in zip(*np.nonzero((lengths > 0) & (not staging._keep)), strict=True):
+            of_pages = pages.shifts[sources[at] // PAGE : (sources[at] + lengths[at] - 1) // PAGE + 1]
+            shifts[at] = of_pages[0] if (of_pages == of_pages[0]).all() else 0
+        short = lengths < (staging._room // max(16, 2 * len(names)) if pages.staged else 0)
+        wanted = (lengths > 0) & short & (shifts == 0)
+        np.testing.assert_array_equal(begins == sources + shifts, ~wanted)
         copies = np.unique(np.stack([sources[wanted], lengths[wanted], begins[wanted], names[wanted]]), axis=1)
         assert np.unique(copies[3]).size == copies.shape[1]
         assert copies[1].sum() <= staging._room
@@ -223,7 +240,7 @@ def test_rows_may_lie_anyhow(lab: Lab, host: GraphArrays) -> None:
         on_device = lab.xp.asarray(rows)
         turned = lab.xp.asarray(rows.T.copy())
         for given in (on_device[:, 5:200], on_device[:, ::3], turned.T, on_device[:, 9:10]):
-            assert lab.check(staging, host, away, given, THREE) == given.shape[1]
+            assert lab.check(staging, host, given, THREE) == given.shape[1]
 
 
 def test_the_memory_is_used_again(lab: Lab, host: GraphArrays) -> None:
@@ -234,7 +251,7 @@ def test_the_memory_is_used_again(lab: Lab, host: GraphArrays) -> None:
             rows = some_rows(host, 3, 800, seed)
             done = 0
             while done < 800:
-                done += lab.check(staging, host, away, rows[:, done:], THREE[: seed % 3 + 1])
+                done += lab.check(staging, host, rows[:, done:], THREE[: seed % 3 + 1])
 
 
 def test_all_is_inside_the_memory() -> None:
@@ -247,7 +264,8 @@ def test_all_is_inside_the_memory() -> None:
     sparse = host_arrays(generate("erdos-renyi", seed=3, vertices=40_000, edges=60_000))
     away = np.ones(number_of_pages(sparse), bool)
     with engine.faults():
-        graph = replace(engine.load(sparse, "zero-copy"), pages=Pages(away, engine.xp))
+        graph = engine.load(sparse, "zero-copy")
+        graph = replace(graph, pages=Pages(graph.indices, away, engine.xp))
         for n in (50, 3000, sparse.num_vertices):
             # Hardly any two rows have a list in common.
             rows = engine.xp.asarray(np.random.default_rng(n).permuted(np.tile(np.arange(n), (3, 1)), axis=1))
@@ -272,12 +290,14 @@ graphs = st.sets(
     n=st.integers(1, 200),
     room=st.sampled_from([10, 100, 300, 1000, 5000]),
     lists=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(Part)), min_size=1, max_size=9, unique=True),
+    keep=st.booleans(),
+    staged=st.booleans(),
 )
-def test_any_lists_of_any_graph(lab, edges, seed, share, n, room, lists):
+def test_any_lists_of_any_graph(lab, edges, seed, share, n, room, lists, keep, staged):
     host = host_arrays(make_graph(edges))
     rng = np.random.default_rng(seed)
     away = rng.random(number_of_pages(host)) < share
     rows = rng.integers(0, host.num_vertices, (3, n)).astype(np.uint32)
     rows[0].sort()
     lab._on_device.clear()  # ids of graphs are used again
-    lab.bring(host, away, _FIXED_BYTES + 8 * room, rows, sorted(lists))
+    lab.bring(host, away, _FIXED_BYTES + 8 * room, rows, sorted(lists), keep=keep, staged=staged)

@@ -21,6 +21,7 @@ from longwall.kernels.engine import (
     Access,
     Extension,
     GraphArrays,
+    PageBuffer,
     ScratchTooLarge,
     host_faults,
 )
@@ -31,6 +32,21 @@ from longwall.kernels.row_program import RowProgram
 from longwall.kernels.sorting import KeyLayout, Method
 
 _TASKS_PER_WORKER = 128
+
+
+class _NoCopies:
+    """Copies of pages where none are needed; see :class:`longwall.kernels.engine.PageBuffer`."""
+
+    origin = 0
+
+    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64]) -> None:
+        """Nothing is copied."""
+
+    def settle(self) -> None:
+        """Nothing is waited for."""
+
+    def shrink(self, number: int) -> None:
+        """Nothing is given back."""
 
 
 class CpuEngine:
@@ -64,8 +80,16 @@ class CpuEngine:
         """Nothing is copied."""
         return 0
 
-    def move_pages(self, graph: GraphArrays, ranges: NDArray[np.int64], *, to_device: bool) -> None:
+    def send_back(self, graph: GraphArrays, ranges: NDArray[np.int64]) -> None:
         """All pages are where the kernels are."""
+
+    def page_room(self, memory: int) -> int:
+        """Bytes of copies of pages."""
+        return memory
+
+    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> PageBuffer:  # noqa: ARG002
+        """The kernels read pages where they are."""
+        return _NoCopies()
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can."""

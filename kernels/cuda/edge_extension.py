@@ -40,7 +40,7 @@ class CudaEdgeExtender:
         self._staging: Staging | None = None
         if staged:
             self._vertices = xp.empty(lists, np.uint32)
-            self._staging = Staging(device, graph, memory - self._most * row_bytes)
+            self._staging = Staging(device, graph, memory - self._most * row_bytes, keep=True)
         self._counted: tuple[int, Array, RowLists | None] | None = None
 
     def reads(self, columns: Array) -> list[Reads]:

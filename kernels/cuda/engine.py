@@ -18,11 +18,18 @@ from longwall.kernels.cuda.device import open_device
 from longwall.kernels.cuda.edge_extension import CudaEdgeExtender
 from longwall.kernels.cuda.faults import cuda_faults
 from longwall.kernels.cuda.growth import CudaGrower
-from longwall.kernels.cuda.host_memory import ManagedArray, can_move_pages, is_managed, managed_array
+from longwall.kernels.cuda.host_memory import (
+    TAKEN_AT_ONCE,
+    ManagedArray,
+    can_move_pages,
+    is_managed,
+    managed_array,
+)
 from longwall.kernels.cuda.host_memory import mapped as map_array
 from longwall.kernels.cuda.launch import Device
 from longwall.kernels.cuda.module import watch_compilation
 from longwall.kernels.cuda.motifs import CudaMotifCounter, CudaOrbitCounter
+from longwall.kernels.cuda.page_buffer import CudaPageBuffer
 from longwall.kernels.cuda.page_bytes import page_bytes
 from longwall.kernels.cuda.rows import CudaRowCounter
 from longwall.kernels.cuda.search import CudaSearcher
@@ -65,7 +72,7 @@ class CudaEngine:
         elif access == "zero-copy":
             indices = map_array(xp, graph.indices)
         else:
-            managed = ManagedArray(xp, graph.indices, remote=access == "adaptive")
+            managed = ManagedArray(xp, graph.indices, home="host" if access == "adaptive" else None)
             indices = managed.array
         of_vertices = {}
         for name in VERTEX_ARRAYS:
@@ -89,11 +96,19 @@ class CudaEngine:
         copied = access in ("adaptive", "managed") and not is_managed(graph.indices)
         return graph.indices.nbytes if copied else 0
 
-    def move_pages(self, graph: GraphArrays, ranges: NDArray[np.int64], *, to_device: bool) -> None:
-        """Move parts of an adjacency in managed memory, before the kernels that are launched next."""
+    def send_back(self, graph: GraphArrays, ranges: NDArray[np.int64]) -> None:
+        """Move parts of an adjacency in managed memory to the host, before the kernels that are launched next."""
         if len(ranges):
-            graph.managed.move(ranges, to_device=to_device)
+            graph.managed.move(ranges, to_device=False)
             self._device.memory.sample()
+
+    def page_room(self, memory: int) -> int:
+        """Bytes of copies of pages: the driver takes the device's memory for them in large units."""
+        return memory // TAKEN_AT_ONCE * TAKEN_AT_ONCE
+
+    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> CudaPageBuffer:
+        """Make room on the device for copies of pages."""
+        return CudaPageBuffer(self._device, graph, number, page_slots)
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can; the engine is of no further use."""

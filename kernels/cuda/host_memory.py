@@ -1,7 +1,7 @@
 """Host memory that kernels read: page-locked and mapped ("zero-copy"), or managed, whose pages can be moved."""
 
 import weakref
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ _MAPPED = 2  # cudaHostRegisterMapped
 _CONCURRENT_MANAGED_ACCESS = 89  # cudaDevAttrConcurrentManagedAccess
 _SHARES_PAGES = 8 << 20  # bytes: shorter arrays may lie in one operating system's page with others
 _BLOCK = 2 << 20  # bytes in which the driver keeps managed memory on the device
+# Bytes of the device that the driver takes for managed memory at a time (H200, CUDA 13.0). It keeps the blocks of pages
+# that have left, for as long as the array lives: memory whose pages come and go takes ever more of the device.
+TAKEN_AT_ONCE = 128 << 20
 _registered: weakref.WeakValueDictionary[tuple[int, int], "_Registration"] = weakref.WeakValueDictionary()
 
 
@@ -98,7 +101,7 @@ def is_managed(array: NDArray[Any]) -> bool:
 class ManagedArray:
     """An array in managed memory, at first on the host.
 
-    Pages that stay on the host are read over the link at its full rate, in any order: 51 GB/s for random lines on an
+    Pages whose home is the host are read over the link at its full rate, in any order: 51 GB/s for random lines on an
     H200, where registered memory gives 7.5.
 
     Parameters
@@ -107,8 +110,9 @@ class ManagedArray:
         cupy.
     values
         What it holds; copied unless it is in managed memory.
-    remote
-        Kernels read pages where they are; if not, a page that they touch moves to the device.
+    home
+        "host": kernels read pages there; "device": pages are there once they were moved, or written by a kernel; None:
+        a page that a kernel touches moves to the device.
 
     Attributes
     ----------
@@ -121,7 +125,7 @@ class ManagedArray:
         If the bindings for moving pages are missing.
     """
 
-    def __init__(self, xp: Any, values: NDArray[Any], *, remote: bool):
+    def __init__(self, xp: Any, values: NDArray[Any], *, home: Literal["host", "device"] | None):
         self._xp = xp
         self._runtime = _bindings()
         if not can_move_pages(xp):
@@ -142,9 +146,10 @@ class ManagedArray:
         self._device = self._location(
             self._runtime.cudaMemLocationType.cudaMemLocationTypeDevice, int(xp.cuda.Device().id)
         )
-        if remote:
-            advice = self._runtime.cudaMemoryAdvise
-            self._advise(advice.cudaMemAdviseSetPreferredLocation, self._host)
+        advice = self._runtime.cudaMemoryAdvise
+        if home is not None:
+            location = self._host if home == "host" else self._device
+            self._advise(advice.cudaMemAdviseSetPreferredLocation, location)
             self._advise(advice.cudaMemAdviseSetAccessedBy, self._device)
 
     def move(self, ranges: NDArray[np.int64], *, to_device: bool) -> None:

@@ -30,7 +30,7 @@ class CudaSearcher:
     Attributes
     ----------
     staging
-        What brings lists to the device; None where they are read where they are.
+        What finds lists, and brings them to the device; None where they are read where they are.
     """
 
     host_bytes = 0
@@ -39,7 +39,7 @@ class CudaSearcher:
         self._device, self._graph, self._program, self._ablation = device, graph, program, ablation
         self._room, self._oriented_room = graph.max_degree, graph.max_out_degree
         self.staging: Staging | None = None
-        if graph.pages is not None and graph.pages.staged:
+        if graph.pages is not None and graph.pages.places is not None:
             share = memory // _STAGING_SHARE
             self.staging, memory = Staging(device, graph, share), memory - share
         plain, oriented = stored_sets(program)

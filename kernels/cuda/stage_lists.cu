@@ -1,13 +1,14 @@
 // Copy the adjacency lists that rows read of host memory to the device, each once, in the order of its pages.
 //
-// find_lists enters the lists that are away in a hash table; what it entered is sorted; measure_lists tells begins and
+// find_lists enters the lists to copy in a hash table; what it entered is sorted; measure_lists tells begins and
 // lengths, of which prefix sums are taken; stage_lists copies; settle_lists tells the rows where their lists are now.
-#include "common.cuh"
+#include "pages.cuh"
 
 constexpr i64 kSmaller = 1, kLarger = 2;  // frontier.Part
 constexpr int kSlotBits = 30;             // of an entry, for its slot of the table; its key has the others
 constexpr i64 kSegment = 512;             // slots of the buffer that a warp fills at once
 constexpr int kLine = 32;                 // slots in 128 bytes, which the link moves at once
+constexpr i64 kEntered = i64(1) << 62;    // begins less than this below zero are a slot of the table
 
 // The part of a vertex's row that is read.
 struct List {
@@ -45,12 +46,13 @@ DEVICE u32 enter(u64* table, i64 slots, u64 key, bool& entered) {
   }
 }
 
-// Write where the lists of rows begin, and their lengths; for a list to be copied, the complement of its slot.
+// Write where the lists of rows begin, and their lengths; for a list to be copied, kEntered less its slot. A list whose
+// pages have copies is read there; with `keep`, when copies of pages may change before it is read, it is copied as well.
 // `named` are the lists' columns and parts, i64[num_lists, 2]; `found` is the number of entries, and of their slots.
 // Lists of `longest` slots or more stay where they are.
 extern "C" __global__ void __launch_bounds__(256)
     find_lists(const i64* indptr, const i64* split, const u32* rows, i64 column_step, i64 row_step, i64 num_rows,
-               const i64* named, i64 num_lists, const int* away, i64 page_slots, i64 longest, u64* table, i64 slots,
+               const i64* named, i64 num_lists, const i64* places, i64 keep, i64 longest, u64* table, i64 slots,
                u64* entries, u64* found, i64* begins, int* lengths) {
   const int lane = lane_id();
   const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
@@ -70,12 +72,12 @@ extern "C" __global__ void __launch_bounds__(256)
     bool entered = false;
     if (first) {
       list = list_of(indptr, split, vertex, part);
-      if (list.length > 0 && list.length < longest) {
-        const i64 page = list.begin / page_slots, last = (list.begin + list.length - 1) / page_slots;
-        if (away[last + 1] > away[page]) {
-          slot = enter(table, slots, key_of(vertex, part), entered);
-          list.begin = ~static_cast<i64>(slot);
-        }
+      const i64 shift = list.length > 0 && !keep ? copy_of_list(places, list.begin, list.length) : 0;
+      if (shift) {
+        list.begin += shift;
+      } else if (list.length > 0 && list.length < longest) {
+        slot = enter(table, slots, key_of(vertex, part), entered);
+        list.begin = -kEntered - static_cast<i64>(slot);
       }
     }
     const u32 many = __ballot_sync(kAll, entered);
@@ -100,13 +102,14 @@ extern "C" __global__ void __launch_bounds__(256)
   if (lane == 0 && total) atomicAdd(&found[1], total);
 }
 
-// Tell where the lists of entries begin in the adjacency, and their lengths.
+// Tell where the lists of entries are read, counted from the adjacency's first slot, and their lengths.
 extern "C" __global__ void __launch_bounds__(256)
-    measure_lists(const i64* indptr, const i64* split, const u64* entries, i64 number, i64* begins, i64* lengths) {
+    measure_lists(const i64* indptr, const i64* split, const i64* places, const u64* entries, i64 number, i64* begins,
+                  i64* lengths) {
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
   for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < number; i += threads) {
     const List list = list_of_entry(indptr, split, entries[i]);
-    begins[i] = list.begin;
+    begins[i] = list.begin + copy_of_list(places, list.begin, list.length);
     lengths[i] = list.length;
   }
 }
@@ -147,12 +150,12 @@ extern "C" __global__ void __launch_bounds__(256, 8)
   }
 }
 
-// Where `begins` has the complement of a slot of the table, put what is there, counted from the buffer.
+// Where `begins` tells a slot of the table, put what is there, counted from the buffer.
 extern "C" __global__ void __launch_bounds__(256)
     settle_lists(const i64* table, i64 buffer, i64 number, i64* begins) {
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;
   for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < number; i += threads) {
     const i64 begin = begins[i];
-    if (begin < 0) begins[i] = buffer + table[~begin];
+    if (begin <= -kEntered) begins[i] = buffer + table[-kEntered - begin];
   }
 }

@@ -1,8 +1,8 @@
 """Lists that are read from host memory, brought to the device before an extension; see ``stage_lists.cu``.
 
 Reads of a few hundred bytes at random get a seventh of what the host link gives to the same reads in page order. The
-lists that rows will read are known, so those that are away are copied in the order of their pages, each once however
-many rows read it.
+lists that rows will read are known, so those whose pages have no copies on the device are copied in the order of their
+pages, each once however many rows read it.
 """
 
 from dataclasses import dataclass
@@ -63,6 +63,8 @@ class Staging:
         The graph has pages.
     memory
         Bytes for lists, and for knowing where they are.
+    keep
+        Whether lists are read when pages may have been prepared again: then all are copied.
 
     Attributes
     ----------
@@ -70,9 +72,9 @@ class Staging:
         Bytes of lists that were copied so far.
     """
 
-    def __init__(self, device: Device, graph: GraphArrays, memory: int):
+    def __init__(self, device: Device, graph: GraphArrays, memory: int, *, keep: bool = False):
         self.copied = 0
-        self._device, self._graph = device, graph
+        self._device, self._graph, self._keep = device, graph, keep
         memory = max(memory - _FIXED_BYTES, 0)
         # At most half of it for knowing where lists are; the fewer there are, the more room they have.
         self._items = min(max(memory // 2 // (_ITEM_BYTES + _SORT_BYTES), _LEAST_ITEMS), _MOST_ITEMS)
@@ -85,6 +87,8 @@ class Staging:
 
     def bring(self, rows: Array, lists: list[tuple[int, Part]]) -> RowLists:
         """Copy what leading rows (of uint32[columns, n]) read of host memory, about as many as there is room for."""
+        pages = self._graph.pages
+        assert pages is not None
         key, n = tuple(lists), min(rows.shape[1], self._items // len(lists))
         n = min(n, self._guess.get(key, n))
         while True:
@@ -97,6 +101,7 @@ class Staging:
         # Rows that follow are alike: it takes one look then, and the room is well used.
         self._guess[key] = max(n * 9 * self._room // (max(total, 1) * 10), 1)
         items = n * len(lists)
+        pages.settle()
         if number:
             self._copy(number, total)
             self._launch("settle_lists", items, (self._table, self._offset(), items, self._begins))
@@ -121,7 +126,7 @@ class Staging:
         self._room = int(self._buffer.size)  # slots
 
     def _find(self, rows: Array, n: int, lists: list[tuple[int, Part]]) -> tuple[int, int]:
-        """Enter what `n` rows read of host memory; gives the number of lists, and of their slots."""
+        """Enter what is to be copied for `n` rows; gives the number of lists, and of their slots."""
         graph, pages, items = self._graph, self._graph.pages, n * len(lists)
         assert pages is not None
         column_step, row_step = (step // rows.itemsize for step in rows.strides)
@@ -138,9 +143,10 @@ class Staging:
                 n,
                 self._names(lists),
                 len(lists),
-                pages.away,
-                pages.slots,
-                self._room // max(_LONG, 2 * len(lists)),  # so that the lists of a single row always fit
+                pages.places,
+                int(self._keep),
+                # The lists of a single row always fit.
+                self._room // max(_LONG, 2 * len(lists)) if pages.staged else 0,
                 self._table,
                 _TABLE_SHARE * items,
                 self._entries,
@@ -149,7 +155,7 @@ class Staging:
                 self._lengths,
             ),
         )
-        self._device.synchronize()  # as in launch.exact
+        self._device.xp.cuda.get_current_stream().synchronize()  # as in launch.exact; pages may still be copied
         number, total = self._found.get().tolist()
         return number, total
 
@@ -158,7 +164,9 @@ class Staging:
         graph, entries, ends = self._graph, self._entries[:number], self._ends[:number]
         self.copied += 4 * total
         entries.sort()
-        self._launch("measure_lists", number, (graph.indptr, graph.split, entries, number, self._sources, ends))
+        assert graph.pages is not None
+        places = graph.pages.places
+        self._launch("measure_lists", number, (graph.indptr, graph.split, places, entries, number, self._sources, ends))
         self._device.xp.cumsum(ends, out=ends)
         self._launch(
             "stage_lists",
