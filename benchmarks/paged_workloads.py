@@ -8,7 +8,7 @@ import numpy as np
 from longwall.kernels.program import Level
 from longwall.pipeline.chunks import Chunks, Descent
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.executor import load_graph
+from longwall.pipeline.engine_graph import load_graph
 from longwall.pipeline.meter import Meter
 from longwall.pipeline.patterns import parse_pattern
 from longwall.pipeline.plan import MatchPlan

@@ -460,6 +460,10 @@ class Engine(Protocol):
         """Move parts of an adjacency that is loaded for "managed" access to the host: ranges of slots, int64[k, 2]."""
         ...
 
+    def spare_memory(self) -> int:
+        """Bytes of the engine's own memory that arrays could still have under its limit."""
+        ...
+
     def page_room(self, memory: int) -> int:
         """Bytes of copies of pages that a `page_buffer` has in `memory` bytes of the device."""
         ...

@@ -117,10 +117,16 @@ class KernelCount(CountPlan):
         engine, k = context.engine, self.pattern.num_vertices
         if self.method == "clique bitmaps":
             found = count_ranges(
-                context, self.method, "slots", self.cost, lambda graph, memory: engine.clique_counter(graph, k, memory)
+                context,
+                self.method,
+                "slots",
+                self.cost,
+                lambda graph, memory: engine.clique_counter(graph, k, memory),
+                copies=True,
             )
         else:
-            found = count_ranges(context, self.method, "vertices", self.cost, engine.four_cycle_counter)
+            counter = engine.four_cycle_counter
+            found = count_ranges(context, self.method, "vertices", self.cost, counter, copies=False)
         return self._searched(context) if found is None else found
 
 

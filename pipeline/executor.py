@@ -6,61 +6,39 @@ embeddings, is in `longwall.pipeline.listing`.
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from longwall.kernels.engine import GraphArrays, RangeCounter, ScratchTooLarge, ShortOfMemory
 from longwall.kernels.frontier import Part
 from longwall.kernels.row_program import RowProgram
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.chunked_count import count_in_chunks
-from longwall.pipeline.context import OnEngine, RunContext
+from longwall.pipeline.context import RunContext
+from longwall.pipeline.engine_graph import lend_to_copies, lent_to_copies, load_graph
 from longwall.pipeline.meter import Meter, record_levels
-from longwall.pipeline.placement import bring_graph, place_graph
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.portion import make_scratch
+from longwall.pipeline.root_ranges import (
+    pieces_of,
+    prepare_range,
+    range_reads,
+    range_scratch,
+    slot_ranges,
+    vertex_ranges,
+)
 from longwall.pipeline.sampling import estimate_levels, predicted_rows
 from longwall.pipeline.workers import Summing, Task, Worker, ranges, run_tasks
-from longwall.stages.counting import count_planned, slot_reads
-from longwall.stages.source import edge_source, host_arrays
+from longwall.stages.counting import count_planned
+from longwall.stages.source import edge_source
 from longwall.storage.errors import InputError, RunError
 
 PROGRESS_UNIT = "edge ends"  # every edge is the root of a task at both of its ends
 _PREDICTION_SHARE, _LEAST_EFFORT, _MOST_EFFORT = 0.01, 1e5, 1e7  # in steps, as the planner estimates them
 _SAMPLE_BYTES = 1 << 28
-_STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _LONG_COUNT = 1e11  # steps: the kernels that sample would have to be compiled besides those that count
 _REFUSED = "refused"  # in the journal, in place of what a kernel would have counted whose scratch did not fit
-_READ_BYTES = 64  # of a slot in a list of what is read
 _SOURCE_ROW_BYTES = 64  # of the source's edges, with the copies that filtering makes
-
-
-def load_graph(context: RunContext) -> tuple[GraphArrays, int]:
-    """Bring the graph to the engine, inside the budget.
-
-    Returns
-    -------
-    graph : GraphArrays
-        What the kernels read.
-    memory : int
-        Bytes that are left for the run where the engine works: on the device, or on the host.
-
-    Raises
-    ------
-    InputError
-        If the graph does not fit the device's budget.
-    """
-    engine, account = context.engine, context.accounts.host
-    if context.on_engine is None:
-        host = host_arrays(context.graph)
-        placement = place_graph(host, engine, context.spec.memory.access, context.budget.device, account)
-        context.on_engine = OnEngine(bring_graph(host, engine, placement, account), placement)
-    there = context.on_engine
-    return there.graph, account.free if engine.free_memory() is None else there.placement.memory
 
 
 def predict(plan: MatchPlan, context: RunContext, graph: GraphArrays, memory: int) -> dict[int, float]:
@@ -135,7 +113,13 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
 
 
 def count_ranges(
-    context: RunContext, name: str, roots: str, cost: float, make: Callable[[GraphArrays, int], RangeCounter]
+    context: RunContext,
+    name: str,
+    roots: str,
+    cost: float,
+    make: Callable[[GraphArrays, int], RangeCounter],
+    *,
+    copies: bool,
 ) -> int | None:
     """Count with a kernel of its own, over ranges of roots; gives None where its scratch does not fit the budget.
 
@@ -151,6 +135,8 @@ def count_ranges(
         Estimated number of elementary steps.
     make
         Makes a worker's scratch from the graph and the bytes that it may take.
+    copies
+        Whether the kernel looks for copies of the graph's pages: then these have what is left of the device.
     """
     engine = context.engine
     graph, _ = load_graph(context)
@@ -164,12 +150,16 @@ def count_ranges(
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._counter = make_scratch(engine, range_scratch(context), lambda memory: make(graph, memory))
             super().__init__(context, self._counter)
+            if copies:
+                lend_to_copies(context, range_reads(context))
 
         def count(self, first: int, last: int) -> int:
-            prepare_range(context, first, last, Part.WHOLE if by_vertex else Part.SMALLER, vertices=by_vertex)
+            part = Part.WHOLE if by_vertex else Part.SMALLER
+            prepare_range(context, first, last, part, vertices=by_vertex, copies=copies)
             return self._counter.count(first, last)
 
-    parts = _run_unless_refused(context, phase, tasks, RangeWorker)
+    with lent_to_copies(context):
+        parts = _run_unless_refused(context, phase, tasks, RangeWorker)
     if parts is None:
         return None
     total: int = sum(parts)
@@ -255,47 +245,6 @@ class _Refusing(Worker):
 
     def take(self) -> Partial:
         return Partial(_REFUSED)
-
-
-def pieces_of(context: RunContext, cost: float) -> int:
-    """Give into how many tasks work over all slots should be cut: what the engine wants, more where it is long."""
-    return max(context.engine.tasks(2 * context.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
-
-
-def range_scratch(context: RunContext) -> int:
-    """Bytes of scratch for a worker whose kernel goes over ranges of roots."""
-    graph, memory = load_graph(context)
-    return memory // context.engine.workers // (1 if graph.pages is None else 2)
-
-
-def prepare_range(context: RunContext, first: int, last: int, part: Part, *, vertices: bool = False) -> None:
-    """Make the pages ready that a kernel reads for a range of slots, or of vertices; see `slot_reads`.
-
-    Where there is no memory to look at them, pages stay where they are, and are read there.
-    """
-    graph, _ = load_graph(context)
-    if graph.pages is not None:
-        if vertices:
-            first, last = (int(context.graph.indptr[vertex]) for vertex in (first, last))
-        with suppress(ShortOfMemory), context.engine.faults():
-            graph.pages.touch(1, list(slot_reads(graph, first, last, part, context.engine.xp)))
-
-
-def slot_ranges(context: RunContext, cost: float) -> list[Task]:
-    """Tasks over the slots of the adjacency."""
-    graph, memory = load_graph(context)
-    pieces = pieces_of(context, cost)
-    if graph.pages is not None:  # what a range reads is listed before
-        pieces = max(pieces, -(-graph.num_slots * _READ_BYTES // (memory // 2)))
-    return ranges(graph.num_slots, pieces)
-
-
-def vertex_ranges(context: RunContext, cost: float) -> list[Task]:
-    """Tasks over the vertices, cut so that each has about as many slots as the others."""
-    ends = np.searchsorted(context.graph.indptr, [task.last for task in slot_ranges(context, cost)], side="left")
-    cuts = np.unique(np.concatenate([[0], ends, [context.graph.num_vertices]])).tolist()
-    slots = context.graph.indptr[cuts].tolist()
-    return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(slots), strict=True)]
 
 
 def _new(totals: list[Any], before: list[Any]) -> list[Any]:

@@ -14,12 +14,14 @@ from longwall.kernels.engine import GraphArrays
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.chunks import Chunks, Descent, Waiting
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, pieces_of, predict
+from longwall.pipeline.engine_graph import load_graph
+from longwall.pipeline.executor import PROGRESS_UNIT, predict
 from longwall.pipeline.meter import Meter, record_levels
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.portion import Portion
 from longwall.pipeline.read_ahead import ReadAhead
 from longwall.pipeline.rooms import Rooms
+from longwall.pipeline.root_ranges import pieces_of
 from longwall.pipeline.run_files import opened
 from longwall.pipeline.workers import Worker, ranges, run_tasks
 from longwall.stages.export import EmbeddingWriter, RowLimit

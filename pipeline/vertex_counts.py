@@ -14,8 +14,10 @@ from longwall.kernels.engine import GraphArrays, VertexCounter
 from longwall.kernels.frontier import Part
 from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.executor import PROGRESS_UNIT, load_graph, prepare_range, range_scratch, slot_ranges
+from longwall.pipeline.engine_graph import lend_to_copies, lent_to_copies, load_graph
+from longwall.pipeline.executor import PROGRESS_UNIT
 from longwall.pipeline.portion import make_scratch
+from longwall.pipeline.root_ranges import prepare_range, range_reads, range_scratch, slot_ranges
 from longwall.pipeline.run_files import opened
 from longwall.pipeline.workers import Worker, run_tasks
 from longwall.storage.errors import FinalError
@@ -33,6 +35,7 @@ def counted_per_vertex(
     part: Part = Part.WHOLE,
     rows: int = 1,
     cost: float = 0.0,
+    copies: bool = False,
 ) -> Iterator[NDArray[np.int64]]:
     """Count something per vertex, over ranges of slots.
 
@@ -50,6 +53,8 @@ def counted_per_vertex(
         Numbers per vertex.
     cost
         Estimated number of elementary steps.
+    copies
+        Whether the kernel looks for copies of the graph's pages: then these have what is left of the device.
 
     Yields
     ------
@@ -75,9 +80,11 @@ def counted_per_vertex(
             self._counter = make_scratch(engine, range_scratch(context), lambda memory: make(graph, memory))
             super().__init__(context, self._counter)
             self._before: tuple[str, ...] = ()
+            if copies:
+                lend_to_copies(context, range_reads(context))
 
         def run(self, first: int, last: int) -> None:
-            prepare_range(context, first, last, part)
+            prepare_range(context, first, last, part, copies=copies)
             self._counter.add(first, last)
 
         def take(self) -> Partial:
@@ -104,7 +111,8 @@ def counted_per_vertex(
             return Partial(0, (write(total),), replaces=tuple(file["name"] for file in files))
 
     size = 2 * 8 * rows * graph.num_vertices
-    run_tasks(context, phase, slot_ranges(context, cost), engine.workers, VertexWorker, merge=merge)
+    with lent_to_copies(context):
+        run_tasks(context, phase, slot_ranges(context, cost), engine.workers, VertexWorker, merge=merge)
     with context.accounts.host.book(size, "the counts"):
         yield _sum(context, phase.files())
 

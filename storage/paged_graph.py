@@ -61,6 +61,11 @@ class GraphPages:
         The graph on the engine.
     access, room
         See `load_paged`.
+
+    Attributes
+    ----------
+    lent
+        Bytes that copies have besides.
     """
 
     slots = PAGE_BYTES // _SLOT_BYTES
@@ -73,10 +78,10 @@ class GraphPages:
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
         self._pages, self._used = HotPages(number), LastUsed(number)
         self._buffer: PageBuffer | None = None
+        self._owners = np.empty(0, np.int64)  # the page that has a copy in each place
+        self.lent, self._lent_pages, self._gave_up = 0, 0, False
         if access == "adaptive":
-            self._room = min(engine.page_room(self._room * PAGE_BYTES) // PAGE_BYTES, number)
-            self._buffer = engine.page_buffer(arrays, self._room, self.slots) if self._room else None
-        self._owners = np.full(self._room if self._buffer else 0, -1)  # the page that has a copy in each place
+            self._make_room(min(engine.page_room(self._room * PAGE_BYTES) // PAGE_BYTES, number))
         self._nowhere = self._tell() if self.staged or access == "adaptive" else None
         self.places: Array | None = self._nowhere
 
@@ -125,6 +130,7 @@ class GraphPages:
         if self._buffer is None:
             return False
         self._forget()
+        self._gave_up = True
         self._room //= 2
         self._owners = self._owners[: self._room]
         if self._room:
@@ -132,6 +138,25 @@ class GraphPages:
         else:
             self._buffer = None
         return True
+
+    def could_have(self, memory: int) -> int:
+        """Tell how many of `memory` bytes of the device copies of more pages would take; none after a `shrink`."""
+        if self._access != "adaptive" or self._gave_up or self._room >= self.hot.size:
+            return 0
+        return self._engine.page_room(max(memory, 0))
+
+    def lend(self, memory: int) -> None:
+        """Have as many bytes more for copies, as `could_have` gave them, until `give_back`."""
+        self._forget()
+        pages = min(memory // PAGE_BYTES, self.hot.size - self._room)
+        self._make_room(self._room + pages)
+        self.lent, self._lent_pages = self.lent + memory, self._lent_pages + pages
+
+    def give_back(self) -> None:
+        """Have only the room that there was before something was lent."""
+        self._forget()
+        self._make_room(max(self._room - self._lent_pages, 0))
+        self.lent = self._lent_pages = 0
 
     def write_heat(self, path: Path) -> None:
         """Write what every level read of every page; see :class:`longwall.storage.heat_record.HeatRecord`."""
@@ -150,6 +175,14 @@ class GraphPages:
         if self._access == "managed":
             self._demand(spatial)
         return spatial, self._heat.observe(spatial)
+
+    def _make_room(self, number: int) -> None:
+        """Have so many places for copies, and nothing there."""
+        self._room, self._buffer = 0, None  # the driver may want the memory of the one for the other
+        self._owners = np.full(number, -1)
+        if number:
+            self._buffer = self._engine.page_buffer(self._arrays, number, self.slots)
+        self._room = number
 
     def _copy(self, moves: Moves) -> None:
         assert self._buffer is not None

@@ -129,6 +129,52 @@ def test_the_answer_does_not_depend_on_access_or_budget(
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("workload", ["4-cliques", "triangles of vertices"])
+def test_copies_have_what_counting_leaves_of_the_device(
+    miner: Miner, workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from longwall.kernels import EngineUnavailable
+    from longwall.kernels.cuda.engine import CudaEngine
+    from longwall.storage.paged_graph import GraphPages
+
+    try:
+        CudaEngine()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+    page = 1024 if emulated() else 2 << 20
+    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", page)
+    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", page // 4)
+    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", page)
+    monkeypatch.setattr("longwall.pipeline.placement._PAGE_SHARE", 0.0)
+    limits, lent, held = [], [], []
+    limit, lend, give_back = CudaEngine.limit_memory, GraphPages.lend, GraphPages.give_back
+
+    def limiting(self: Any, size: int) -> None:
+        limits.append(size)
+        limit(self, size)
+
+    def lending(self: Any, memory: int) -> None:
+        lent.append(memory)
+        lend(self, memory)
+
+    def giving_back(self: Any) -> None:
+        held.append(self.hot.sum() * page)
+        give_back(self)
+
+    monkeypatch.setattr(CudaEngine, "limit_memory", limiting)
+    monkeypatch.setattr(GraphPages, "lend", lending)
+    monkeypatch.setattr(GraphPages, "give_back", giving_back)
+    budget = 1_500_000 if emulated() else 54_000_000
+    result = miner.run(workload, "cuda", access="adaptive", device=budget)
+    assert answer(result) == miner.expected(workload)
+    (memory,) = lent
+    assert memory > 0
+    first, during, after = limits
+    assert (during, after) == (first - memory, first)
+    assert 0 < held[0] <= budget - during
+
+
+@pytest.mark.gpu
 def test_ranges_are_counted_where_nobody_could_look_at_the_pages(miner: Miner, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.kernels import EngineUnavailable
     from longwall.kernels.cuda.device import open_device
@@ -143,6 +189,7 @@ def test_ranges_are_counted_where_nobody_could_look_at_the_pages(miner: Miner, m
         raise ShortOfMemory("device")
 
     monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.touch", short)
+    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.prepare", short)
     for workload in ("4-cliques", "triangles of vertices"):
         result = miner.run(workload, "cuda", access="adaptive", device=108_000_000)
         assert answer(result) == miner.expected(workload)

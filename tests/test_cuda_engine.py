@@ -346,7 +346,8 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
             yield f"{name}-{columns}", *source_text(f"{name}.cu", program_header(part, columns, variant))
         staged = Variant(emitted=emitted_set(part, columns), lists=row_lists(part, columns)[1])
         yield f"extend_rows-{columns}-staged", *source_text("extend_rows.cu", program_header(part, columns, staged))
-    for name in ("edge_extension", "gather_blocks", "heavy_vertices", "page_bytes", "prefix_tree", "stage_lists"):
+    alone = ("edge_extension", "gather_blocks", "heavy_vertices", "page_buffer", "page_bytes", "prefix_tree")
+    for name in (*alone, "stage_lists", "triangles", "wedges"):
         yield name, *source_text(f"{name}.cu")
     for k in (4, 5, 7):
         yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
@@ -363,8 +364,6 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     for k, classes in ((3, 1), (5, 6), (8, 853)):
         yield f"motifs-{k}", *source_text("motifs.cu", motif_header(k, classes, per_vertex=False))
     yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
-    yield "triangles", *source_text("triangles.cu")
-    yield "wedges", *source_text("wedges.cu")
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])

@@ -119,6 +119,7 @@ def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, ac
             total = 0
             for first, last in ((0, end // 3), (end // 3, end)):
                 pages.prepare(1, list(slot_reads(paged, first, last, Part.SMALLER, engine.xp)))
+                assert pages.hot.any() == (access == "adaptive")
                 total += counter.count(first, last)
             assert total == cpu.clique_counter(host, k, PLENTY).count(0, end)
         pages.prepare(1, list(slot_reads(paged, 0, end, Part.WHOLE, engine.xp)))
@@ -243,6 +244,36 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
         assert len(engine.check(pages)) <= room
         assert room or engine.buffer.copied == before
     assert not pages.hot.any()
+
+
+def test_room_is_lent_and_given_back(graph: Graph) -> None:
+    host = host_arrays(graph)
+    engine = Watched(1)
+    pages = load_paged(engine, host, "adaptive", room_for(host, 0.1)).pages
+    assert isinstance(pages, GraphPages)
+    number, few = pages.hot.size, len(engine.buffer.owners)
+    everything = [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+    pages.prepare(2, everything)
+    assert len(engine.check(pages)) == few < number // 2
+    assert pages.could_have(-5) == 0
+    memory = pages.could_have(5 * 256)
+    pages.lend(memory)
+    assert (memory, pages.lent, engine.check(pages)) == (5 * 256, 5 * 256, set())
+    pages.prepare(2, everything)
+    assert len(engine.check(pages)) == few + 5
+    pages.lend(pages.could_have(1 << 30))  # more than it needs
+    pages.prepare(2, everything)
+    assert len(engine.check(pages)) == number
+    assert pages.could_have(1 << 30) == 0
+    pages.give_back()
+    assert (pages.lent, engine.check(pages)) == (0, set())
+    pages.prepare(2, everything)
+    assert len(engine.check(pages)) == few
+    pages.shrink()
+    assert pages.could_have(1 << 30) == 0  # others want the memory
+    other = load_paged(engine, host, "zero-copy", room_for(host, 0.1)).pages
+    assert isinstance(other, GraphPages)
+    assert other.could_have(1 << 30) == 0
 
 
 @pytest.mark.parametrize("fault", ["fill", "bring"])

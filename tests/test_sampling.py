@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from strategies import graphs, queries
 
 from longwall.pipeline import sampling
-from longwall.pipeline.executor import count_matches, load_graph
+from longwall.pipeline.engine_graph import load_graph
+from longwall.pipeline.executor import count_matches
 from longwall.pipeline.listing import list_matches
 from longwall.pipeline.patterns import make_pattern, parse_pattern
 from longwall.pipeline.plan import MatchPlan

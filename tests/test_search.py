@@ -18,7 +18,7 @@ from strategies import SmallGraph, graphs, queries
 from longwall.kernels.engine import GraphArrays, Searcher
 from longwall.kernels.program import SearchProgram
 from longwall.pipeline.compile_program import compile_program
-from longwall.pipeline.executor import load_graph
+from longwall.pipeline.engine_graph import load_graph
 from longwall.pipeline.patterns import Pattern, make_pattern
 from longwall.pipeline.symmetry import automorphism_count, restrictions
 from longwall.stages.counting import count_planned

@@ -83,6 +83,10 @@ class CpuEngine:
     def send_back(self, graph: GraphArrays, ranges: NDArray[np.int64]) -> None:
         """All pages are where the kernels are."""
 
+    def spare_memory(self) -> int:
+        """The engine has no memory of its own."""
+        return 0
+
     def page_room(self, memory: int) -> int:
         """Bytes of copies of pages."""
         return memory

@@ -3,7 +3,7 @@
 //
 // Row i of the table says which of the out-neighbours 0 to i - 1 are adjacent to out-neighbour i. Warps walk the
 // first levels of the search together; the last two or three vertices are found by lanes on their own.
-#include "common.cuh"
+#include "pages.cuh"
 
 // constexpr int kCliqueSize, kLight (out-degree up to which a vertex is one warp's work), kRowsPerPart (of a table:
 // one block's work above)
@@ -25,6 +25,7 @@ struct Rows {
   const i64* indptr;
   const u32* indices;
   const i64* split;
+  const i64* places;  // as for place_of_list
 };
 
 // A warp's scratch.
@@ -35,12 +36,13 @@ struct Scratch {
   const u32* stop;
 };
 
-// Fill in row i, by one warp; the table holds zeros.
+// Fill in row i, by one warp; the table holds zeros, and the out-neighbours begin at slot `a`, or at their copy.
 DEVICE void build_row(const Rows& graph, i64 a, int i, u32* table) {
   const u32* neighbours = graph.indices + a;
   const u32 u = neighbours[i];
-  const i64 begin = graph.indptr[u];
+  i64 begin = graph.indptr[u];
   const int length = static_cast<int>(graph.split[u] - begin);
+  begin = place_of_list(graph.places, begin, length);
   u32* row = table + row_start(i);
   for (int j = lane_id(); j < length; j += 32) {
     const u32 x = graph.indices[begin + j];
@@ -126,11 +128,11 @@ DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Scr
 
 // Whole vertices of few out-neighbours, a warp each.
 extern "C" __global__ void __launch_bounds__(256, 4)
-    count_light(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
-                u32* next, const u32* stop, u64* result) {
+    count_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices,
+                i64 first, i64 last, u32* next, const u32* stop, u64* result) {
   constexpr int table_words = 16 * kLightWords * (kLightWords + 1);
   const int lane = lane_id();
-  const Rows graph = {indptr, indices, split};
+  const Rows graph = {indptr, indices, split, places};
   const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
   u32* table = dynamic_shared + warp_in_block() * (table_words + kQueue + kWalked * kLightWords);
   const Scratch scratch = {table + table_words, table + table_words + kQueue, kLightWords, stop};
@@ -148,7 +150,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
       for (u32 w = lane; w < row_start(degree); w += 32) table[w] = 0;
       __syncwarp();
       // The rows up to the last one wanted.
-      for (int i = 1; i < end - a; ++i) build_row(graph, a, i, table);
+      const i64 place = place_of_list(places, a, degree);
+      for (int i = 1; i < end - a; ++i) build_row(graph, place, i, table);
       __syncwarp();
       u64 found = 0;
       for (int i = static_cast<int>(begin - a); i < end - a; ++i)
@@ -161,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   add_result(result, total, estimate);
 }
 
-// Count below a part of the rows of a vertex: those numbered part, part + parts, ..., largest first.
+// Count below a part of the rows of a vertex: those numbered part, part + parts, ..., largest first; `a` as above.
 DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, int part, int parts, u32* counter,
                       u32* scratch_words, u32* table, const u32* stop) {
   const int warps = blockDim.x >> 5;
@@ -184,10 +187,10 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
 
 // Vertices of many out-neighbours, a block for each part of one; `tasks` as find_heavy gives them.
 extern "C" __global__ void __launch_bounds__(512, 2)
-    count_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* tasks, const u32* num_tasks,
-                i64 first, i64 last, i64 shared_words, u32* store, i64 store_words, u32* next, const u32* stop,
-                u64* result) {
-  const Rows graph = {indptr, indices, split};
+    count_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, const u32* tasks,
+                const u32* num_tasks, i64 first, i64 last, i64 shared_words, u32* store, i64 store_words, u32* next,
+                const u32* stop, u64* result) {
+  const Rows graph = {indptr, indices, split, places};
   const int warps = blockDim.x >> 5;
   u32* own_store = store + blockIdx.x * store_words;
   u64 total = 0;
@@ -202,15 +205,17 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     const i64 a = indptr[v];
     const int degree = static_cast<int>(split[v] - a);
     const int from = static_cast<int>(max(a, first) - a), to = static_cast<int>(min(split[v], last) - a);
+    const i64 place = place_of_list(places, a, degree);
     const int part = tasks[2 * task + 1], parts = (degree + kRowsPerPart - 1) / kRowsPerPart;
     const i64 scratch_words = warps * (kQueue + kWalked * row_words(degree));
     u64 found;
     // The same code twice, so that the compiler knows which of the two memories it reads.
     if (4 + scratch_words + row_start(degree) <= shared_words) {
       u32* words = dynamic_shared + 4;
-      found = count_part(graph, a, degree, from, to, part, parts, dynamic_shared + 1, words, words + scratch_words, stop);
+      found = count_part(graph, place, degree, from, to, part, parts, dynamic_shared + 1, words, words + scratch_words,
+                         stop);
     } else {
-      found = count_part(graph, a, degree, from, to, part, parts, dynamic_shared + 1, own_store,
+      found = count_part(graph, place, degree, from, to, part, parts, dynamic_shared + 1, own_store,
                          own_store + scratch_words, stop);
     }
     total += found;

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.launch import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.module import constants
+from longwall.kernels.cuda.page_buffer import places_of
 from longwall.kernels.engine import GraphArrays
 
 Array = Any  # a CuPy array
@@ -55,7 +56,7 @@ class _Triangles:
     def _run(self, prefix: str, first: int, last: int, tables: int, out: tuple[Array, ...]) -> None:
         device, graph = self._device, self._graph
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
-        arrays = (graph.indptr, graph.indices, graph.split)
+        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
         tasks = _heavy_tasks(device, graph, (first, last), _LIGHT, graph.max_out_degree + 1, num_tasks)
         device.launch(
             "triangles.cu",
@@ -166,7 +167,7 @@ class CudaCliqueCounter:
         device, graph = self._device, self._graph
         result = device.result()
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
-        arrays = (graph.indptr, graph.indices, graph.split)
+        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
         tasks = _heavy_tasks(device, graph, (first, last), self._heavy_from, _ROWS_PER_PART, num_tasks)
         device.launch(
             "cliques.cu",

@@ -102,6 +102,10 @@ class CudaEngine:
             graph.managed.move(ranges, to_device=False)
             self._device.memory.sample()
 
+    def spare_memory(self) -> int:
+        """Bytes of the device that arrays could still have under the limit."""
+        return self._device.memory.spare()
+
     def page_room(self, memory: int) -> int:
         """Bytes of copies of pages: the driver takes the device's memory for them in large units."""
         return memory // TAKEN_AT_ONCE * TAKEN_AT_ONCE

@@ -66,16 +66,25 @@ class DeviceMemory:
         gc.collect()  # an error that is handled may have left arrays in cycles
         self._pool.free_all_blocks()
 
+    def spare(self) -> int:
+        """Bytes that arrays could still have; without a limit, as many as the device has."""
+        limit = int(self._pool.get_limit()) or int(self._pool.used_bytes()) + self.cached() + self._free()
+        return max(limit - int(self._pool.used_bytes()), 0)
+
     def cached(self) -> int:
         """Bytes that the pool holds and no array uses."""
         return int(self._pool.free_bytes())
 
     def sample(self) -> None:
         """Look at what the driver has left: for `peak`, where something else than the pool grew."""
-        free, _ = self._xp.cuda.runtime.memGetInfo()
+        free = self._free()
         with self._lock:
-            self._least_free = min(self._least_free, int(free))
+            self._least_free = min(self._least_free, free)
 
     def peak(self) -> MemoryPeak:
         """Give the most that was in use so far."""
         return MemoryPeak(self._most, self._opened - self._least_free, self._before)
+
+    def _free(self) -> int:
+        free, _ = self._xp.cuda.runtime.memGetInfo()
+        return int(free)

@@ -15,3 +15,8 @@ DEVICE i64 copy_of_list(const i64* places, i64 begin, i64 length) {
   }
   return shift;
 }
+
+// Where a list is read, counted from the adjacency's first slot; without `places` (null) in the adjacency.
+DEVICE i64 place_of_list(const i64* places, i64 begin, i64 length) {
+  return places && length > 0 ? begin + copy_of_list(places, begin, length) : begin;
+}

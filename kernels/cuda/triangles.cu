@@ -1,6 +1,7 @@
 // Count triangles: the out-neighbours of a vertex (those with a smaller id) go into a hash table in shared memory,
 // then the out-neighbours of each of them are looked up. In all, or per vertex.
 #include "hash_table.cuh"
+#include "pages.cuh"
 
 // Vertices of at most kLight out-neighbours are a warp's work, the others a block's.
 constexpr int kLight = 16;
@@ -11,6 +12,7 @@ struct Rows {
   const i64* indptr;
   const u32* indices;
   const i64* split;
+  const i64* places;  // as for place_of_list
 };
 
 // Counts of the vertices from `first` on, as many as there is room for.
@@ -23,8 +25,8 @@ struct Counts {
   }
 };
 
-// Look up the out-neighbours of the vertices in indices[begin:end:step]; gives this lane's hits. With PER_VERTEX,
-// hits are also counted per slot of the table, and per vertex that was looked from.
+// Look up the out-neighbours of the vertices in indices[begin:end:step], slots or their copies; gives this lane's hits.
+// With PER_VERTEX, hits are also counted per slot of the table, and per vertex that was looked from.
 template <bool PER_VERTEX>
 DEVICE u64 look_up(const Rows& graph, i64 begin, i64 end, int step, const u32* table, u32 slots, u32* hits,
                    const Counts& counts) {
@@ -34,8 +36,9 @@ DEVICE u64 look_up(const Rows& graph, i64 begin, i64 end, int step, const u32* t
     // The lanes fetch the next 32 rows' bounds together.
     const i64 own = base + static_cast<i64>(lane) * step;
     const u32 vertex = own < end ? graph.indices[own] : 0;
-    const i64 row = own < end ? graph.indptr[vertex] : 0;
+    i64 row = own < end ? graph.indptr[vertex] : 0;
     const int length = own < end ? static_cast<int>(graph.split[vertex] - row) : 0;
+    row = place_of_list(graph.places, row, length);
     const int active = static_cast<int>(min((end - base + step - 1) / step, i64(32)));
     for (int i = 0; i < active; ++i) {
       const u32* neighbours = graph.indices + __shfl_sync(kAll, row, i);
@@ -89,9 +92,10 @@ DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 l
         if (PER_VERTEX) hits[slot] = 0;
       }
       __syncwarp();
-      for (int i = lane; i < degree; i += 32) insert(table, slots, graph.indices[a + i]);
+      const i64 shift = place_of_list(graph.places, a, degree) - a;
+      for (int i = lane; i < degree; i += 32) insert(table, slots, graph.indices[a + shift + i]);
       __syncwarp();
-      u64 found = look_up<PER_VERTEX>(graph, begin, end, 1, table, slots, hits, counts);
+      u64 found = look_up<PER_VERTEX>(graph, begin + shift, end + shift, 1, table, slots, hits, counts);
       if (PER_VERTEX) {
         __syncwarp();
         flush<PER_VERTEX>(table, hits, slots, lane, 32, counts);
@@ -122,6 +126,7 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_t
     const i64 v = tasks[2 * task];
     const i64 a = graph.indptr[v], z = graph.split[v];
     const i64 begin = max(a, first), end = min(z, last);
+    const i64 shift = place_of_list(graph.places, a, z - a) - a;
     u64 found = 0;
     for (i64 piece = a; piece < z; piece += kPiece) {
       const int elements = static_cast<int>(min(z - piece, i64(kPiece)));
@@ -131,9 +136,10 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_t
         if (PER_VERTEX) hits[slot] = 0;
       }
       __syncthreads();
-      for (int i = threadIdx.x; i < elements; i += blockDim.x) insert(table, slots, graph.indices[piece + i]);
+      for (int i = threadIdx.x; i < elements; i += blockDim.x) insert(table, slots, graph.indices[piece + shift + i]);
       __syncthreads();
-      found += look_up<PER_VERTEX>(graph, begin + warp_in_block(), end, warps, table, slots, hits, counts);
+      found += look_up<PER_VERTEX>(graph, begin + shift + warp_in_block(), end + shift, warps, table, slots, hits,
+                                   counts);
       __syncthreads();
       if (PER_VERTEX) {
         flush<PER_VERTEX>(table, hits, slots, threadIdx.x, blockDim.x, counts);
@@ -150,27 +156,28 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_t
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
-    count_light(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
-                u32* next, const u32* stop, u64* result) {
-  light_vertices<false>({indptr, indices, split}, num_vertices, first, last, next, stop, result, {});
+    count_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices,
+                i64 first, i64 last, u32* next, const u32* stop, u64* result) {
+  light_vertices<false>({indptr, indices, split, places}, num_vertices, first, last, next, stop, result, {});
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
-    count_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* tasks, const u32* num_tasks,
-                i64 first, i64 last, u32* next, const u32* stop, u64* result) {
-  heavy_vertices<false>({indptr, indices, split}, tasks, num_tasks, first, last, next, stop, result, {});
+    count_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, const u32* tasks,
+                const u32* num_tasks, i64 first, i64 last, u32* next, const u32* stop, u64* result) {
+  heavy_vertices<false>({indptr, indices, split, places}, tasks, num_tasks, first, last, next, stop, result, {});
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-    add_light(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
-              u32* next, const u32* stop, u64* counts, u64 first_count, u64 num_counts) {
-  light_vertices<true>({indptr, indices, split}, num_vertices, first, last, next, stop, nullptr,
+    add_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices,
+              i64 first, i64 last, u32* next, const u32* stop, u64* counts, u64 first_count, u64 num_counts) {
+  light_vertices<true>({indptr, indices, split, places}, num_vertices, first, last, next, stop, nullptr,
                        {counts, first_count, num_counts});
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-    add_heavy(const i64* indptr, const u32* indices, const i64* split, const u32* tasks, const u32* num_tasks,
-              i64 first, i64 last, u32* next, const u32* stop, u64* counts, u64 first_count, u64 num_counts) {
-  heavy_vertices<true>({indptr, indices, split}, tasks, num_tasks, first, last, next, stop, nullptr,
+    add_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, const u32* tasks,
+              const u32* num_tasks, i64 first, i64 last, u32* next, const u32* stop, u64* counts, u64 first_count,
+              u64 num_counts) {
+  heavy_vertices<true>({indptr, indices, split, places}, tasks, num_tasks, first, last, next, stop, nullptr,
                        {counts, first_count, num_counts});
 }

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from longwall.kernels.frontier import Part
 from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.executor import load_graph, prepare_range, range_scratch
+from longwall.pipeline.engine_graph import load_graph
 from longwall.pipeline.motifs.ranges import motif_ranges
 from longwall.pipeline.portion import make_scratch
+from longwall.pipeline.root_ranges import prepare_range, range_scratch
 from longwall.pipeline.workers import Worker, run_tasks
 from longwall.stages.pattern_codes import dictionary, growth
 from longwall.storage.errors import FinalError, RunError

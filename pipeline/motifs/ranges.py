@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.executor import slot_ranges
+from longwall.pipeline.root_ranges import slot_ranges
 from longwall.pipeline.workers import Task
 
 _BIN = 16  # slots that are weighed together

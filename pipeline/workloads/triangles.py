@@ -42,7 +42,7 @@ def _count_per_vertex(context: RunContext) -> int:
     """Write the number of triangles of every vertex to ``vertices.parquet``; gives the number of triangles."""
     began = time.perf_counter()
     with counted_per_vertex(
-        context, "triangles per vertex", context.engine.triangle_vertex_counter, part=Part.SMALLER
+        context, "triangles per vertex", context.engine.triangle_vertex_counter, part=Part.SMALLER, copies=True
     ) as counts:
         total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
         context.metrics.record("count", 2, len(context.graph.indices), total, time.perf_counter() - began)

@@ -1,0 +1,66 @@
+"""The run's graph on its engine: brought there once, and what copies of its pages have of the device's budget."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from longwall.kernels.engine import GraphArrays
+from longwall.pipeline.context import OnEngine, RunContext
+from longwall.pipeline.placement import bring_graph, place_graph
+from longwall.stages.source import host_arrays
+from longwall.storage.paged_graph import GraphPages
+
+
+def load_graph(context: RunContext) -> tuple[GraphArrays, int]:
+    """Bring the graph to the engine, inside the budget.
+
+    Returns
+    -------
+    graph : GraphArrays
+        What the kernels read.
+    memory : int
+        Bytes that are left for the run where the engine works: on the device, or on the host.
+
+    Raises
+    ------
+    InputError
+        If the graph does not fit the device's budget.
+    """
+    engine, account = context.engine, context.accounts.host
+    if context.on_engine is None:
+        host = host_arrays(context.graph)
+        placement = place_graph(host, engine, context.spec.memory.access, context.budget.device, account)
+        context.on_engine = OnEngine(bring_graph(host, engine, placement, account), placement)
+    there = context.on_engine
+    return there.graph, account.free if engine.free_memory() is None else there.placement.memory
+
+
+@contextmanager
+def lent_to_copies(context: RunContext) -> Iterator[None]:
+    """A phase in which copies of the graph's pages may have more of the device; see `lend_to_copies`."""
+    try:
+        yield
+    finally:
+        there = context.on_engine
+        if there is not None and isinstance(there.graph.pages, GraphPages) and there.graph.pages.lent:
+            there.graph.pages.give_back()
+            _limit(context, 0)
+
+
+def lend_to_copies(context: RunContext, kept: int) -> None:
+    """Let copies of the graph's pages have what nobody uses of the device's budget, but for `kept` bytes."""
+    there, engine = context.on_engine, context.engine
+    if there is None or not isinstance(there.graph.pages, GraphPages):
+        return
+    spare = engine.spare_memory() - kept
+    if more := there.graph.pages.could_have(spare):
+        with engine.faults():
+            engine.release()
+            _limit(context, there.graph.pages.lent + more)
+            there.graph.pages.lend(more)
+
+
+def _limit(context: RunContext, lent: int) -> None:
+    assert context.on_engine is not None
+    limit = context.on_engine.placement.limit
+    assert limit is not None
+    context.engine.limit_memory(limit - lent)

@@ -1,0 +1,68 @@
+"""Tasks over ranges of roots, which are slots of the adjacency or vertices, for kernels that count on their own."""
+
+from contextlib import suppress
+from itertools import pairwise
+
+import numpy as np
+
+from longwall.kernels.engine import ShortOfMemory
+from longwall.kernels.frontier import Part
+from longwall.pipeline.context import RunContext
+from longwall.pipeline.engine_graph import load_graph
+from longwall.pipeline.workers import Task, ranges
+from longwall.stages.counting import slot_reads
+
+_STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
+_READ_BYTES = 64  # of a slot in a list of what is read
+_READS_SHARE = 4  # the part of the memory that such lists may take
+
+
+def pieces_of(context: RunContext, cost: float) -> int:
+    """Give into how many tasks work over all slots should be cut: what the engine wants, more where it is long."""
+    return max(context.engine.tasks(2 * context.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
+
+
+def range_reads(context: RunContext) -> int:
+    """Bytes that lists of what ranges read may take."""
+    _, memory = load_graph(context)
+    return memory // _READS_SHARE
+
+
+def range_scratch(context: RunContext) -> int:
+    """Bytes of scratch for a worker whose kernel goes over ranges of roots."""
+    graph, memory = load_graph(context)
+    return memory // context.engine.workers // (1 if graph.pages is None else 2)
+
+
+def prepare_range(
+    context: RunContext, first: int, last: int, part: Part, *, vertices: bool = False, copies: bool = False
+) -> None:
+    """Tell what a kernel reads for a range of slots, or of vertices; see `slot_reads`.
+
+    With `copies`, for kernels that look for them, the hottest pages are copied to the device. Where there is no memory
+    to look at what is read, all stays as it is.
+    """
+    graph, _ = load_graph(context)
+    if graph.pages is not None:
+        if vertices:
+            first, last = (int(context.graph.indptr[vertex]) for vertex in (first, last))
+        with suppress(ShortOfMemory), context.engine.faults():
+            look = graph.pages.prepare if copies else graph.pages.touch
+            look(1, list(slot_reads(graph, first, last, part, context.engine.xp)))
+
+
+def slot_ranges(context: RunContext, cost: float) -> list[Task]:
+    """Tasks over the slots of the adjacency."""
+    graph, memory = load_graph(context)
+    pieces = pieces_of(context, cost)
+    if graph.pages is not None:  # what a range reads is listed before
+        pieces = max(pieces, -(-graph.num_slots * _READ_BYTES // (memory // _READS_SHARE)))
+    return ranges(graph.num_slots, pieces)
+
+
+def vertex_ranges(context: RunContext, cost: float) -> list[Task]:
+    """Tasks over the vertices, cut so that each has about as many slots as the others."""
+    ends = np.searchsorted(context.graph.indptr, [task.last for task in slot_ranges(context, cost)], side="left")
+    cuts = np.unique(np.concatenate([[0], ends, [context.graph.num_vertices]])).tolist()
+    slots = context.graph.indptr[cuts].tolist()
+    return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(slots), strict=True)]
