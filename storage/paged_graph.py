@@ -149,8 +149,8 @@ class GraphPages:
         """Have as many bytes more for copies, as `could_have` gave them, until `give_back`."""
         self._forget()
         pages = min(memory // PAGE_BYTES, self.hot.size - self._room)
-        self._make_room(self._room + pages)
         self.lent, self._lent_pages = self.lent + memory, self._lent_pages + pages
+        self._make_room(self._room + pages)
 
     def give_back(self) -> None:
         """Have only the room that there was before something was lent."""

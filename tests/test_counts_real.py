@@ -6,12 +6,12 @@ import re
 import tarfile
 from collections import Counter
 from dataclasses import replace
-from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 
 import naive
 import pytest
+from real import load, queries
 from strategies import PATTERNS
 
 from longwall.pipeline import executor
@@ -20,7 +20,6 @@ from longwall.pipeline.patterns import Pattern, make_pattern, parse_pattern
 from longwall.pipeline.planner import plan_match
 from longwall.pipeline.symmetry import automorphism_count, isomorphic
 from longwall.storage.graph import Graph
-from longwall.storage.ingest import load_graph
 
 SMALL = ("citeseer", "cora", "yeast", "hprd", "ca-GrQc", "ca-HepTh", "p2p-Gnutella04", "socfb-Reed98")
 LARGE = (
@@ -36,16 +35,10 @@ LARGE = (
 )
 
 
-@cache
-def _load(data: Path, name: str, labels: str | None = None) -> Graph:
-    found = data / "graphs" / f"{labels}.labels.gz" if labels else None
-    return load_graph(data / "graphs" / f"{name}.edges.gz", found)
-
-
 @pytest.fixture(scope="session")
 def graph(data):
     """Load a graph, once; with its labels on request."""
-    return lambda name, labels=None: _load(data, name, labels)
+    return lambda name, labels=None: load(data, name, labels)
 
 
 @pytest.fixture(scope="session")
@@ -218,27 +211,6 @@ def test_published_motifs_of_citeseer_with_a_single_label(data, graph, count):
         assert Counter(found) == Counter(map(int, counts))
 
 
-def _queries(data: Path) -> list[tuple[str, Pattern, int]]:
-    expected = {}
-    for line in (data / "matching" / "hprd-expected.txt").read_text().splitlines():
-        name, _, number = line.partition(":")
-        expected[name] = int(number)
-    found = []
-    with tarfile.open(data / "matching" / "hprd-queries.tar.gz") as archive:
-        for member in archive.getmembers():
-            name = Path(member.name).stem
-            if not member.name.endswith(".graph") or name not in expected:
-                continue
-            file = archive.extractfile(member)
-            assert file is not None
-            rows = [line.split() for line in file.read().decode().splitlines()]
-            labels = [int(row[2]) for row in rows if row and row[0] == "v"]
-            edges = [(int(row[1]), int(row[2])) for row in rows if row and row[0] == "e"]
-            found.append((name, make_pattern(edges, labels), expected[name]))
-    assert len(found) == len(expected) == 200
-    return sorted(found, key=lambda item: item[0])
-
-
 def _check_queries(graph, count, queries):
     hprd = graph("hprd", "hprd")
     wrong = []
@@ -249,12 +221,12 @@ def _check_queries(graph, count, queries):
 
 
 def test_published_queries_on_hprd(data, graph, count):
-    _check_queries(graph, count, _queries(data)[::8])
+    _check_queries(graph, count, queries(data)[::8])
 
 
 @pytest.mark.slow
 def test_all_published_queries_on_hprd(data, graph, count):
-    _check_queries(graph, count, _queries(data))
+    _check_queries(graph, count, queries(data))
 
 
 def test_a_query_file_of_the_field_is_read_as_it_is(data, graph, count, tmp_path):
@@ -262,7 +234,7 @@ def test_a_query_file_of_the_field_is_read_as_it_is(data, graph, count, tmp_path
         member = next(m for m in archive.getmembers() if Path(m.name).stem == "query_dense_16_1")
         archive.extract(member, tmp_path, filter="data")
     pattern = parse_pattern(str(tmp_path / member.name))
-    name, same, _ = next(item for item in _queries(data) if item[0] == "query_dense_16_1")
+    name, same, _ = next(item for item in queries(data) if item[0] == "query_dense_16_1")
     assert name
     assert (pattern.edges, pattern.labels) == (same.edges, same.labels)
 
