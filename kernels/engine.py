@@ -128,7 +128,7 @@ VERTEX_ARRAYS = ("labels", "indptr", "split")
 """The arrays of a graph with an entry per vertex; first what kernels read most often: a label for every candidate."""
 
 Access = Literal["resident", "adaptive", "managed", "zero-copy"]
-"""Where the adjacency is: on the device; in managed memory, whose hot pages are moved there and whose other pages are
+"""Where the adjacency is: on the device; in managed memory, whose hot pages are copied there and whose other pages are
 read over the link; in managed memory, whose pages move when they are touched; or in mapped, page-locked host memory."""
 
 
@@ -179,7 +179,7 @@ class Pages(Protocol):
         ...
 
     def shrink(self) -> bool:
-        """Give up half of the pages on the device, for good; gives whether there were any."""
+        """Give up half of the room for copies, for good, and all copies; gives whether any memory was held for them."""
         ...
 
 
@@ -204,6 +204,10 @@ class PageBuffer(Protocol):
 
     def shrink(self, number: int) -> None:
         """Give back the memory of all but so many places."""
+        ...
+
+    def close(self) -> None:
+        """Wait for the copies that were begun; the buffer is of no further use."""
         ...
 
 
@@ -461,11 +465,12 @@ class Engine(Protocol):
         ...
 
     def spare_memory(self) -> int:
-        """Bytes of the engine's own memory that arrays could still have under its limit."""
+        """Bytes of the engine's own memory that nothing holds under its limit, nor is cached."""
         ...
 
-    def page_room(self, memory: int) -> int:
-        """Bytes of copies of pages that a `page_buffer` has in `memory` bytes of the device."""
+    @property
+    def page_unit(self) -> int:
+        """Bytes of the device that a `page_buffer` takes at a time."""
         ...
 
     def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> PageBuffer:

@@ -40,23 +40,25 @@ def lent_to_copies(context: RunContext) -> Iterator[None]:
     try:
         yield
     finally:
-        there = context.on_engine
-        if there is not None and isinstance(there.graph.pages, GraphPages) and there.graph.pages.lent:
-            there.graph.pages.give_back()
-            _limit(context, 0)
+        pages = _pages(context)
+        if pages is not None and pages.lent:
+            try:
+                pages.give_back()
+            finally:
+                _limit(context, 0)
 
 
 def lend_to_copies(context: RunContext, kept: int) -> None:
     """Let copies of the graph's pages have what nobody uses of the device's budget, but for `kept` bytes."""
-    there, engine = context.on_engine, context.engine
-    if there is None or not isinstance(there.graph.pages, GraphPages):
-        return
-    spare = engine.spare_memory() - kept
-    if more := there.graph.pages.could_have(spare):
-        with engine.faults():
-            engine.release()
-            _limit(context, there.graph.pages.lent + more)
-            there.graph.pages.lend(more)
+    pages = _pages(context)
+    if pages is not None and pages.may_lend:
+        context.engine.release()
+        _limit(context, pages.lend(context.engine.spare_memory() - kept))
+
+
+def _pages(context: RunContext) -> GraphPages | None:
+    pages = None if context.on_engine is None else context.on_engine.graph.pages
+    return pages if isinstance(pages, GraphPages) else None
 
 
 def _limit(context: RunContext, lent: int) -> None:

@@ -151,7 +151,7 @@ def count_ranges(
             self._counter = make_scratch(engine, range_scratch(context), lambda memory: make(graph, memory))
             super().__init__(context, self._counter)
             if copies:
-                lend_to_copies(context, range_reads(context))
+                lend_to_copies(context, range_reads(tasks))
 
         def count(self, first: int, last: int) -> int:
             part = Part.WHOLE if by_vertex else Part.SMALLER

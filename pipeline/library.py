@@ -148,8 +148,8 @@ def vertices(
     disk
         Bytes of files there, as for `memory`.
     device
-        With ``"cuda"``, memory of the GPU that the graph, or its hot pages, and all temporaries may take, as for
-        `memory`; by default most of what is free.
+        With ``"cuda"``, memory of the GPU that the graph, or copies of its hot pages, and all temporaries may take, as
+        for `memory`; by default most of what is free.
     access
         With ``"cuda"``, where the graph is: ``"auto"`` (on the GPU if it fits well, otherwise adaptive),
         ``"resident"``, ``"adaptive"``, ``"managed"`` or ``"zero-copy"``; as `memory.access` of a config.

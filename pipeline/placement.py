@@ -97,7 +97,8 @@ def place_graph(
     state = state_bytes(graph.num_slots)
     require("what is known of the graph's pages", 4 * state, left, f"{section}device")
     share = max(int(left * _PAGE_SHARE) - state, 0)
-    copies = {"adaptive": engine.page_room(share), "managed": share, "zero-copy": 0}[access]
+    units = min(share // engine.page_unit, -(-graph.indices.nbytes // engine.page_unit))
+    copies = {"adaptive": units * engine.page_unit, "managed": share, "zero-copy": 0}[access]
     return Placement(access, there, copies + state, memory=left - copies - state, limit=available - copies)
 
 

@@ -1,5 +1,6 @@
 """Tasks over ranges of roots, which are slots of the adjacency or vertices, for kernels that count on their own."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ from longwall.stages.counting import slot_reads
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _READ_BYTES = 64  # of a slot in a list of what is read
-_READS_SHARE = 4  # the part of the memory that such lists may take
+_READS_SHARE = 2  # the part of the memory that such lists may take
 
 
 def pieces_of(context: RunContext, cost: float) -> int:
@@ -22,10 +23,9 @@ def pieces_of(context: RunContext, cost: float) -> int:
     return max(context.engine.tasks(2 * context.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
 
 
-def range_reads(context: RunContext) -> int:
-    """Bytes that lists of what ranges read may take."""
-    _, memory = load_graph(context)
-    return memory // _READS_SHARE
+def range_reads(tasks: Sequence[Task]) -> int:
+    """Bytes that lists of what ranges of slots read may take."""
+    return _READ_BYTES * max(task.last - task.first for task in tasks)
 
 
 def range_scratch(context: RunContext) -> int:

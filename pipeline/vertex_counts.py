@@ -71,6 +71,7 @@ def counted_per_vertex(
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     phase = checkpoint.phase(name, graph.num_slots)
     checkpoint.book(phase, disk)
+    tasks = slot_ranges(context, cost)
     prefix = f"checkpoint/{name.replace(' ', '-')}-"
 
     class VertexWorker(Worker):
@@ -81,7 +82,7 @@ def counted_per_vertex(
             super().__init__(context, self._counter)
             self._before: tuple[str, ...] = ()
             if copies:
-                lend_to_copies(context, range_reads(context))
+                lend_to_copies(context, range_reads(tasks))
 
         def run(self, first: int, last: int) -> None:
             prepare_range(context, first, last, part, copies=copies)
@@ -112,7 +113,7 @@ def counted_per_vertex(
 
     size = 2 * 8 * rows * graph.num_vertices
     with lent_to_copies(context):
-        run_tasks(context, phase, slot_ranges(context, cost), engine.workers, VertexWorker, merge=merge)
+        run_tasks(context, phase, tasks, engine.workers, VertexWorker, merge=merge)
     with context.accounts.host.book(size, "the counts"):
         yield _sum(context, phase.files())
 

@@ -1,6 +1,6 @@
 """Read adjacency lists, one after the other, wherever the adjacency is.
 
-Where not all of a graph is on the device, its pages are made ready for the lists first. What lies in host memory is
+Where not all of a graph is on the device, its pages are told of the lists first. What lies in host memory is
 then copied to the device, each list once, in the order of the vertices, which is that of the pages: on an H200 the
 host link gives seven times as much to reads in this order as to reads at random.
 """

@@ -65,7 +65,7 @@ class GraphPages:
     Attributes
     ----------
     lent
-        Bytes that copies have besides.
+        Bytes that copies may have besides `room`.
     """
 
     slots = PAGE_BYTES // _SLOT_BYTES
@@ -74,15 +74,14 @@ class GraphPages:
         self._engine, self._arrays, self._access = engine, arrays, access
         self.staged = access != "managed" and engine.ablation.page_order
         number = _pages_of(arrays.num_slots, self.slots)
-        self._room = max(room - state_bytes(arrays.num_slots), 0) // PAGE_BYTES
+        # Pages that may have copies, or that may come by themselves, before anything is lent; and now.
+        self._base = self._room = min(max(room - state_bytes(arrays.num_slots), 0) // PAGE_BYTES, number)
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
         self._pages, self._used = HotPages(number), LastUsed(number)
-        self._buffer: PageBuffer | None = None
+        self._buffer: PageBuffer | None = None  # made when the first page is copied
         self._owners = np.empty(0, np.int64)  # the page that has a copy in each place
-        self.lent, self._lent_pages, self._gave_up = 0, 0, False
-        if access == "adaptive":
-            self._make_room(min(engine.page_room(self._room * PAGE_BYTES) // PAGE_BYTES, number))
-        self._nowhere = self._tell() if self.staged or access == "adaptive" else None
+        self.lent, self._gave_up = 0, False
+        self._nowhere = self._tell(self._owners) if self.staged or access == "adaptive" else None
         self.places: Array | None = self._nowhere
 
     @property
@@ -98,14 +97,14 @@ class GraphPages:
         at most what may be read of it if the run goes on as long again; a copy brings all of its bytes over the link.
         """
         spatial, heat = self._observe(reads)
-        if self._buffer is not None:
-            moves = self._pages.choose(heat, self._room, _COPY_SHARE * PAGE_BYTES)
-            if moves:
-                try:
+        if self._access == "adaptive" and self._room:
+            try:
+                moves = self._pages.choose(heat, self._room, _COPY_SHARE * PAGE_BYTES)
+                if moves:
                     self._copy(moves)
-                except Exception:
-                    self._forget()
-                    raise
+            except BaseException:  # an interrupt, too, must leave nothing half done
+                self._forget()
+                raise
         self._record.record(level, spatial, self.hot)
 
     def settle(self) -> None:
@@ -126,37 +125,41 @@ class GraphPages:
             self._demand(touched)
 
     def shrink(self) -> bool:
-        """Give up half of the room for copies, for good, and all copies; gives whether there was any."""
+        """Give up half of the room for copies, for good, and all copies; gives whether any memory was held for them."""
         if self._buffer is None:
             return False
+        unit = self._engine.page_unit
         self._forget()
         self._gave_up = True
-        self._room //= 2
-        self._owners = self._owners[: self._room]
+        self._room = self._room * PAGE_BYTES // 2 // unit * unit // PAGE_BYTES
+        self._base = min(self._base, self._room)
         if self._room:
+            self._owners = self._owners[: self._room]
             self._buffer.shrink(self._room)
         else:
-            self._buffer = None
+            self._drop()
         return True
 
-    def could_have(self, memory: int) -> int:
-        """Tell how many of `memory` bytes of the device copies of more pages would take; none after a `shrink`."""
-        if self._access != "adaptive" or self._gave_up or self._room >= self.hot.size:
-            return 0
-        return self._engine.page_room(max(memory, 0))
+    @property
+    def may_lend(self) -> bool:
+        """Whether copies of more pages could be of use: not twice, and not after a `shrink`."""
+        return self._access == "adaptive" and not (self.lent or self._gave_up) and self._room < self.hot.size
 
-    def lend(self, memory: int) -> None:
-        """Have as many bytes more for copies, as `could_have` gave them, until `give_back`."""
-        self._forget()
-        pages = min(memory // PAGE_BYTES, self.hot.size - self._room)
-        self.lent, self._lent_pages = self.lent + memory, self._lent_pages + pages
-        self._make_room(self._room + pages)
+    def lend(self, memory: int) -> int:
+        """Let copies have up to `memory` bytes more, until `give_back`; gives how many they may take.
+
+        All copies are forgotten; nothing is taken before a page is copied.
+        """
+        unit, missing = self._engine.page_unit, (self.hot.size - self._room) * PAGE_BYTES
+        self._drop()
+        self.lent = min(max(memory, 0) // unit, -(-missing // unit)) * unit
+        self._room = min(self._room + self.lent // PAGE_BYTES, self.hot.size)
+        return self.lent
 
     def give_back(self) -> None:
-        """Have only the room that there was before something was lent."""
-        self._forget()
-        self._make_room(max(self._room - self._lent_pages, 0))
-        self.lent = self._lent_pages = 0
+        """Have only the room that there was before something was lent; all copies are forgotten."""
+        self._drop()
+        self._room, self.lent = self._base, 0
 
     def write_heat(self, path: Path) -> None:
         """Write what every level read of every page; see :class:`longwall.storage.heat_record.HeatRecord`."""
@@ -176,36 +179,39 @@ class GraphPages:
             self._demand(spatial)
         return spatial, self._heat.observe(spatial)
 
-    def _make_room(self, number: int) -> None:
-        """Have so many places for copies, and nothing there."""
-        self._room, self._buffer = 0, None  # the driver may want the memory of the one for the other
-        self._owners = np.full(number, -1)
-        if number:
-            self._buffer = self._engine.page_buffer(self._arrays, number, self.slots)
-        self._room = number
-
     def _copy(self, moves: Moves) -> None:
-        assert self._buffer is not None
-        self._owners[np.isin(self._owners, moves.leave)] = -1
+        if self._buffer is None:
+            self._buffer = self._engine.page_buffer(self._arrays, self._room, self.slots)
+            self._owners = np.full(self._room, -1)
+        owners = self._owners.copy()
+        owners[np.isin(owners, moves.leave)] = -1
         # Both ascend, so pages that follow each other mostly do so there, too, and lists in both are in one piece.
-        places = np.flatnonzero(self._owners < 0)[: moves.enter.size]
-        self._owners[places] = moves.enter
-        self.places = self._tell()
-        if places.size:
-            self._buffer.fill(moves.enter, places)
+        free = np.flatnonzero(owners < 0)[: moves.enter.size]
+        owners[free] = moves.enter
+        places = self._tell(owners)
+        self.places = self._nowhere  # until the copies are made, should anything go wrong
+        if free.size:
+            self._buffer.fill(moves.enter, free)
+        self._owners, self.places = owners, places
 
     def _forget(self) -> None:
         self._pages.forget()
         self._owners[:] = -1
         self.places = self._nowhere
 
-    def _tell(self) -> Array:
+    def _drop(self) -> None:
+        self._forget()
+        if self._buffer is not None:
+            self._buffer.close()
+        self._buffer, self._owners = None, np.empty(0, np.int64)
+
+    def _tell(self, owners: NDArray[np.int64]) -> Array:
         """An array for `places`, a new one: what was launched before may still read the old one."""
         places = np.zeros(self.hot.size + 1, np.int64)
         places[0] = self.slots.bit_length() - 1
-        (taken,) = np.nonzero(self._owners >= 0)
+        (taken,) = np.nonzero(owners >= 0)
         if self._buffer is not None:
-            pages = self._owners[taken]
+            pages = owners[taken]
             places[1 + pages] = self._buffer.origin + (taken - pages) * self.slots
         return self._engine.bring(places, mapped=False)
 

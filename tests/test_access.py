@@ -153,9 +153,9 @@ def test_copies_have_what_counting_leaves_of_the_device(
         limits.append(size)
         limit(self, size)
 
-    def lending(self: Any, memory: int) -> None:
-        lent.append(memory)
-        lend(self, memory)
+    def lending(self: Any, memory: int) -> int:
+        lent.append(lend(self, memory))
+        return lent[-1]
 
     def giving_back(self: Any) -> None:
         held.append(self.hot.sum() * page)

@@ -154,7 +154,7 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
         graph = cuda.load(host, "adaptive")
         xp.cuda.Device().synchronize()
         free = xp.cuda.runtime.memGetInfo()[0]
-        assert cuda.page_room(200 * MIB) == 128 * MIB
+        assert cuda.page_unit == 128 * MIB
         slots = MIB // 2
         buffer = cuda.page_buffer(graph, 64, slots)
         copies = xp.ndarray(64 * slots, np.uint32, graph.indices.data + 4 * buffer.origin)
@@ -173,6 +173,7 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
         buffer.fill(np.array([100]), np.array([15]))
         buffer.settle()
         assert int(copies[15 * slots + 7]) == 100 * slots + 7
+        buffer.close()
 
 
 @pytest.mark.gpu

@@ -172,9 +172,15 @@ class Buffer:
     def shrink(self, number: int) -> None:
         self.owners = self.owners[:number]
 
+    def close(self) -> None:
+        self.owners = self.owners[:0]
+
 
 class Watched(CpuEngine):
     """Knows its copies of pages."""
+
+    page_unit = 256
+    buffer = Buffer(0)
 
     def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> Buffer:
         assert page_slots == 64
@@ -237,7 +243,7 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
     room = len(engine.buffer.owners)
     while pages.shrink():
         room //= 2
-        assert len(engine.buffer.owners) == max(room, 1)
+        assert len(engine.buffer.owners) == room
         assert not engine.check(pages)
         before = engine.buffer.copied
         pages.prepare(4, reads)
@@ -246,39 +252,57 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
     assert not pages.hot.any()
 
 
+def test_a_shrinking_room_has_whole_units(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Watched, "page_unit", 3 * 256)
+    host = host_arrays(graph)
+    engine = Watched(1)
+    pages = load_paged(engine, host, "adaptive", state_bytes(host.num_slots) + 9 * 256).pages
+    assert isinstance(pages, GraphPages)
+    everything = [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+    assert not pages.shrink()  # nothing is there yet
+    for room in (9, 3, 0):
+        pages.prepare(2, everything)
+        assert len(engine.check(pages)) == room
+        assert pages.shrink() == (room > 0)
+
+
 def test_room_is_lent_and_given_back(graph: Graph) -> None:
     host = host_arrays(graph)
     engine = Watched(1)
     pages = load_paged(engine, host, "adaptive", room_for(host, 0.1)).pages
     assert isinstance(pages, GraphPages)
-    number, few = pages.hot.size, len(engine.buffer.owners)
+    number = pages.hot.size
     everything = [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
     pages.prepare(2, everything)
-    assert len(engine.check(pages)) == few < number // 2
-    assert pages.could_have(-5) == 0
-    memory = pages.could_have(5 * 256)
-    pages.lend(memory)
-    assert (memory, pages.lent, engine.check(pages)) == (5 * 256, 5 * 256, set())
+    few = len(engine.check(pages))
+    assert 0 < few < number // 2
+    assert pages.may_lend
+    for memory, lent in ((-5, 0), (5 * 256 + 9, 5 * 256), (1 << 40, (number - few) * 256)):
+        assert pages.lend(memory) == pages.lent == lent
+        assert pages.may_lend == (not lent)
+        assert not engine.check(pages)
+        pages.prepare(2, everything)
+        assert len(engine.check(pages)) == few + lent // 256
+        pages.give_back()
+        assert (pages.lent, engine.check(pages)) == (0, set())
+        pages.prepare(2, everything)
+        assert len(engine.check(pages)) == few
+    pages.lend(5 * 256)
     pages.prepare(2, everything)
-    assert len(engine.check(pages)) == few + 5
-    pages.lend(pages.could_have(1 << 30))  # more than it needs
-    pages.prepare(2, everything)
-    assert len(engine.check(pages)) == number
-    assert pages.could_have(1 << 30) == 0
+    pages.shrink()  # others want the memory
     pages.give_back()
-    assert (pages.lent, engine.check(pages)) == (0, set())
     pages.prepare(2, everything)
-    assert len(engine.check(pages)) == few
-    pages.shrink()
-    assert pages.could_have(1 << 30) == 0  # others want the memory
+    assert len(engine.check(pages)) == min(few, (few + 5) // 2)
+    assert not pages.may_lend
     other = load_paged(engine, host, "zero-copy", room_for(host, 0.1)).pages
     assert isinstance(other, GraphPages)
-    assert other.could_have(1 << 30) == 0
+    assert not other.may_lend
 
 
-@pytest.mark.parametrize("fault", ["fill", "bring"])
+@pytest.mark.parametrize("error", [ShortOfMemory("device"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("fault", ["fill", "bring", "choose"])
 def test_nothing_is_read_from_copies_that_were_not_made(
-    graph: Graph, fault: str, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, fault: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = host_arrays(graph)
     engine = Watched(1)
@@ -289,14 +313,19 @@ def test_nothing_is_read_from_copies_that_were_not_made(
     pages.prepare(2, first)
     before = engine.check(pages)
 
-    def short(*_: Any, **__: Any) -> None:
-        raise ShortOfMemory("device")
+    place = {"fill": engine.buffer, "bring": engine, "choose": pages._pages}[fault]
+    plain = getattr(place, fault)
+
+    def failing(*given: Any, **named: Any) -> None:
+        plain(*given, **named)
+        raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine.buffer if fault == "fill" else engine, fault, short)
-        with pytest.raises(ShortOfMemory):
+        patch.setattr(place, fault, failing)
+        with pytest.raises(type(error)):
             pages.prepare(2, last)
-        assert not engine.check(pages)
+    assert (pages.places[1:] == 0).all()
+    assert not pages.hot.any()
     pages.prepare(2, last)
     assert engine.check(pages) not in (before, set())
 

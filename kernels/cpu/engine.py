@@ -48,6 +48,9 @@ class _NoCopies:
     def shrink(self, number: int) -> None:
         """Nothing is given back."""
 
+    def close(self) -> None:
+        """Nothing is waited for."""
+
 
 class CpuEngine:
     """The engine of machines without a GPU; see :class:`longwall.kernels.engine.Engine`."""
@@ -87,9 +90,7 @@ class CpuEngine:
         """The engine has no memory of its own."""
         return 0
 
-    def page_room(self, memory: int) -> int:
-        """Bytes of copies of pages."""
-        return memory
+    page_unit = 1
 
     def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> PageBuffer:  # noqa: ARG002
         """The kernels read pages where they are."""

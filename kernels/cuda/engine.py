@@ -86,7 +86,7 @@ class CudaEngine:
         return can_move_pages(self.xp)
 
     def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
-        """Make an empty array on the host: managed memory, where pages will move."""
+        """Make an empty array on the host: managed memory, where that is what kernels read."""
         if access in ("adaptive", "managed"):
             return managed_array(self.xp, length, dtype)
         return np.empty(length, dtype)
@@ -103,12 +103,13 @@ class CudaEngine:
             self._device.memory.sample()
 
     def spare_memory(self) -> int:
-        """Bytes of the device that arrays could still have under the limit."""
+        """Bytes of the device that nothing holds under the limit, nor is cached."""
         return self._device.memory.spare()
 
-    def page_room(self, memory: int) -> int:
-        """Bytes of copies of pages: the driver takes the device's memory for them in large units."""
-        return memory // TAKEN_AT_ONCE * TAKEN_AT_ONCE
+    @property
+    def page_unit(self) -> int:
+        """Bytes of the device that copies of pages take at a time."""
+        return TAKEN_AT_ONCE
 
     def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> CudaPageBuffer:
         """Make room on the device for copies of pages."""

@@ -67,9 +67,10 @@ class DeviceMemory:
         self._pool.free_all_blocks()
 
     def spare(self) -> int:
-        """Bytes that arrays could still have; without a limit, as many as the device has."""
-        limit = int(self._pool.get_limit()) or int(self._pool.used_bytes()) + self.cached() + self._free()
-        return max(limit - int(self._pool.used_bytes()), 0)
+        """Bytes that the pool could still take of the device."""
+        # What is cached may be the rest of a block of which a part is in use.
+        limit = int(self._pool.get_limit())
+        return max(limit - int(self._pool.total_bytes()), 0) if limit else self._free()
 
     def cached(self) -> int:
         """Bytes that the pool holds and no array uses."""

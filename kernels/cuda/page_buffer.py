@@ -37,6 +37,7 @@ class CudaPageBuffer:
         self.origin = (int(self._memory.array.data.ptr) - int(graph.indices.data.ptr)) // 4
         self._stream = xp.cuda.Stream(non_blocking=True)
         self._filled: Any = None  # an event
+        xp.cuda.get_current_stream().synchronize()  # so that the memory is taken, for what follows
         device.memory.sample()
 
     def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64]) -> None:
@@ -67,6 +68,10 @@ class CudaPageBuffer:
         self.settle()
         self._memory.move(np.array([[number, self._number]]) * self._page_slots, to_device=False)
         self._number = number
+
+    def close(self) -> None:
+        """Wait for the copies that were begun; the buffer is of no further use."""
+        self._stream.synchronize()
 
 
 def places_of(graph: GraphArrays) -> Any:

@@ -64,7 +64,7 @@ class Staging:
     memory
         Bytes for lists, and for knowing where they are.
     keep
-        Whether lists are read when pages may have been prepared again: then all are copied.
+        Whether lists are read when pages may have been prepared again: then none are read in copies of pages.
 
     Attributes
     ----------
