@@ -21,13 +21,6 @@ DEVICE u32 row_start(int i) {
   return (16 * group + rest) * (group + 1);
 }
 
-struct Rows {
-  const i64* indptr;
-  const u32* indices;
-  const i64* split;
-  const i64* places;  // as for place_of_list
-};
-
 // A warp's scratch.
 struct Scratch {
   u32* queue;   // u32[kQueue]

@@ -3,6 +3,14 @@
 
 #include "common.cuh"
 
+// The graph, for kernels that look lists up themselves.
+struct Rows {
+  const i64* indptr;
+  const u32* indices;
+  const i64* split;
+  const i64* places;  // as for place_of_list
+};
+
 // In how many slots the copy of a list lies behind its place in the adjacency; 0 where there is none, or not in one
 // piece. `places` as in engine.Pages; the list is not empty.
 DEVICE i64 copy_of_list(const i64* places, i64 begin, i64 length) {

@@ -8,13 +8,6 @@ constexpr int kLight = 16;
 constexpr u32 kWarpSlots = 1024, kBlockSlots = 8192;
 constexpr int kPiece = kBlockSlots / 2;  // out-neighbours in the table at a time
 
-struct Rows {
-  const i64* indptr;
-  const u32* indices;
-  const i64* split;
-  const i64* places;  // as for place_of_list
-};
-
 // Counts of the vertices from `first` on, as many as there is room for.
 struct Counts {
   u64* values;
