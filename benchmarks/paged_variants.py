@@ -34,7 +34,7 @@ class WatchedEngine(CudaEngine):
     Attributes
     ----------
     pages
-        Where the graph's pages are, once it is loaded; see `longwall.kernels.engine.Pages`.
+        Where the graph's pages are, once it is loaded; see `longwall.kernels.pages.Pages`.
     moved
         Bytes of pages that were copied to the device, and that were sent back from it.
     """

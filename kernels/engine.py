@@ -14,8 +14,17 @@ from numpy.typing import NDArray
 
 from longwall.kernels.frontier import Reads
 from longwall.kernels.growth import Grower, TypedGraph
+from longwall.kernels.pages import PageBuffer, Pages
 from longwall.kernels.program import SearchProgram
 from longwall.kernels.row_program import RowProgram
+from longwall.kernels.scratch import (
+    EdgeExtender,
+    MotifCounter,
+    RangeCounter,
+    RowCounter,
+    Searcher,
+    VertexCounter,
+)
 from longwall.kernels.sorting import ChunkSorter, KeyLayout, Method, RunMerger
 
 Array = Any  # a NumPy or a CuPy array
@@ -110,7 +119,7 @@ class GraphArrays:
     labels: Array
     max_degree: int
     max_out_degree: int
-    pages: "Pages | None" = None
+    pages: Pages | None = None
     managed: Any = None
 
     @property
@@ -132,85 +141,6 @@ Access = Literal["resident", "adaptive", "managed", "zero-copy"]
 read over the link; in managed memory, whose pages move when they are touched; or in mapped, page-locked host memory."""
 
 
-class Pages(Protocol):
-    """The pages of an adjacency that is not all on the device.
-
-    Attributes
-    ----------
-    slots
-        Adjacency slots of a page: a power of two.
-    places : int64[pages + 1]
-        The logarithm of `slots` to the base 2; then for each page in how many slots its copy on the device lies behind
-        its place in the adjacency, 0 where there is no copy. An array of the engine, a new one whenever that changes;
-        None where there never are copies, and lists are read where they are.
-    staged
-        Whether lists that lie in other pages are best copied to the device in the order of the pages, before they are
-        read in any other order. Not where pages come to the device when they are touched.
-    """
-
-    slots: int
-    places: Array | None
-    staged: bool
-
-    def prepare(self, level: int, reads: Sequence[Reads]) -> None:
-        """Choose the pages of which copies should be on the device for what comes next, and begin to copy them.
-
-        What was known of `places` is not true any more.
-
-        Parameters
-        ----------
-        level
-            The level that the reads are for.
-        reads
-            What will be read; see :func:`longwall.kernels.frontier.frontier`.
-        """
-        ...
-
-    def settle(self) -> None:
-        """Let kernels that are launched from now on wait for the copies that were begun."""
-        ...
-
-    def touch(self, level: int, reads: Sequence[Reads]) -> None:
-        """Tell what will be read where it is, without a look at `places`; parameters as of `prepare`."""
-        ...
-
-    def scan(self, first: int, last: int) -> None:
-        """Tell that a range of slots is read once, in order."""
-        ...
-
-    def shrink(self) -> bool:
-        """Give up half of the room for copies, for good, and all copies; gives whether any memory was held for them."""
-        ...
-
-
-class PageBuffer(Protocol):
-    """Copies of pages on the device.
-
-    Attributes
-    ----------
-    origin
-        In how many slots the first place lies behind the adjacency's first slot.
-    """
-
-    origin: int
-
-    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        """Begin to copy pages to places, once the kernels have ended that were launched before."""
-        ...
-
-    def settle(self) -> None:
-        """Let kernels that are launched from now on wait for the copies that were begun."""
-        ...
-
-    def shrink(self, number: int) -> None:
-        """Give back the memory of all but so many places."""
-        ...
-
-    def close(self) -> None:
-        """Wait for the copies that were begun; the buffer is of no further use."""
-        ...
-
-
 @dataclass(frozen=True)
 class Ablation:
     """What an engine can do the plain way instead, so that benchmarks can tell what it is worth.
@@ -228,174 +158,6 @@ class Ablation:
     two_pass: bool = False
     grouped: bool = True
     page_order: bool = True
-
-
-@dataclass(frozen=True)
-class Extension:
-    """Rows that were extended by one level, as many as there was room for.
-
-    Attributes
-    ----------
-    counts : int64[rows]
-        Number of new vertices per row; -1 for rows that were not extended. Some are, unless the engine was
-        interrupted; which ones is the engine's business.
-    values : uint32[sum of the counts that are not negative]
-        The new vertices, row by row.
-    begun
-        If not 0, there was no room for all of the first row: it was extended by vertices below `begun` alone, and no
-        other row was.
-    waiting
-        Number of rows that were not extended, the first one not included where it was begun.
-    leading
-        Whether these are the last rows.
-    """
-
-    counts: Array
-    values: Array
-    begun: int = 0
-    waiting: int = 0
-    leading: bool = True
-
-
-class Scratch(Protocol):
-    """What a worker's calls write to.
-
-    Attributes
-    ----------
-    host_bytes
-        Bytes of it in host memory.
-    """
-
-    @property
-    def host_bytes(self) -> int: ...  # noqa: D102
-
-
-class Searcher(Scratch, Protocol):
-    """Scratch of one worker for one search program."""
-
-    def count_rows(self, rows: Array) -> int:
-        """Count the embeddings below `rows` (uint32[columns, n])."""
-        ...
-
-    def extend_rows(self, rows: Array, capacity: int, first: int = 0) -> Extension:
-        """Extend rows by one level.
-
-        Parameters
-        ----------
-        rows : uint32[columns, n]
-            The rows.
-        capacity
-            Most new vertices; at least 1.
-        first
-            The first row is extended by vertices from this one on.
-        """
-        ...
-
-    def reads(self, rows: Array, *, counting: bool) -> list[Reads]:
-        """Tell what counting below `rows`, or extending them, reads for their own vertices."""
-        ...
-
-
-class RangeCounter(Scratch, Protocol):
-    """Scratch of one worker that counts something over ranges of roots."""
-
-    def count(self, first: int, last: int) -> int:
-        """Count what belongs to the roots first to last - 1."""
-        ...
-
-
-class VertexCounter(Scratch, Protocol):
-    """Scratch of one worker that counts something per vertex."""
-
-    def add(self, first: int, last: int) -> None:
-        """Add what belongs to the roots first to last - 1."""
-        ...
-
-    def counts(self) -> NDArray[np.int64]:
-        """Counts per vertex so far, int64[num_vertices] or int64[orbits, num_vertices], on the host."""
-        ...
-
-
-class MotifCounter(Scratch, Protocol):
-    """Scratch of one worker that counts induced subgraphs of k vertices by pattern."""
-
-    def add(self, first: int, last: int) -> None:
-        """Add what belongs to the roots first to last - 1."""
-        ...
-
-    def counts(self) -> NDArray[np.int64]:
-        """Counts so far, on the host: int64[classes, 2 ** (k - 1)].
-
-        By the class of k - 1 vertices that are connected, and the neighbours of one vertex more, as bits over the
-        class' canonical form; a subgraph is counted once for each of its vertices without which it stays connected.
-        """
-        ...
-
-
-class RowCounter(Scratch, Protocol):
-    """Scratch of one worker for one row program."""
-
-    def add(self, first: int, last: int) -> None:
-        """Run the program for the vertices first to last - 1."""
-        ...
-
-    def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Sums of the program's products so far: modulo 2**64, and as floating point; on the host."""
-        ...
-
-
-class EdgeExtender(Scratch, Protocol):
-    """Scratch of one worker that extends rows of edges by the edges that touch them.
-
-    Rows are int64[levels, n], contiguous; an edge is its larger end << 32 | its smaller end. The new edges of a row are
-    those of its vertices, the distinct ends of its edges in order, each with its neighbours ascending; an edge between
-    two vertices of the row is found from the larger one. Edges of the row are not new.
-    """
-
-    def reads(self, columns: Array) -> list[Reads]:
-        """Tell what extending rows reads of the adjacency; takes 8 bytes for each of their edges while it is held."""
-        ...
-
-    def count(self, columns: Array, first: int, last: int) -> int:
-        """Count the new edges of the rows from `first` on, up to last - 1 at most; gives where the counted rows end.
-
-        The rows must not change, and those that were counted before are forgotten.
-        """
-        ...
-
-    def cut(self, first: int, capacity: int) -> "Cut":
-        """Find which counted rows from `first` on have at most `capacity` new edges; the first one, whatever it has."""
-        ...
-
-    def new_edges(self, first: int, cut: "Cut") -> tuple[Array, Array]:
-        """Give the new edges of the counted rows from `first` to where they are cut.
-
-        Returns
-        -------
-        offsets : int64[rows + 1]
-            Where the new edges of each row begin, and where they end.
-        edges : int64[number]
-            Row by row. Nothing beside the results is allocated.
-        """
-        ...
-
-
-class Cut(NamedTuple):
-    """Rows whose new edges are asked for at once.
-
-    Attributes
-    ----------
-    last
-        Where these rows end.
-    number
-        How many new edges they have.
-    all_grow
-        Whether each of them has some.
-    """
-
-    last: int
-    number: int
-    all_grow: bool
 
 
 class Engine(Protocol):

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from longwall.kernels.engine import GraphArrays, RangeCounter, ScratchTooLarge, ShortOfMemory
+from longwall.kernels.engine import GraphArrays, ScratchTooLarge, ShortOfMemory
 from longwall.kernels.frontier import Part
 from longwall.kernels.row_program import RowProgram
+from longwall.kernels.scratch import RangeCounter
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.chunked_count import count_in_chunks
 from longwall.pipeline.context import RunContext

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longwall.kernels.engine import Engine, Extension, GraphArrays, ScratchTooLarge
+from longwall.kernels.engine import Engine, GraphArrays, ScratchTooLarge
 from longwall.kernels.program import SetKind
+from longwall.kernels.scratch import Extension
 from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import ROW_STEPS
 from longwall.pipeline.thinning import ThinnedRows, choices, mix

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.engine import GraphArrays, VertexCounter
+from longwall.kernels.engine import GraphArrays
 from longwall.kernels.frontier import Part
+from longwall.kernels.scratch import VertexCounter
 from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.engine_graph import lend_to_copies, lent_to_copies, load_graph

@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from longwall.kernels.engine import Engine, Scratch, ScratchTooLarge
+from longwall.kernels.engine import Engine, ScratchTooLarge
+from longwall.kernels.scratch import Scratch
 from longwall.pipeline import checkpoint
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.context import RunContext

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from longwall.kernels.engine import GraphArrays, Pages, Searcher
+from longwall.kernels.engine import GraphArrays
 from longwall.kernels.frontier import Part, Reads
+from longwall.kernels.pages import Pages
+from longwall.kernels.scratch import Searcher
 from longwall.storage.tables.table import EmbeddingTable
 
 

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from longwall.kernels.engine import Pages, Searcher
+from longwall.kernels.pages import Pages
+from longwall.kernels.scratch import Searcher
 from longwall.storage.tables.table import EmbeddingTable
 
 

@@ -178,7 +178,7 @@ def extend_by_edge(
     Yields
     ------
     EmbeddingTable
-        The extended rows in order: each row once per new edge; see :class:`longwall.kernels.engine.EdgeExtender`.
+        The extended rows in order: each row once per new edge; see :class:`longwall.kernels.scratch.EdgeExtender`.
 
     Raises
     ------

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.engine import VERTEX_ARRAYS, Access, Engine, GraphArrays, PageBuffer
+from longwall.kernels.engine import VERTEX_ARRAYS, Access, Engine, GraphArrays
 from longwall.kernels.frontier import Reads
+from longwall.kernels.pages import PageBuffer
 from longwall.storage.access_heat import AccessHeat
 from longwall.storage.heat_record import HeatRecord
 from longwall.storage.hot_pages import HotPages, LastUsed, Moves
@@ -51,7 +52,7 @@ def load_paged(
 
 
 class GraphPages:
-    """Where the pages are; see :class:`longwall.kernels.engine.Pages`.
+    """Where the pages are; see :class:`longwall.kernels.pages.Pages`.
 
     Parameters
     ----------

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import random
 import threading
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from breakable import EDGES, KINDS, LABELS, answer
-from rig import killing, local_cluster
+from rig import config_of, killing, local_cluster
 
 import longwall
 from longwall.pipeline.cluster import dealing
@@ -31,15 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def config(folder: Path, kind: str, name: str, **scheduler: Any) -> dict[str, Any]:
-    found = tomllib.loads(KINDS[kind].config)
-    for key in ("path", "labels"):
-        if key in found["graph"]:
-            found["graph"][key] = str(folder / found["graph"][key])
-    found["memory"] = {"spill": str(folder / "spill"), "host": "1GiB"}
-    found["run"] = {"directory": str(folder / "runs"), "name": name}
-    if scheduler:
-        found["scheduler"] = found.get("scheduler", {}) | {"kind": "dask"} | scheduler
-    return found
+    return config_of(folder, kind, name, str(folder / "runs"), **scheduler)
 
 
 def local(folder: Path, kind: str) -> dict[str, Any]:

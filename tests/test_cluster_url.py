@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import random
 import threading
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from breakable import EDGES, KINDS, LABELS, LIMIT, answer
+from breakable import EDGES, LABELS, LIMIT, answer
 from kill import left_in
-from rig import killing, local_cluster
+from rig import config_of, killing, local_cluster
 
 import longwall
 from longwall.pipeline.cluster import connect, dealing
@@ -46,15 +45,7 @@ def apart(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def config(folder: Path, kind: str, name: str, **scheduler: Any) -> dict[str, Any]:
-    found = tomllib.loads(KINDS[kind].config)
-    for key in ("path", "labels"):
-        if key in found["graph"]:
-            found["graph"][key] = str(folder / found["graph"][key])
-    found["memory"] = {"spill": str(folder / "spill"), "host": "1GiB"}
-    found["run"] = {"directory": f"file://{folder}/urls" if scheduler else str(folder / "runs"), "name": name}
-    if scheduler:
-        found["scheduler"] = found.get("scheduler", {}) | {"kind": "dask"} | scheduler
-    return found
+    return config_of(folder, kind, name, f"file://{folder}/urls" if scheduler else str(folder / "runs"), **scheduler)
 
 
 def local(folder: Path, kind: str) -> dict[str, Any]:

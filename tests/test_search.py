@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import SmallGraph, graphs, queries
 
-from longwall.kernels.engine import GraphArrays, Searcher
+from longwall.kernels.engine import GraphArrays
 from longwall.kernels.program import SearchProgram
+from longwall.kernels.scratch import Searcher
 from longwall.pipeline.compile_program import compile_program
 from longwall.pipeline.engine_graph import load_graph
 from longwall.pipeline.patterns import Pattern, make_pattern

@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.jit import compiled
-from longwall.kernels.engine import Cut, GraphArrays
+from longwall.kernels.engine import GraphArrays
 from longwall.kernels.frontier import Part, Reads
+from longwall.kernels.scratch import Cut
 
 _NO_MORE = 2**32 - 1  # behind the positions that are left out of a list
 
@@ -142,7 +143,7 @@ def _write_edges(indptr, indices, columns, offset, first, last, left_out, out):
 
 
 class CpuEdgeExtender:
-    """Scratch for rows of edges; see :class:`longwall.kernels.engine.EdgeExtender`."""
+    """Scratch for rows of edges; see :class:`longwall.kernels.scratch.EdgeExtender`."""
 
     def __init__(self, graph: GraphArrays, levels: int, rows: int, memory: int):
         ends = 2 * levels

@@ -15,27 +15,20 @@ from longwall.kernels.cpu.growth import CpuGrower
 from longwall.kernels.cpu.motif_counters import CpuMotifCounter, CpuOrbitCounter
 from longwall.kernels.cpu.page_bytes import page_bytes
 from longwall.kernels.cpu.sorting import CpuChunkSorter, CpuRunMerger
-from longwall.kernels.engine import (
-    VERTEX_ARRAYS,
-    Ablation,
-    Access,
-    Extension,
-    GraphArrays,
-    PageBuffer,
-    ScratchTooLarge,
-    host_faults,
-)
+from longwall.kernels.engine import VERTEX_ARRAYS, Ablation, Access, GraphArrays, ScratchTooLarge, host_faults
 from longwall.kernels.frontier import Reads, frontier
 from longwall.kernels.growth import TypedGraph
+from longwall.kernels.pages import PageBuffer
 from longwall.kernels.program import ProgramArrays, SearchProgram, pack, to_count, to_extend
 from longwall.kernels.row_program import RowProgram
+from longwall.kernels.scratch import Extension
 from longwall.kernels.sorting import KeyLayout, Method
 
 _TASKS_PER_WORKER = 128
 
 
 class _NoCopies:
-    """Copies of pages where none are needed; see :class:`longwall.kernels.engine.PageBuffer`."""
+    """Copies of pages where none are needed; see :class:`longwall.kernels.pages.PageBuffer`."""
 
     origin = 0
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from longwall.kernels.cuda.launch import WARP, Device
 from longwall.kernels.cuda.staging import RowLists, Staging, places
-from longwall.kernels.engine import Cut, GraphArrays
+from longwall.kernels.engine import GraphArrays
 from longwall.kernels.frontier import Part, Reads
+from longwall.kernels.scratch import Cut
 
 Array = Any  # a CuPy array
 
@@ -20,7 +21,7 @@ _BLOCKS = 8  # per multiprocessor: as many threads as it holds
 
 
 class CudaEdgeExtender:
-    """Scratch for rows of edges; see :class:`longwall.kernels.engine.EdgeExtender`."""
+    """Scratch for rows of edges; see :class:`longwall.kernels.scratch.EdgeExtender`."""
 
     host_bytes = 0
 

@@ -14,7 +14,7 @@ _BLOCKS = 8  # per multiprocessor
 
 
 class CudaPageBuffer:
-    """Places for pages, in managed memory that is on the device; see :class:`longwall.kernels.engine.PageBuffer`.
+    """Places for pages, in managed memory that is on the device; see :class:`longwall.kernels.pages.PageBuffer`.
 
     A kernel fills them, at twice the rate of moving pages of the adjacency itself (on one H200 50 GB/s and 18 to 25),
     nothing goes back when they are filled again, and they take no more of the device than when they were made.

@@ -12,7 +12,7 @@ struct Rows {
 };
 
 // In how many slots the copy of a list lies behind its place in the adjacency; 0 where there is none, or not in one
-// piece. `places` as in engine.Pages; the list is not empty.
+// piece. `places` as in pages.Pages; the list is not empty.
 DEVICE i64 copy_of_list(const i64* places, i64 begin, i64 length) {
   const int bits = static_cast<int>(places[0]);
   const i64 last = (begin + length - 1) >> bits;

@@ -9,9 +9,10 @@ from longwall.kernels.cuda.extension import Extender
 from longwall.kernels.cuda.launch import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.program_header import Variant, program_header, stored_sets
 from longwall.kernels.cuda.staging import RowLists, Staging, places
-from longwall.kernels.engine import Ablation, Extension, GraphArrays, ScratchTooLarge
+from longwall.kernels.engine import Ablation, GraphArrays, ScratchTooLarge
 from longwall.kernels.frontier import Reads, frontier, row_lists
 from longwall.kernels.program import SearchProgram, to_count, to_extend
+from longwall.kernels.scratch import Extension
 
 Array = Any  # a CuPy array
 

@@ -8,7 +8,7 @@ constexpr i64 kSmaller = 1, kLarger = 2;  // frontier.Part
 constexpr int kSlotBits = 30;             // of an entry, for its slot of the table; its key has the others
 constexpr i64 kSegment = 512;             // slots of the buffer that a warp fills at once
 constexpr int kLine = 32;                 // slots in 128 bytes, which the link moves at once
-constexpr i64 kEntered = i64(1) << 62;    // begins less than this below zero are a slot of the table
+constexpr i64 kEntered = i64(1) << 62;    // a begin of -kEntered - s says: slot s of the table
 
 // The part of a vertex's row that is read.
 struct List {

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from longwall.kernels.engine import GraphArrays, VertexCounter
+from longwall.kernels.engine import GraphArrays
+from longwall.kernels.scratch import VertexCounter
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.motifs.enumeration import plan_enumeration
 from longwall.pipeline.vertex_counts import counted_per_vertex
