@@ -137,11 +137,15 @@ class EdgeExtender(Scratch, Protocol):
         """Tell what extending rows reads of the adjacency; takes 8 bytes for each of their edges while it is held."""
         ...
 
-    def count(self, columns: Array, first: int, last: int) -> int:
-        """Count the new edges of the rows from `first` on, up to last - 1 at most; gives where the counted rows end.
+    def count(self, columns: Array, first: int, last: int) -> None:
+        """Count the new edges of the rows from `first` on, of at least one and of those up to last - 1 at most.
 
         The rows must not change, and those that were counted before are forgotten.
         """
+        ...
+
+    def is_counted(self, columns: Array, row: int) -> bool:
+        """Whether a row of these was counted last, and can be extended: not any more once other pages have copies."""
         ...
 
     def cut(self, first: int, capacity: int) -> "Cut":

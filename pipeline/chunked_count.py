@@ -64,7 +64,8 @@ def count_in_chunks(
             while begin < len(chunk) and not context.cancel.is_set():
                 with self._meter.time(last) as reading:
                     rows = partial(self._counted_rows, chunk, begin)
-                    found, size = self._counted.take(len(chunk) - begin, rows, self._descent.make_room)
+                    most = min(len(chunk) - begin, rooms.rows)
+                    found, size = self._counted.take(most, rows, self._descent.make_room)
                     reading.rows_in, reading.rows_out = size, found
                 self._sum += found
                 begin += size

@@ -113,7 +113,7 @@ class Chunks:
         """Extend a share of a chunk's rows, in the same share of the room: `size` out of `_pieces`."""
         number, pieces = len(chunk.rows), self._pieces(chunk.rows)
         taken = -(-number * size // pieces)
-        capacity = max(self.rooms.rows * size // pieces, 1)
+        capacity = max(self._capacity(chunk.rows) * size // pieces, 1)
         part, rests = chunk.rows, []
         if taken < number:
             part, rests = chunk.rows.sliced(0, taken), [chunk.rows.sliced(taken, number)]
@@ -129,7 +129,11 @@ class Chunks:
 
     def _pieces(self, rows: EmbeddingTable) -> int:
         """Into how many pieces an extension can be cut: the least is a row, extended by one vertex."""
-        return max(len(rows), self.rooms.rows)
+        return max(len(rows), self._capacity(rows))
+
+    def _capacity(self, rows: EmbeddingTable) -> int:
+        """Most rows that their extension gives."""
+        return self.rooms.last_rows if rows.num_levels == self.program.depth - 1 else self.rooms.rows
 
     def slot_tasks(self, pieces: int) -> list[Any]:
         """Tasks over the slots, none of more slots than a chunk has rows."""

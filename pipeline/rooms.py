@@ -16,6 +16,10 @@ _SHARED_ROW = 12  # bytes of a table for each row: its last value and an offset,
 # Bytes of a device for a row besides its columns, where prefixes are shared: in a table and in the one that is made of
 # it, and what is known of it meanwhile (how many rows it gives, where they begin and end).
 _DEVICE_ROW = 64
+# Rows of the last level are not extended: on a device each takes its value alone, in the table. So its extensions give
+# this many times as many, in fewer and longer steps, which read fewer lists again.
+_LAST_TIMES = 8
+_LAST_ROW = 4  # bytes
 _ACTIVE = 4  # tables that an extension holds: its input, its output, one that is sliced, and one that is read ahead
 
 
@@ -29,6 +33,8 @@ class Rooms:
         Bytes of the engine's scratch.
     rows
         Most rows that one extension gives.
+    last_rows
+        Most rows that an extension to the last level gives.
     most_rows
         Most rows of a chunk that could be extended.
     stack
@@ -43,6 +49,7 @@ class Rooms:
 
     scratch: int
     rows: int
+    last_rows: int
     most_rows: int
     stack: int
     host_stack: int
@@ -75,6 +82,7 @@ class Rooms:
         host = context.accounts.host.free // context.engine.workers
         share = memory // context.engine.workers
         table_row = 12 * k  # a value and an offset for each level, where no prefix is shared
+        last_times = 1 if on_host else _LAST_TIMES
         active_row = _ACTIVE * table_row + 4 * k + 48  # the flat rows, and what is compressed when it is spilled
         export_row = bytes_per_row(k) + 4 * k
         least = min(graph.max_degree + 1, _LEAST_CHUNK)
@@ -84,7 +92,7 @@ class Rooms:
         require(what, share - tables + least * active_row, share, option)
         if not on_host:
             # Most prefixes are shared by many rows; where they are not, memory runs short, and pieces become smaller.
-            active_row = _DEVICE_ROW + 4 * k
+            active_row = _DEVICE_ROW + 4 * k + (last_times - 1) * _LAST_ROW
         fitting = tables // (active_row + k * (table_row if on_host else _SHARED_ROW))
         if not on_host:  # chunks pass through the host: what is spilled, what is read ahead
             require(what, 4 * least * (_ON_HOST * table_row), host, "memory.host")
@@ -99,6 +107,7 @@ class Rooms:
         return cls(
             scratch=share // 2,
             rows=rows,
+            last_rows=last_times * rows,
             most_rows=tables // active_row,
             stack=stack,
             host_stack=host_stack,

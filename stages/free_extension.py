@@ -198,8 +198,8 @@ def extend_by_edge(
             prepare(table.num_levels, extender.reads(columns))
         return rows, columns
 
-    def count(columns: Array, first: int, less: int) -> int:
-        return extender.count(columns, first, first + _rows_within(less // 2, table))
+    def count(columns: Array, first: int, less: int) -> None:
+        extender.count(columns, first, first + _rows_within(less // 2, table))
 
     def part(rows: EmbeddingTable, first: int, less: int) -> tuple[EmbeddingTable, int]:
         # Where memory is short a row is tried with less than it may need, but it must fit what was promised.
@@ -215,10 +215,10 @@ def extend_by_edge(
     begin = 0
     while begin < len(table):
         rows, columns = take(memory, partial(window, begin))
-        first = counted = 0
+        first = 0
         while first < len(rows):
-            if first == counted:
-                counted = take(memory, partial(count, columns, first))
+            if not extender.is_counted(columns, first):
+                take(memory, partial(count, columns, first))
             extended, first = take(memory, partial(part, rows, first))
             yield extended
             del extended  # not kept while the next one is made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.engine import VERTEX_ARRAYS, GraphArrays
 from longwall.kernels.frontier import Part, Reads
+from longwall.stages.free_extension import extend_by_edge
 from longwall.stages.source import host_arrays
 from longwall.storage.generators import generate
 from longwall.storage.paged_graph import load_paged, state_bytes
+from longwall.storage.tables.table import EmbeddingTable
 
 PLENTY = 1 << 20
 SEGMENT = 1024  # kSegment of edge_extension.cu
@@ -64,8 +66,13 @@ def extended(engine: Any, graph: GraphArrays, rows: list[list[int]], memory: int
         extender = engine.edge_extender(graph, len(rows[0]), len(rows), memory)
         while len(found) < len(rows):
             first = len(found)
-            counted = extender.count(columns, first, len(rows))
-            assert first < counted <= len(rows)
+            extender.count(columns, first, len(rows))
+            counted = first
+            while counted < len(rows) and extender.is_counted(columns, counted):
+                counted += 1
+            assert first < counted
+            assert not extender.is_counted(columns, first - 1)
+            assert not extender.is_counted(columns, counted)
             while first < counted:
                 cut = extender.cut(first, capacity)
                 assert first < cut.last <= counted
@@ -199,13 +206,45 @@ def test_copies_of_pages_may_change_before_new_edges_are_read(cuda, skewed, monk
         extender = cuda.edge_extender(paged, 1, len(rows), PLENTY)
         paged.pages.prepare(1, extender.reads(columns))
         hot = paged.pages.hot.copy()
-        assert extender.count(columns, 0, len(rows)) == len(rows)
+        extender.count(columns, 0, len(rows))
+        assert extender.is_counted(columns, 0)
         others = np.flatnonzero(~hot[skewed.indptr[:-1] // 64]).astype(np.uint32)
         paged.pages.prepare(2, [Reads(cuda.xp.asarray(np.repeat(others, 999)), Part.WHOLE)])
-        assert not (hot & paged.pages.hot).all()
         assert (paged.pages.hot & ~hot).any()
+        assert not extender.is_counted(columns, 0)
+        extender.count(columns, 0, len(rows))
+        assert extender.is_counted(columns, 0)
+        paged.pages.prepare(2, [])  # nothing moves
+        assert extender.is_counted(columns, 0)
         _, edges = extender.new_edges(0, extender.cut(0, PLENTY))
         assert edges.tolist() == [code for row in rows for code in new_edges(skewed, row)]
+
+
+@pytest.mark.gpu
+def test_rows_grow_by_turns(cuda, monkeypatch):
+    """Two tables of one graph, of which each makes the pages ready that it reads while the other is not done."""
+    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
+    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
+    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
+    # Without a history pages move all the time.
+    monkeypatch.setattr("longwall.storage.access_heat.AccessHeat.observe", lambda self, spatial: 1e3 * spatial)
+    graph = host_arrays(make_graph([(hub, 1000 * hub + leaf) for hub in range(1, 7) for leaf in range(1, 301)]))
+    every = codes_of(graph)
+    halves = [every[::20][: len(every) // 40], every[::20][len(every) // 40 :]]
+    found: list[list[int]] = [[], []]
+    places: list[Any] = []
+    with cuda.faults():
+        paged = load_paged(cuda, graph, "adaptive", state_bytes(graph.num_slots) + graph.indices.nbytes // 4)
+        tables = [EmbeddingTable((cuda.xp.asarray(np.array(half)),), (), cuda.xp) for half in halves]
+        for parts in zip_longest(*(extend_by_edge(table, paged, cuda, 40_000) for table in tables)):
+            for number, part in enumerate(parts):
+                if part is not None:
+                    found[number] += part.values[-1].tolist()
+            if not any(paged.pages.places is known for known in places):
+                places.append(paged.pages.places)
+    assert len(places) > 3
+    for half, edges in zip(halves, found, strict=True):
+        assert edges == [new for code in half for new in new_edges(graph, [code])]
 
 
 @pytest.mark.gpu
@@ -216,7 +255,7 @@ def test_new_edges_are_read_from_where_lists_were_brought(cuda, skewed):
         paged = load_paged(cuda, mapped, "zero-copy", 0)
         columns = cuda.xp.asarray(np.array(rows, np.int64).T.copy())
         extender = cuda.edge_extender(paged, 1, len(rows), PLENTY)
-        assert extender.count(columns, 0, len(rows)) == len(rows)
+        extender.count(columns, 0, len(rows))
         mapped.indices[:] = 0
         _, edges = extender.new_edges(0, extender.cut(0, PLENTY))
         assert edges.tolist() == [code for row in rows for code in new_edges(skewed, row)]

@@ -77,10 +77,10 @@ class Lab:
         with self.engine.faults():
             return self.check(self.staging(host, away, memory, **how), host, rows, lists)
 
-    def staging(self, host: GraphArrays, away: Any, memory: int, *, staged: bool = True, keep: bool = False) -> Staging:
+    def staging(self, host: GraphArrays, away: Any, memory: int, *, staged: bool = True) -> Staging:
         loaded = self._on_device.setdefault(id(host), self.engine.load(host, "zero-copy"))
         pages = Pages(loaded.indices, away, self.xp, staged=staged)
-        return Staging(self.engine._device, replace(loaded, pages=pages), memory, keep=keep)
+        return Staging(self.engine._device, replace(loaded, pages=pages), memory)
 
     def check(self, staging: Staging, host: GraphArrays, rows: Any, lists: list[tuple[int, Part]]) -> int:
         found = staging.bring(self.xp.asarray(rows), lists)
@@ -115,7 +115,7 @@ class Lab:
         pages: Any = staging._graph.pages
         assert pages.settled
         shifts = np.zeros_like(sources)
-        for at in zip(*np.nonzero((lengths > 0) & (not staging._keep)), strict=True):
+        for at in zip(*np.nonzero(lengths > 0), strict=True):
             of_pages = pages.shifts[sources[at] // PAGE : (sources[at] + lengths[at] - 1) // PAGE + 1]
             shifts[at] = of_pages[0] if (of_pages == of_pages[0]).all() else 0
         short = lengths < (staging._room // max(16, 2 * len(names)) if pages.staged else 0)
@@ -290,14 +290,13 @@ graphs = st.sets(
     n=st.integers(1, 200),
     room=st.sampled_from([10, 100, 300, 1000, 5000]),
     lists=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(Part)), min_size=1, max_size=9, unique=True),
-    keep=st.booleans(),
     staged=st.booleans(),
 )
-def test_any_lists_of_any_graph(lab, edges, seed, share, n, room, lists, keep, staged):
+def test_any_lists_of_any_graph(lab, edges, seed, share, n, room, lists, staged):
     host = host_arrays(make_graph(edges))
     rng = np.random.default_rng(seed)
     away = rng.random(number_of_pages(host)) < share
     rows = rng.integers(0, host.num_vertices, (3, n)).astype(np.uint32)
     rows[0].sort()
     lab._on_device.clear()  # ids of graphs are used again
-    lab.bring(host, away, _FIXED_BYTES + 8 * room, rows, sorted(lists), keep=keep, staged=staged)
+    lab.bring(host, away, _FIXED_BYTES + 8 * room, rows, sorted(lists), staged=staged)

@@ -159,12 +159,15 @@ class CpuEdgeExtender:
         vertices = np.empty(columns.size * 2, np.uint32)
         return [Reads(vertices[: _collect_vertices(columns, vertices)], Part.WHOLE)]
 
-    def count(self, columns: NDArray[np.int64], first: int, last: int) -> int:
+    def count(self, columns: NDArray[np.int64], first: int, last: int) -> None:
         """Count the new edges of rows."""
         graph, last = self._graph, min(last, columns.shape[1], first + self._row_ends.size)
         self._columns, self._first, self._last = columns, first, last
         _count_edges(graph.indptr, graph.indices, columns, first, last, self._left_out, self._row_ends)
-        return last
+
+    def is_counted(self, columns: NDArray[np.int64], row: int) -> bool:
+        """Whether a row's new edges are counted."""
+        return columns is self._columns and self._first <= row < self._last
 
     def cut(self, first: int, capacity: int) -> Cut:
         """Tell how many of the counted rows have so many new edges."""

@@ -1,6 +1,6 @@
 """Extension by edges on the device: scratch, and launches of ``edge_extension.cu``."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,16 @@ _MOST_LISTS = 1 << 31  # kernels number them in 32 bits
 _MOST_CUTS = 64  # at once
 _THREADS = 256
 _BLOCKS = 8  # per multiprocessor: as many threads as it holds
+
+
+class _Counted(NamedTuple):
+    """Which of the rows were counted, from `first` on, where their lists are, and where copies of pages were then."""
+
+    columns: Array
+    first: int
+    rows: Array
+    lists: RowLists | None
+    places: Array
 
 
 class CudaEdgeExtender:
@@ -41,8 +51,8 @@ class CudaEdgeExtender:
         self._staging: Staging | None = None
         if staged:
             self._vertices = xp.empty(lists, np.uint32)
-            self._staging = Staging(device, graph, memory - self._most * row_bytes, keep=True)
-        self._counted: tuple[int, Array, RowLists | None] | None = None
+            self._staging = Staging(device, graph, memory - self._most * row_bytes)
+        self._counted: _Counted | None = None
 
     def reads(self, columns: Array) -> list[Reads]:
         """Tell what extending rows reads of the adjacency."""
@@ -52,7 +62,7 @@ class CudaEdgeExtender:
         self._device.synchronize()  # as in launch.exact
         return [Reads(vertices[: int(found.get()[0])], Part.WHOLE)]
 
-    def count(self, columns: Array, first: int, last: int) -> int:
+    def count(self, columns: Array, first: int, last: int) -> None:
         """Count the new edges of rows."""
         graph = self._graph
         rows = columns[:, first : min(last, first + self._most)]
@@ -76,9 +86,15 @@ class CudaEdgeExtender:
             ),
         )
         self._device.xp.cumsum(sizes, out=sizes)
-        self._counted = first, rows, lists
+        self._counted = _Counted(columns, first, rows, lists, self._places())
         self._cuts.clear()
-        return first + int(rows.shape[1])
+
+    def is_counted(self, columns: Array, row: int) -> bool:
+        """Whether a row's new edges are counted, and its lists are where they were then."""
+        known = self._counted
+        if known is None or known.columns is not columns or known.places is not self._places():
+            return False
+        return known.first <= row < known.first + int(known.rows.shape[1])
 
     def cut(self, first: int, capacity: int) -> Cut:
         """Tell how many of the counted rows have so many new edges."""
@@ -88,26 +104,34 @@ class CudaEdgeExtender:
 
     def _cut_all(self, first: int, capacity: int) -> None:
         """Cut many times at once: to ask the device takes longer than to cut."""
-        offset, rows, _ = self._known()
+        known = self._known()
         self._device.launch(
             "edge_extension.cu",
             "cut_rows",
-            (self._list_ends, self._ends, rows.shape[1], first - offset, capacity, _MOST_CUTS, self._found_cuts),
+            (
+                self._list_ends,
+                self._ends,
+                known.rows.shape[1],
+                first - known.first,
+                capacity,
+                _MOST_CUTS,
+                self._found_cuts,
+            ),
             blocks=1,
             threads=_THREADS,
         )
         self._device.synchronize()  # as in launch.exact
         self._cuts.clear()
         for last, number, all_grow in self._found_cuts.get().tolist():
-            self._cuts[first, capacity] = Cut(offset + last, number, bool(all_grow))
-            first = offset + last
-            if last == rows.shape[1]:
+            self._cuts[first, capacity] = Cut(known.first + last, number, bool(all_grow))
+            first = known.first + last
+            if last == known.rows.shape[1]:
                 break
 
     def new_edges(self, first: int, cut: Cut) -> tuple[Array, Array]:
         """Give the new edges of counted rows."""
         xp, graph = self._device.xp, self._graph
-        offset, rows, lists = self._known()
+        _, offset, rows, lists, _ = self._known()
         offsets, edges = xp.empty(cut.last - first + 1, np.int64), xp.empty(cut.number, np.int64)
         codes, stride, _ = _place(rows)
         begins, _ = places(lists)
@@ -141,10 +165,12 @@ class CudaEdgeExtender:
         self._launch("split_ends", number, (*_place(rows), self._ends, ends))
         return self._staging.bring(ends, [(end, Part.WHOLE) for end in range(self._ends)])
 
-    def _known(self) -> tuple[int, Array, RowLists | None]:
-        """The rows that were counted: which is the first, their columns, and where their lists are."""
+    def _known(self) -> "_Counted":
         assert self._counted is not None
         return self._counted
+
+    def _places(self) -> Array:
+        return None if self._graph.pages is None else self._graph.pages.places
 
     def _launch(self, function: str, threads: int, arguments: tuple[Any, ...]) -> None:
         """Launch for so many threads, of which each does more than one's work where they are very many."""

@@ -47,12 +47,11 @@ DEVICE u32 enter(u64* table, i64 slots, u64 key, bool& entered) {
 }
 
 // Write where the lists of rows begin, and their lengths; for a list to be copied, kEntered less its slot. A list whose
-// pages have copies is read there; with `keep`, when copies of pages may change before it is read, it is copied as well.
-// `named` are the lists' columns and parts, i64[num_lists, 2]; `found` is the number of entries, and of their slots.
-// Lists of `longest` slots or more stay where they are.
+// pages have copies is read there. `named` are the lists' columns and parts, i64[num_lists, 2]; `found` is the number of
+// entries, and of their slots. Lists of `longest` slots or more stay where they are.
 extern "C" __global__ void __launch_bounds__(256)
     find_lists(const i64* indptr, const i64* split, const u32* rows, i64 column_step, i64 row_step, i64 num_rows,
-               const i64* named, i64 num_lists, const i64* places, i64 keep, i64 longest, u64* table, i64 slots,
+               const i64* named, i64 num_lists, const i64* places, i64 longest, u64* table, i64 slots,
                u64* entries, u64* found, i64* begins, int* lengths) {
   const int lane = lane_id();
   const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
@@ -72,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(256)
     bool entered = false;
     if (first) {
       list = list_of(indptr, split, vertex, part);
-      const i64 shift = list.length > 0 && !keep ? copy_of_list(places, list.begin, list.length) : 0;
+      const i64 shift = list.length > 0 ? copy_of_list(places, list.begin, list.length) : 0;
       if (shift) {
         list.begin += shift;
       } else if (list.length > 0 && list.length < longest) {

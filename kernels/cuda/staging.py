@@ -63,8 +63,6 @@ class Staging:
         The graph has pages.
     memory
         Bytes for lists, and for knowing where they are.
-    keep
-        Whether lists are read when pages may have been prepared again: then none are read in copies of pages.
 
     Attributes
     ----------
@@ -72,9 +70,9 @@ class Staging:
         Bytes of lists that were copied so far.
     """
 
-    def __init__(self, device: Device, graph: GraphArrays, memory: int, *, keep: bool = False):
+    def __init__(self, device: Device, graph: GraphArrays, memory: int):
         self.copied = 0
-        self._device, self._graph, self._keep = device, graph, keep
+        self._device, self._graph = device, graph
         memory = max(memory - _FIXED_BYTES, 0)
         # At most half of it for knowing where lists are; the fewer there are, the more room they have.
         self._items = min(max(memory // 2 // (_ITEM_BYTES + _SORT_BYTES), _LEAST_ITEMS), _MOST_ITEMS)
@@ -144,7 +142,6 @@ class Staging:
                 self._names(lists),
                 len(lists),
                 pages.places,
-                int(self._keep),
                 # The lists of a single row always fit.
                 self._room // max(_LONG, 2 * len(lists)) if pages.staged else 0,
                 self._table,
