@@ -218,8 +218,8 @@ class Engine(Protocol):
         """Make an empty array on the host for an adjacency that `load` brings to such an access without a copy."""
         ...
 
-    def host_copy(self, graph: GraphArrays, access: Access) -> int:
-        """Tell how many bytes of the host `load` takes for a copy of the adjacency."""
+    def host_copy(self, graph: GraphArrays, access: Access, vertices: Collection[str] = VERTEX_ARRAYS) -> int:
+        """Tell how many bytes of the host `load` takes for copies of a graph's arrays; parameters as of `load`."""
         ...
 
     def send_back(self, graph: GraphArrays, ranges: NDArray[np.int64]) -> None:

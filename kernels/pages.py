@@ -81,10 +81,6 @@ class PageBuffer(Protocol):
         """Let kernels that are launched from now on wait for the copies that were begun."""
         ...
 
-    def shrink(self, number: int) -> None:
-        """Give back the memory of all but so many places."""
-        ...
-
     def close(self) -> None:
         """Wait for the copies that were begun; the buffer is of no further use."""
         ...

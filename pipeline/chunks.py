@@ -15,6 +15,7 @@ from longwall.kernels.engine import GraphArrays, ShortOfMemory
 from longwall.kernels.program import SearchProgram
 from longwall.pipeline.chunk_stack import ChunkStack, trimmed
 from longwall.pipeline.context import RunContext
+from longwall.pipeline.engine_graph import give_up_copies
 from longwall.pipeline.meter import Meter
 from longwall.pipeline.portion import MakeRoom, Portion, make_scratch, no_room
 from longwall.pipeline.rooms import Rooms
@@ -22,6 +23,8 @@ from longwall.pipeline.workers import ranges
 from longwall.stages.extension import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.tables.table import EmbeddingTable
+
+_LEAST_WINDOW = 1 << 10  # rows
 
 
 class Waiting(NamedTuple):
@@ -67,6 +70,7 @@ class Chunks:
     def __init__(self, program: SearchProgram, context: RunContext, graph: GraphArrays, rooms: Rooms):
         self.program, self.context, self.graph, self.rooms = program, context, graph, rooms
         self._slots, self._rows = Portion(context.engine), Portion(context.engine)
+        self._windows: dict[int, int] = {}  # by the number of levels
 
     def searcher(self) -> Any:
         """Scratch of a worker."""
@@ -118,14 +122,32 @@ class Chunks:
         if taken < number:
             part, rests = chunk.rows.sliced(0, taken), [chunk.rows.sliced(taken, number)]
         part = part.to(self.context.engine.xp)
-        extended, rest, begun = extend_planned(part, searcher, capacity, self.graph.pages, chunk.first)
-        if rest is None:
-            return Step(extended, rests)
+        most = self._window(part)
+        extended, rest, begun = extend_planned(part, searcher, capacity, self.graph.pages, chunk.first, most)
         if not begun:
-            return Step(extended, [*rests, rest])
+            self._learn(part, most, len(part) - (0 if rest is None else len(rest)))
+            return Step(extended, rests if rest is None else [*rests, rest])
+        assert rest is not None
         if len(rest) > 1:
             rests.append(rest.sliced(1, len(rest)))
-        return Step(extended, rests, Waiting(rest.sliced(0, 1), begun))
+        return Step(extended, rests, Waiting(trimmed(rest.sliced(0, 1)), begun))
+
+    def _window(self, rows: EmbeddingTable) -> int | None:
+        """How many rows are looked at where the graph has pages: about as many as can be extended.
+
+        What an extension reads is known before it runs; what rows read that then wait would be known again and again.
+        """
+        return None if self.graph.pages is None else min(self._windows.get(rows.num_levels, len(rows)), len(rows))
+
+    def _learn(self, rows: EmbeddingTable, most: int | None, done: int) -> None:
+        """Let the level's next window be what was extended of this one, and a quarter more; or twice all of it."""
+        level = rows.num_levels
+        if most is None:
+            return
+        if done < most:
+            self._windows[level] = max(done * 5 // 4, _LEAST_WINDOW)
+        elif level in self._windows:
+            self._windows[level] = max(2 * done, self._windows[level])
 
     def _pieces(self, rows: EmbeddingTable) -> int:
         """Into how many pieces an extension can be cut: the least is a row, extended by one vertex."""
@@ -213,8 +235,7 @@ class Descent:
 
     def make_room(self, short: ShortOfMemory) -> bool:
         """Free memory of the engine: of chunks that wait, then of pages, which no limit holds; see `Portion.take`."""
-        pages = self._chunks.graph.pages
-        return self._stack.leave_engine() or (short.place == "device" and pages is not None and pages.shrink())
+        return self._stack.leave_engine() or give_up_copies(self._chunks.context, short)
 
     def _waiting(self, rest: EmbeddingTable) -> EmbeddingTable:
         """Rows as they wait: without what they do not need, on the host where there is no room for that."""

@@ -29,7 +29,7 @@ from longwall.pipeline.root_ranges import (
     vertex_ranges,
 )
 from longwall.pipeline.sampling import estimate_levels, predicted_rows
-from longwall.pipeline.workers import Summing, Task, Worker, ranges, run_tasks
+from longwall.pipeline.workers import Dividing, Summing, Task, Worker, ranges, run_tasks
 from longwall.stages.counting import count_planned
 from longwall.stages.source import edge_source
 from longwall.storage.errors import InputError, RunError
@@ -152,7 +152,7 @@ def count_ranges(
             self._counter = make_scratch(engine, range_scratch(context), lambda memory: make(graph, memory))
             super().__init__(context, self._counter)
             if copies:
-                lend_to_copies(context, range_reads(tasks))
+                lend_to_copies(context, range_reads(tasks, graph))
 
         def count(self, first: int, last: int) -> int:
             part = Part.WHOLE if by_vertex else Part.SMALLER
@@ -186,7 +186,7 @@ def run_row_program(
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     began = time.perf_counter()
 
-    class RowWorker(Worker):
+    class RowWorker(Dividing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._counter = make_scratch(
                 engine,
@@ -196,7 +196,7 @@ def run_row_program(
             super().__init__(context, self._counter)
             self._taken = ([0] * len(program.products), [0.0] * len(program.products))
 
-        def run(self, first: int, last: int) -> None:
+        def do(self, first: int, last: int) -> None:
             prepare_range(context, first, last, Part.WHOLE, vertices=True)
             self._counter.add(first, last)
 

@@ -161,8 +161,8 @@ def bring_graph(
     """
     if placement.limit is not None:
         engine.limit_memory(placement.limit)
-    if placement.access in ("managed", "adaptive"):
-        host.take(engine.host_copy(graph, placement.access), "a managed copy of the adjacency")
+    copied = engine.host_copy(graph, placement.access, placement.vertices)
+    host.take(copied, "copies of the graph that the device can read")
     if placement.access != "resident":
         host.take(host_state_bytes(graph.num_slots), "what is known of the graph's pages")
     try:

@@ -6,12 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from longwall.kernels.engine import ShortOfMemory
+from longwall.kernels.engine import GraphArrays, ShortOfMemory
 from longwall.kernels.frontier import Part
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.engine_graph import load_graph
 from longwall.pipeline.workers import Task, ranges
 from longwall.stages.counting import slot_reads
+from longwall.storage.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
 _READ_BYTES = 64  # of a slot in a list of what is read
@@ -23,9 +24,9 @@ def pieces_of(context: RunContext, cost: float) -> int:
     return max(context.engine.tasks(2 * context.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
 
 
-def range_reads(tasks: Sequence[Task]) -> int:
-    """Bytes that lists of what ranges of slots read may take."""
-    return _READ_BYTES * max(task.last - task.first for task in tasks)
+def range_reads(tasks: Sequence[Task], graph: GraphArrays) -> int:
+    """Bytes that it may take to list what ranges of slots read, and to choose the pages for it."""
+    return _READ_BYTES * max(task.last - task.first for task in tasks) + state_bytes(graph.num_slots)
 
 
 def range_scratch(context: RunContext) -> int:

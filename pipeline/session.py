@@ -12,6 +12,7 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 
 from longwall.kernels import EngineUnavailable, select_engine
+from longwall.kernels.engine import ShortOfMemory
 from longwall.kernels.sorting import KeyLayout
 from longwall.pipeline.faults import engine_faults
 from longwall.pipeline.placement import bring_graph, place_graph
@@ -120,7 +121,12 @@ class Session:
         self.arrays = replace(
             arrays, **{name: read_only(getattr(arrays, name)) for name in ("indptr", "indices", "split", "labels")}
         )
-        self.take = Portion(self.engine).take
+        portion, pages = Portion(self.engine), arrays.pages
+
+        def make_room(short: ShortOfMemory) -> bool:
+            return short.place == "device" and pages is not None and pages.shrink()
+
+        self.take = partial(portion.take, make_room=make_room)
         self._host_free = self.host.free
         self._most_work = min(self._host_free // _WORK_SHARE, self._device_room // _DEVICE_SHARE)
         self.work = min(self._most_work, _LARGEST_WORK)

@@ -20,7 +20,7 @@ from longwall.pipeline.executor import PROGRESS_UNIT
 from longwall.pipeline.portion import make_scratch
 from longwall.pipeline.root_ranges import prepare_range, range_reads, range_scratch, slot_ranges
 from longwall.pipeline.run_files import opened
-from longwall.pipeline.workers import Worker, run_tasks
+from longwall.pipeline.workers import Dividing, run_tasks
 from longwall.storage.errors import FinalError
 
 _HEADER = 128  # bytes of a .npy file beside its array
@@ -75,7 +75,7 @@ def counted_per_vertex(
     tasks = slot_ranges(context, cost)
     prefix = f"checkpoint/{name.replace(' ', '-')}-"
 
-    class VertexWorker(Worker):
+    class VertexWorker(Dividing):
         """Its file has all that it found; each commit replaces the one before."""
 
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
@@ -83,9 +83,9 @@ def counted_per_vertex(
             super().__init__(context, self._counter)
             self._before: tuple[str, ...] = ()
             if copies:
-                lend_to_copies(context, range_reads(tasks))
+                lend_to_copies(context, range_reads(tasks, graph))
 
-        def run(self, first: int, last: int) -> None:
+        def do(self, first: int, last: int) -> None:
             prepare_range(context, first, last, part, copies=copies)
             self._counter.add(first, last)
 

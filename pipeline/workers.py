@@ -17,6 +17,7 @@ from longwall.kernels.scratch import Scratch
 from longwall.pipeline import checkpoint
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.context import RunContext
+from longwall.pipeline.engine_graph import give_up_copies
 from longwall.pipeline.faults import engine_faults
 from longwall.pipeline.portion import Portion
 from longwall.storage.errors import FinalError, InputError
@@ -67,26 +68,42 @@ class Worker(ABC):
         self._booking.release()
 
 
-class Summing(Worker):
-    """A worker whose tasks give integers; where memory is short it does them in parts."""
+class Dividing(Worker):
+    """A worker that does its tasks in parts where memory is short."""
 
     def __init__(self, context: RunContext, scratch: Scratch):
         super().__init__(context, scratch)
-        self._cancel, self._portion = context.cancel, Portion(context.engine)
+        self._context, self._portion = context, Portion(context.engine)
+
+    @abstractmethod
+    def do(self, first: int, last: int) -> None:
+        """Do a range; where an allocation fails nothing may have changed, and it is called again, for a part of it."""
+
+    def run(self, first: int, last: int) -> None:
+        """Do a task, in parts."""
+        while first < last and not self._context.cancel.is_set():
+            make_room = partial(give_up_copies, self._context)
+            first = self._portion.take(last - first, partial(self._done, first), make_room)
+
+    def _done(self, first: int, size: int) -> int:
+        self.do(first, first + size)
+        return first + size
+
+
+class Summing(Dividing):
+    """A worker whose tasks give integers."""
+
+    def __init__(self, context: RunContext, scratch: Scratch):
+        super().__init__(context, scratch)
         self._sum = 0
 
     @abstractmethod
     def count(self, first: int, last: int) -> int:
-        """Give the number of a range; called again, for a part of it, where an allocation failed."""
+        """Give the number of a range; see `do`."""
 
-    def run(self, first: int, last: int) -> None:
+    def do(self, first: int, last: int) -> None:
         """Add a range's number."""
-        while first < last and not self._cancel.is_set():
-            found, first = self._portion.take(last - first, partial(self._counted, first))
-            self._sum += found
-
-    def _counted(self, first: int, size: int) -> tuple[int, int]:
-        return self.count(first, first + size), first + size
+        self._sum += self.count(first, last)
 
     def take(self) -> Partial:
         """Give the sum."""

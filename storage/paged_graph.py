@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.engine import VERTEX_ARRAYS, Access, Engine, GraphArrays
+from longwall.kernels.engine import VERTEX_ARRAYS, Access, Engine, GraphArrays, ShortOfMemory
 from longwall.kernels.frontier import Reads
 from longwall.kernels.pages import PageBuffer
 from longwall.storage.access_heat import AccessHeat
@@ -103,9 +103,11 @@ class GraphPages:
                 moves = self._pages.choose(heat, self._room, _COPY_SHARE * PAGE_BYTES)
                 if moves:
                     self._copy(moves)
-            except BaseException:  # an interrupt, too, must leave nothing half done
+            except BaseException as error:  # an interrupt, too, must leave nothing half done
                 self._forget()
-                raise
+                if self._buffer is not None or not isinstance(error, ShortOfMemory):
+                    raise
+                self._give_up(0)  # smaller work would not make the buffer smaller
         self._record.record(level, spatial, self.hot)
 
     def settle(self) -> None:
@@ -130,15 +132,8 @@ class GraphPages:
         if self._buffer is None:
             return False
         unit = self._engine.page_unit
-        self._forget()
-        self._gave_up = True
-        self._room = self._room * PAGE_BYTES // 2 // unit * unit // PAGE_BYTES
-        self._base = min(self._base, self._room)
-        if self._room:
-            self._owners = self._owners[: self._room]
-            self._buffer.shrink(self._room)
-        else:
-            self._drop()
+        self._drop()
+        self._give_up(self._room * PAGE_BYTES // 2 // unit * unit // PAGE_BYTES)
         return True
 
     @property
@@ -149,11 +144,12 @@ class GraphPages:
     def lend(self, memory: int) -> int:
         """Let copies have up to `memory` bytes more, until `give_back`; gives how many they may take.
 
-        All copies are forgotten; nothing is taken before a page is copied.
+        Where that is anything, all copies are forgotten; nothing is taken before a page is copied.
         """
         unit, missing = self._engine.page_unit, (self.hot.size - self._room) * PAGE_BYTES
-        self._drop()
         self.lent = min(max(memory, 0) // unit, -(-missing // unit)) * unit
+        if self.lent:
+            self._drop()
         self._room = min(self._room + self.lent // PAGE_BYTES, self.hot.size)
         return self.lent
 
@@ -182,8 +178,8 @@ class GraphPages:
 
     def _copy(self, moves: Moves) -> None:
         if self._buffer is None:
-            self._buffer = self._engine.page_buffer(self._arrays, self._room, self.slots)
             self._owners = np.full(self._room, -1)
+            self._buffer = self._engine.page_buffer(self._arrays, self._room, self.slots)
         owners = self._owners.copy()
         owners[np.isin(owners, moves.leave)] = -1
         # Both ascend, so pages that follow each other mostly do so there, too, and lists in both are in one piece.
@@ -194,6 +190,10 @@ class GraphPages:
         if free.size:
             self._buffer.fill(moves.enter, free)
         self._owners, self.places = owners, places
+
+    def _give_up(self, room: int) -> None:
+        """Have that much room from now on."""
+        self._gave_up, self._room, self._base = True, room, min(self._base, room)
 
     def _forget(self) -> None:
         self._pages.forget()
@@ -221,7 +221,8 @@ def state_bytes(num_slots: int) -> int:
     """Bytes of the device that it takes to know where the pages of so many slots are, and what is read of them."""
     number = _pages_of(num_slots, PAGE_BYTES // _SLOT_BYTES)
     places, sums, copied = 8 * (number + 1), 16 * number, 16 * number
-    arrays = (3 * places, sums, copied)  # one of `places` is for no copies, and there are two more while it changes
+    # One of `places` is for no copies, and there are two more while it changes; what is copied is told in the same way.
+    arrays = (3 * places, sums, 2 * copied)
     return sum(-(-size // _POOL_UNIT) * _POOL_UNIT for size in arrays)
 
 

@@ -169,11 +169,10 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
             cuda.release()
             if "PYTEST_XDIST_WORKER" not in os.environ:  # other tests would take of the device meanwhile
                 assert free - xp.cuda.runtime.memGetInfo()[0] <= 128 * MIB + 4 * MIB
-        buffer.shrink(16)
-        buffer.fill(np.array([100]), np.array([15]))
-        buffer.settle()
-        assert int(copies[15 * slots + 7]) == 100 * slots + 7
         buffer.close()
+        del copies, buffer
+        if "PYTEST_XDIST_WORKER" not in os.environ:
+            assert free - xp.cuda.runtime.memGetInfo()[0] <= 4 * MIB
 
 
 @pytest.mark.gpu

@@ -72,7 +72,7 @@ class CpuEngine:
         """Make an empty array."""
         return np.empty(length, dtype)
 
-    def host_copy(self, graph: GraphArrays, access: Access) -> int:  # noqa: ARG002
+    def host_copy(self, graph: GraphArrays, access: Access, vertices: Collection[str] = VERTEX_ARRAYS) -> int:  # noqa: ARG002
         """Nothing is copied."""
         return 0
 

@@ -53,11 +53,18 @@ class _Triangles:
     def __init__(self, device: Device, graph: GraphArrays):
         self._device, self._graph = device, graph
 
-    def _run(self, prefix: str, first: int, last: int, tables: int, out: tuple[Array, ...]) -> None:
+    def _work(self, first: int, last: int) -> tuple[Array, Array]:
+        """Allocate what a range takes: the tasks of its heavy vertices; their number, and how far both kernels are."""
+        state = self._device.xp.zeros((3, 1), self._device.xp.uint32)
+        longest = self._graph.max_out_degree + 1
+        return _heavy_tasks(self._device, self._graph, (first, last), _LIGHT, longest, state[0]), state
+
+    def _run(
+        self, prefix: str, first: int, last: int, work: tuple[Array, Array], tables: int, out: tuple[Array, ...]
+    ) -> None:
         device, graph = self._device, self._graph
-        light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
+        tasks, (num_tasks, heavy_task, light_root) = work
         arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
-        tasks = _heavy_tasks(device, graph, (first, last), _LIGHT, graph.max_out_degree + 1, num_tasks)
         device.launch(
             "triangles.cu",
             f"{prefix}_heavy",
@@ -86,7 +93,7 @@ class CudaTriangleCounter(_Triangles):
     def start(self, first: int, last: int) -> Array:
         """Launch the kernels; gives what :func:`longwall.kernels.cuda.launch.exact` fetches."""
         result = self._device.result()
-        self._run("count", first, last, 1, (result,))
+        self._run("count", first, last, self._work(first, last), 1, (result,))
         return result
 
 
@@ -103,12 +110,14 @@ class CudaTriangleVertexCounter(_Triangles):
 
     def add(self, first: int, last: int) -> None:
         """Add the triangles of a range of slots."""
+        work = self._work(first, last)  # all that is allocated, before anything is added
         if self._sums is None:
-            self._add(first, last, 0)
+            self._add(first, last, work, 0)
             return
         for begin in range(0, self._sums.size, self._counts.size):
             self._counts.fill(0)
-            self._add(first, last, begin)
+            work[1][1:] = 0
+            self._add(first, last, work, begin)
             some = self._sums[begin : begin + self._counts.size]
             some += self._counts[: some.size].get()
 
@@ -119,9 +128,9 @@ class CudaTriangleVertexCounter(_Triangles):
         host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
         return host
 
-    def _add(self, first: int, last: int, begin: int) -> None:
+    def _add(self, first: int, last: int, work: tuple[Array, Array], begin: int) -> None:
         """Add those of the vertices from `begin` on."""
-        self._run("add", first, last, 2, (self._counts, begin, self._counts.size))
+        self._run("add", first, last, work, 2, (self._counts, begin, self._counts.size))
         self._device.synchronize()
 
 

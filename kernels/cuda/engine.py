@@ -22,6 +22,7 @@ from longwall.kernels.cuda.host_memory import (
     TAKEN_AT_ONCE,
     ManagedArray,
     can_move_pages,
+    copied_to_map,
     is_managed,
     managed_array,
 )
@@ -91,10 +92,14 @@ class CudaEngine:
             return managed_array(self.xp, length, dtype)
         return np.empty(length, dtype)
 
-    def host_copy(self, graph: GraphArrays, access: Access) -> int:
-        """Tell how many bytes of the host `load` takes for a copy of the adjacency."""
-        copied = access in ("adaptive", "managed") and not is_managed(graph.indices)
-        return graph.indices.nbytes if copied else 0
+    def host_copy(self, graph: GraphArrays, access: Access, vertices: Collection[str] = VERTEX_ARRAYS) -> int:
+        """Tell how many bytes of the host `load` takes for copies of a graph's arrays."""
+        copied = sum(copied_to_map(getattr(graph, name)) for name in VERTEX_ARRAYS if name not in vertices)
+        if access == "zero-copy":
+            copied += copied_to_map(graph.indices)
+        elif access != "resident" and not is_managed(graph.indices):
+            copied += graph.indices.nbytes
+        return copied
 
     def send_back(self, graph: GraphArrays, ranges: NDArray[np.int64]) -> None:
         """Move parts of an adjacency in managed memory to the host, before the kernels that are launched next."""

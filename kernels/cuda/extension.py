@@ -135,7 +135,8 @@ class Extender:
             counts.fill(NOT_EXTENDED)
             tally = xp.zeros(4, np.uint64)  # blocks that were asked for, then the kernel's Tally
             used = (follows, tally.view(np.uint32), blocks, tally[1:], capacity, counts, starts)
-            tier = 0
+            # A warp takes a block for each tier: a row on its own has all blocks, and the longest sets, at once.
+            tier = _LAST_TIER if limit == 1 else 0
             found, done, too_long = self._fill(step, rows, None, limit, used, tally, tier)
             while too_long:
                 if self._rooms(step, tier)[:2] == self._longest:

@@ -55,7 +55,7 @@ def mapped(xp: Any, array: NDArray[Any]) -> Array:
     Returns
     -------
     cupy.ndarray
-        The same memory, which it keeps alive.
+        The same memory, or that of the copy, which it keeps alive.
     """
     owner: Any
     if array.nbytes < _SHARES_PAGES:
@@ -70,6 +70,11 @@ def mapped(xp: Any, array: NDArray[Any]) -> Array:
     # Under unified addressing the device reads locked memory at the host's address.
     memory = xp.cuda.UnownedMemory(address, array.nbytes, owner, xp.cuda.Device().id)
     return xp.ndarray(array.shape, array.dtype, xp.cuda.MemoryPointer(memory, 0))
+
+
+def copied_to_map(array: NDArray[Any]) -> int:
+    """Bytes of the host that `mapped` takes for a copy of an array."""
+    return array.nbytes if array.nbytes < _SHARES_PAGES else 0
 
 
 class _ManagedMemory:

@@ -31,7 +31,7 @@ class CudaPageBuffer:
 
     def __init__(self, device: Device, graph: GraphArrays, number: int, page_slots: int):
         xp = device.xp
-        self._device, self._graph, self._number, self._page_slots = device, graph, number, page_slots
+        self._device, self._graph, self._page_slots = device, graph, page_slots
         self._memory = ManagedArray(xp, managed_array(xp, number * page_slots, np.dtype(np.uint32)), home="device")
         self._memory.move(np.array([[0, number * page_slots]]), to_device=True)
         self.origin = (int(self._memory.array.data.ptr) - int(graph.indices.data.ptr)) // 4
@@ -44,30 +44,26 @@ class CudaPageBuffer:
         """Begin to copy pages to places, once the kernels have ended that were launched before."""
         xp, indices = self._device.xp, self._graph.indices
         self.settle()
-        what = xp.asarray(np.stack([pages, places]))
+        # Kept until the next copies, and before these begin: an interrupt must not free what a kernel reads.
+        self._reading = what = xp.asarray(np.stack([pages, places]))
         self._stream.wait_event(xp.cuda.get_current_stream().record())
         with self._stream:
-            self._device.launch(
-                "page_buffer.cu",
-                "copy_pages",
-                (indices, indices.size, what, pages.size, self._page_slots.bit_length() - 1, self._memory.array),
-                blocks=self._device.multiprocessors * _BLOCKS,
-                threads=_THREADS,
-            )
-            self._filled = self._stream.record()
-        self._reading = what  # until the next copies
+            try:
+                self._device.launch(
+                    "page_buffer.cu",
+                    "copy_pages",
+                    (indices, indices.size, what, pages.size, self._page_slots.bit_length() - 1, self._memory.array),
+                    blocks=self._device.multiprocessors * _BLOCKS,
+                    threads=_THREADS,
+                )
+            finally:
+                self._filled = self._stream.record()
 
     def settle(self) -> None:
         """Let kernels that are launched from now on wait for the copies that were begun."""
         if self._filled is not None:
             self._device.xp.cuda.get_current_stream().wait_event(self._filled)
             self._filled = None
-
-    def shrink(self, number: int) -> None:
-        """Give back the memory of all but so many places: the driver takes it when it has no other."""
-        self.settle()
-        self._memory.move(np.array([[number, self._number]]) * self._page_slots, to_device=False)
-        self._number = number
 
     def close(self) -> None:
         """Wait for the copies that were begun; the buffer is of no further use."""

@@ -20,7 +20,7 @@ from longwall.pipeline.engine_graph import load_graph
 from longwall.pipeline.motifs.ranges import motif_ranges
 from longwall.pipeline.portion import make_scratch
 from longwall.pipeline.root_ranges import prepare_range, range_scratch
-from longwall.pipeline.workers import Worker, run_tasks
+from longwall.pipeline.workers import Dividing, run_tasks
 from longwall.stages.pattern_codes import dictionary, growth
 from longwall.storage.errors import FinalError, RunError
 from longwall.storage.stats import GraphStats
@@ -105,7 +105,7 @@ def _count_by_class(context: RunContext, k: int, cost: float) -> NDArray[np.int6
     began = time.perf_counter()
     phase = context.checkpoint.phase(f"motifs of {k} vertices", graph.num_slots)
 
-    class MotifWorker(Worker):
+    class MotifWorker(Dividing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._counter = make_scratch(
                 engine,
@@ -115,7 +115,7 @@ def _count_by_class(context: RunContext, k: int, cost: float) -> NDArray[np.int6
             super().__init__(context, self._counter)
             self._before = np.zeros(shape[0] * shape[1], np.int64)
 
-        def run(self, first: int, last: int) -> None:
+        def do(self, first: int, last: int) -> None:
             prepare_range(context, first, last, Part.WHOLE)
             self._counter.add(first, last)
 
