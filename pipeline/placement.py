@@ -23,7 +23,7 @@ _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with 
 # Of what is left, that copies of pages have at most, in the units in which a device has room for them: what is read of
 # other pages comes once and in page order, so that longer chunks of rows, with fewer launches and fewer lists to read
 # again, are worth more than more pages.
-_PAGE_SHARE = 0.1875
+_PAGE_SHARE = 1 / 3
 _VERTEX_SHARE = 0.25  # of the budget, that arrays with an entry per vertex may take beside pages
 
 
