@@ -9,6 +9,7 @@ using i64 = long long;
 
 constexpr u32 kAll = 0xffffffffu;
 constexpr u32 kNoVertex = 0xffffffffu;  // larger than any vertex id
+constexpr i64 kSmaller = 1, kLarger = 2;  // frontier.Part
 
 // All shared memory is dynamic: its size follows the graph.
 extern __shared__ __align__(16) u32 dynamic_shared[];

@@ -37,7 +37,8 @@ DEVICE bool next_task(RingSlot* ring, TaskControl* control, const u32* stop, Tas
 
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* rows,
-               i64 stride, const i64* list_begins, const int* list_lengths, i64 num_rows, u32* store, i64 room, i64 oriented_room, RingSlot* ring, TaskControl* control,
+               i64 stride, const i64* list_begins, const int* list_lengths, i64 num_rows, u32* store, i64 room,
+               i64 oriented_room, RingSlot* ring, TaskControl* control,
                const u32* stop, u64* result) {
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
   Search search;

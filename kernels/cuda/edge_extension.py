@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longwall.kernels.cuda.launch import WARP, Device
+from longwall.kernels.cuda.launch import THREADS, WARP, Device
 from longwall.kernels.cuda.staging import RowLists, Staging, places
 from longwall.kernels.engine import GraphArrays
 from longwall.kernels.frontier import Part, Reads
@@ -16,8 +16,6 @@ _STAGING_SHARE = 2  # the part of the memory that lists from the host have, at l
 _SEGMENT = 1024  # kSegment
 _MOST_LISTS = 1 << 31  # kernels number them in 32 bits
 _MOST_CUTS = 64  # at once
-_THREADS = 256
-_BLOCKS = 8  # per multiprocessor: as many threads as it holds
 
 
 class _Counted(NamedTuple):
@@ -118,7 +116,7 @@ class CudaEdgeExtender:
                 self._found_cuts,
             ),
             blocks=1,
-            threads=_THREADS,
+            threads=THREADS,
         )
         self._device.synchronize()  # as in launch.exact
         self._cuts.clear()
@@ -173,9 +171,7 @@ class CudaEdgeExtender:
         return None if self._graph.pages is None else self._graph.pages.places
 
     def _launch(self, function: str, threads: int, arguments: tuple[Any, ...]) -> None:
-        """Launch for so many threads, of which each does more than one's work where they are very many."""
-        blocks = min(max(-(-threads // _THREADS), 1), self._device.multiprocessors * _BLOCKS)
-        self._device.launch("edge_extension.cu", function, arguments, blocks=blocks, threads=_THREADS)
+        self._device.launch_over("edge_extension.cu", function, threads, arguments)
 
 
 def _place(columns: Array) -> tuple[Array, int, int]:

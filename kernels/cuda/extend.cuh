@@ -1,10 +1,7 @@
 // Extend rows of partial embeddings by one level: what the ways of writing the new vertices share.
 #pragma once
+#include "row_counts.cuh"
 #include "search.cuh"
-
-// What is in `counts` for rows that were not extended.
-constexpr i64 kNotExtended = -1;  // no room for what they give
-constexpr i64 kTooLong = -2;      // a set on the way may not fit the scratch
 
 struct ExtensionInput {
   GraphView graph;

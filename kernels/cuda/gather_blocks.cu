@@ -1,5 +1,6 @@
 // Empty a pool of blocks: bring each row's values to where the rows before it end.
 #include "block_pool.cuh"
+#include "row_counts.cuh"
 
 // What is kept of the rows that were extended.
 struct Kept {
@@ -16,7 +17,7 @@ extern "C" __global__ void keep_rows(i64* counts, const i64* ends, i64 num_rows,
   for (i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; i < num_rows; i += stride) {
     if (counts[i] < 0) continue;
     if (ends[i] > room) {
-      counts[i] = -1;  // kNotExtended
+      counts[i] = kNotExtended;
     } else {
       ++rows;
       last = i + 1;

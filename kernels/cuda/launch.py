@@ -11,6 +11,8 @@ from longwall.kernels.engine import ScratchTooLarge
 Array = Any  # a CuPy array
 
 WARP = 32
+THREADS = 256  # of a block, where nothing speaks for another number
+_BLOCKS = 8  # per multiprocessor: as many such threads as it holds
 _SHARED_WITHOUT_ASKING = 48 << 10
 
 
@@ -96,6 +98,11 @@ class Device:
             compiled.max_dynamic_shared_size_bytes = shared
             compiled.preferred_shared_memory_carveout = 100  # percent: so that several such blocks fit
         compiled((blocks,), (threads,), arguments, shared_mem=shared)
+
+    def launch_over(self, source: str, function: str, items: int, arguments: tuple[Any, ...]) -> None:
+        """Launch a kernel with a thread for every item, each of which does more than one where there are very many."""
+        blocks = min(max(-(-items // THREADS), 1), self.multiprocessors * _BLOCKS)
+        self.launch(source, function, arguments, blocks=blocks, threads=THREADS)
 
     def result(self) -> Array:
         """Where kernels add a count and its floating-point twin: uint64[2], zeros."""

@@ -9,9 +9,6 @@ from longwall.kernels.cuda.host_memory import ManagedArray, managed_array
 from longwall.kernels.cuda.launch import Device
 from longwall.kernels.engine import GraphArrays
 
-_THREADS = 256
-_BLOCKS = 8  # per multiprocessor
-
 
 class CudaPageBuffer:
     """Places for pages, in managed memory that is on the device; see :class:`longwall.kernels.pages.PageBuffer`.
@@ -49,12 +46,11 @@ class CudaPageBuffer:
         self._stream.wait_event(xp.cuda.get_current_stream().record())
         with self._stream:
             try:
-                self._device.launch(
+                self._device.launch_over(
                     "page_buffer.cu",
                     "copy_pages",
+                    pages.size * self._page_slots,
                     (indices, indices.size, what, pages.size, self._page_slots.bit_length() - 1, self._memory.array),
-                    blocks=self._device.multiprocessors * _BLOCKS,
-                    threads=_THREADS,
                 )
             finally:
                 self._filled = self._stream.record()

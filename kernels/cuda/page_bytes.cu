@@ -1,8 +1,6 @@
 // How many bytes will be read of every page of the adjacency (GAMMA, Definition 4.1).
 #include "common.cuh"
 
-constexpr i64 kSmaller = 1, kLarger = 2;  // frontier.Part
-
 // Whether a position has the prefix (of some columns, `stride` apart) of the one before; without columns none has.
 __device__ bool is_shared(const u32* prefix, i64 columns, i64 stride, i64 i) {
   if (i == 0 || columns == 0) return false;

@@ -12,9 +12,6 @@ from longwall.kernels.frontier import Reads
 
 Array = Any  # a CuPy array
 
-_THREADS = 256
-_BLOCKS = 8  # per multiprocessor: as many threads as it holds
-
 
 def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
     """See :meth:`longwall.kernels.engine.Engine.page_bytes`."""
@@ -25,9 +22,10 @@ def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[Reads], page_
         vertices = xp.ascontiguousarray(read.vertices)
         n = int(vertices.size)
         if n:
-            device.launch(
+            device.launch_over(
                 "page_bytes.cu",
                 "add_rows",
+                n,
                 (
                     graph.indptr,
                     graph.split,
@@ -40,8 +38,6 @@ def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[Reads], page_
                     ends,
                     steps,
                 ),
-                blocks=min(-(-n // _THREADS), device.multiprocessors * _BLOCKS),
-                threads=_THREADS,
             )
     device.synchronize()  # as in launch.exact
     found: NDArray[np.uint64]

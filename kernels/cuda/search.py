@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.extension import Extender
+from longwall.kernels.cuda.extension import BLOCKS_PER_MULTIPROCESSOR, WARPS_PER_BLOCK, Extender
 from longwall.kernels.cuda.launch import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.program_header import Variant, program_header, stored_sets
 from longwall.kernels.cuda.staging import RowLists, Staging, places
@@ -16,8 +16,6 @@ from longwall.kernels.scratch import Extension
 
 Array = Any  # a CuPy array
 
-WARPS_PER_BLOCK = 8
-BLOCKS_PER_MULTIPROCESSOR = 4  # as in the kernels' launch bounds
 RING_SLOTS = 4096  # kRingSlots
 RING_SLOT_WORDS = 8
 RING_BYTES = 4 * RING_SLOTS * RING_SLOT_WORDS

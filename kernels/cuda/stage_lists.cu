@@ -4,7 +4,6 @@
 // lengths, of which prefix sums are taken; stage_lists copies; settle_lists tells the rows where their lists are now.
 #include "pages.cuh"
 
-constexpr i64 kSmaller = 1, kLarger = 2;  // frontier.Part
 constexpr int kSlotBits = 30;             // of an entry, for its slot of the table; its key has the others
 constexpr i64 kSegment = 512;             // slots of the buffer that a warp fills at once
 constexpr int kLine = 32;                 // slots in 128 bytes, which the link moves at once

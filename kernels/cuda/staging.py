@@ -21,14 +21,12 @@ Array = Any  # a CuPy array
 _ITEM_BYTES = 52
 _SORT_BYTES = 9
 _FIXED_BYTES = 32 << 10  # of sorting and adding up, whatever the number; and what arrays are rounded up to
-_LEAST_ITEMS = 256  # more than a row has lists
+_LEAST_ITEMS = 64  # more than a row has lists
 _MOST_ITEMS = 1 << 29  # half of the slots that entries can name
 _TABLE_SHARE = 2  # slots of the table for each item
 _HEAD = 2  # numbers before the table: of entries and of their slots
 _LONG = 16  # a list that takes this part of the room or more is read where it is
 _SEGMENT = 512  # kSegment
-_THREADS = 256
-_BLOCKS = 8  # per multiprocessor
 
 
 @dataclass(frozen=True)
@@ -183,6 +181,4 @@ class Staging:
         return (int(self._buffer.data.ptr) - int(self._graph.indices.data.ptr)) // 4
 
     def _launch(self, function: str, threads: int, arguments: tuple[Any, ...]) -> None:
-        """Launch for so many threads, of which each does more than one's work where they are very many."""
-        blocks = min(max(-(-threads // _THREADS), 1), self._device.multiprocessors * _BLOCKS)
-        self._device.launch("stage_lists.cu", function, arguments, blocks=blocks, threads=_THREADS)
+        self._device.launch_over("stage_lists.cu", function, threads, arguments)
