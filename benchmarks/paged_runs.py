@@ -15,7 +15,7 @@ from paged_workloads import Found, Workload
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.pipeline.context import Metrics, OnEngine, RunContext
-from longwall.pipeline.placement import bring_graph, place_graph
+from longwall.pipeline.placement import EDGES_PAGE_SHARE, bring_graph, place_graph
 from longwall.pipeline.progress import NullObserver
 from longwall.stages.source import host_arrays
 from longwall.storage import paged_graph
@@ -53,7 +53,8 @@ class Loaded:
         budget = Budget(self.budget or None, 2 * graph.nbytes + HOST_BYTES, HOST_BYTES)
         accounts = Accounts.of(budget)
         accounts.host.take(graph.nbytes, "the graph")
-        placement = place_graph(host, self.engine, variant.access, budget.device, accounts.host)
+        copies = EDGES_PAGE_SHARE if workload.name == "edges" else None
+        placement = place_graph(host, self.engine, variant.access, budget.device, accounts.host, copies=copies)
         if placement.pages:
             most = paged_graph.state_bytes(host.num_slots) + int(share * host.indices.nbytes)
             placement = replace(placement, pages=min(placement.pages, most))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from longwall.kernels.engine import GraphArrays
+from longwall.pipeline.placement import EDGES_PAGE_SHARE
 from longwall.pipeline.session import Access, Session
 from longwall.stages import aggregation, filtering, free_extension, grouping
 from longwall.storage.errors import InputError, RunError
@@ -161,7 +162,8 @@ def vertices(
     RunError
         If the graph does not fit the memory.
     """
-    session = Session(graph, engine, memory, spill, disk, device, access)
+    # Extension by vertices reads lists where they are.
+    session = Session(graph, engine, memory, spill, disk, device, access, copies=0.0)
     tables = free_extension.all_vertices(session.arrays, session.xp, session.work)
     return Embeddings(session, session.collect(1, tables), "vertex")
 
@@ -177,7 +179,7 @@ def edges(
     access: Access = "auto",
 ) -> Embeddings:
     """Embeddings of one edge: every edge of the graph, once; parameters as in :func:`vertices`."""
-    session = Session(graph, engine, memory, spill, disk, device, access)
+    session = Session(graph, engine, memory, spill, disk, device, access, copies=EDGES_PAGE_SHARE)
     tables = free_extension.all_edges(session.arrays, session.xp, session.work)
     return Embeddings(session, session.collect(1, tables), "edge")
 

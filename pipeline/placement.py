@@ -22,8 +22,8 @@ _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
 # Of what is left, that copies of pages have at most, in the units in which a device has room for them: what is read of
 # other pages comes once and in page order, so that longer chunks of rows, with fewer launches and fewer lists to read
-# again, are worth more than more pages.
-_PAGE_SHARE = 1 / 3
+# again, are worth more than more pages. Extension by edges reads whole lists, and gains more from copies.
+PAGE_SHARE, EDGES_PAGE_SHARE = 0.1875, 1 / 3
 _VERTEX_SHARE = 0.25  # of the budget, that arrays with an entry per vertex may take beside pages
 
 
@@ -59,6 +59,7 @@ def place_graph(
     device: int | None,
     host: Account,
     section: str = "memory.",
+    copies: float | None = None,
 ) -> Placement:
     """Choose where a graph lies.
 
@@ -76,6 +77,8 @@ def place_graph(
         The account of the host's memory, with the graph.
     section
         What the options are called by, for messages.
+    copies
+        The part of what is left of the device's budget that copies of pages may have; None: what suits searches.
 
     Raises
     ------
@@ -96,10 +99,10 @@ def place_graph(
     there, left = _vertex_arrays(graph, available)
     state = state_bytes(graph.num_slots)
     require("what is known of the graph's pages", 4 * state, left, f"{section}device")
-    share = max(int(left * _PAGE_SHARE) - state, 0)
+    share = max(int(left * (PAGE_SHARE if copies is None else copies)) - state, 0)
     units = min(share // engine.page_unit, -(-graph.indices.nbytes // engine.page_unit))
-    copies = {"adaptive": units * engine.page_unit, "managed": share, "zero-copy": 0}[access]
-    return Placement(access, there, copies + state, memory=left - copies - state, limit=available - copies)
+    room = {"adaptive": units * engine.page_unit, "managed": share, "zero-copy": 0}[access]
+    return Placement(access, there, room + state, memory=left - room - state, limit=available - room)
 
 
 def adjacency_maker(engine: Engine, wanted: Wanted, device: int | None) -> NewArray:

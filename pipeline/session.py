@@ -64,6 +64,8 @@ class Session:
         Budget of the engine's device, as for `memory`: the graph's part there and all that is computed.
     access
         Where the graph is, if the engine has a device.
+    copies
+        See :func:`longwall.pipeline.placement.place_graph`.
 
     Attributes
     ----------
@@ -98,6 +100,7 @@ class Session:
         disk: str | int | None,
         device: str | int | None,
         access: Access,
+        copies: float,
     ):
         return_freed_memory()
         if access not in get_args(Access):
@@ -115,7 +118,9 @@ class Session:
         self.xp = self.engine.xp
         in_memory = host_arrays(graph)
         with self.engine.faults():
-            self._placement = place_graph(in_memory, self.engine, access, budget.device, self.host, section="")
+            self._placement = place_graph(
+                in_memory, self.engine, access, budget.device, self.host, section="", copies=copies
+            )
         self._device_free = self.engine.free_memory()
         arrays = bring_graph(in_memory, self.engine, self._placement, self.host, section="")
         self.arrays = replace(
