@@ -10,6 +10,7 @@ import pytest
 
 import longwall
 from longwall.kernels.engine import EngineUnavailable, ShortOfMemory
+from longwall.storage.errors import RunError
 from longwall.storage.paged_graph import GraphPages
 
 pytestmark = pytest.mark.gpu
@@ -70,6 +71,24 @@ def test_copies_are_given_up_where_kernels_find_no_memory(
     found = run(tmp_path, WORKLOADS[name])
     assert refused
     assert found.count == run(tmp_path, WORKLOADS[name], "cpu").count
+
+
+def test_what_was_added_in_part_is_not_added_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longwall.kernels.cuda.launch import Device
+
+    plain = Device.launch
+
+    def launch(self: Device, source: str, function: str, *rest: Any, **named: Any) -> None:
+        if function == "add_light":
+            raise ShortOfMemory("device")
+        plain(self, source, function, *rest, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Device, "launch", launch)
+        with pytest.raises(RunError, match="added in part"):
+            run(tmp_path, WORKLOADS["triangles of vertices"])
+    found = longwall.resume(tmp_path / f"cuda-{LEAST}")
+    assert found.count == run(tmp_path, WORKLOADS["triangles of vertices"], "cpu").count
 
 
 @pytest.mark.parametrize("name", list(WORKLOADS))

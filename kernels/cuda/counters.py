@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cuda.launch import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.module import constants
 from longwall.kernels.cuda.page_buffer import places_of
-from longwall.kernels.engine import GraphArrays
+from longwall.kernels.engine import EngineLost, GraphArrays
 
 Array = Any  # a CuPy array
 
@@ -110,7 +110,20 @@ class CudaTriangleVertexCounter(_Triangles):
 
     def add(self, first: int, last: int) -> None:
         """Add the triangles of a range of slots."""
-        work = self._work(first, last)  # all that is allocated, before anything is added
+        work = self._work(first, last)  # all that is allocated: what fails before anything is added is tried again
+        try:
+            self._add_all(first, last, work)
+        except Exception as error:
+            raise EngineLost(f"triangles of a range were added in part: {error}") from error
+
+    def counts(self) -> NDArray[np.int64]:
+        """Triangles per vertex so far."""
+        if self._sums is not None:
+            return self._sums
+        host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
+        return host
+
+    def _add_all(self, first: int, last: int, work: tuple[Array, Array]) -> None:
         if self._sums is None:
             self._add(first, last, work, 0)
             return
@@ -120,13 +133,6 @@ class CudaTriangleVertexCounter(_Triangles):
             self._add(first, last, work, begin)
             some = self._sums[begin : begin + self._counts.size]
             some += self._counts[: some.size].get()
-
-    def counts(self) -> NDArray[np.int64]:
-        """Triangles per vertex so far."""
-        if self._sums is not None:
-            return self._sums
-        host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
-        return host
 
     def _add(self, first: int, last: int, work: tuple[Array, Array], begin: int) -> None:
         """Add those of the vertices from `begin` on."""
