@@ -188,7 +188,7 @@ def _place_block(
     elif 0 <= value < _LIMIT:
         what = (
             f"vertex {vertex} does not exist, the graph's ids go from {known[0]} to {known[1]}; "
-            "remove the line or use the graph's own {labels.noun}s"
+            "remove the line or use the graph's own ids"
         )
     else:
         what = f"label {value} is out of range; use labels from 0 to 2147483647"
