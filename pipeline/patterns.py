@@ -178,14 +178,14 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     text = text.strip()
     if text in _FIXED:
         return make_pattern(_FIXED[text], labels, name=text)
-    family = re.fullmatch(r"([a-z-]+?)-(\d+)", text)
+    family = re.fullmatch(r"([a-z-]+?)-(\d{1,999})", text)
     if family and family[1] in _FAMILIES:
         low, high, build, _ = _FAMILIES[family[1]]
         k = int(family[2])
         if not low <= k <= high:
             raise InputError(f"pattern {text!r}: k must lie between {low} and {high}")
         return make_pattern(build(k), labels, name=text)
-    if re.fullmatch(r"\s*\d+\s*-\s*\d+\s*(,\s*\d+\s*-\s*\d+\s*)*", text):
+    if re.fullmatch(r"\s*\d{1,999}\s*-\s*\d{1,999}\s*(,\s*\d{1,999}\s*-\s*\d{1,999}\s*)*", text):
         pairs = [part.split("-") for part in text.split(",")]
         return make_pattern([(int(u), int(v)) for u, v in pairs], labels, name=text)
     if text.endswith((".graph", ".graphml")):

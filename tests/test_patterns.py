@@ -82,6 +82,8 @@ def test_edge_lists_in_any_direction_order_and_number(text):
         ("1-2,2-3", None, "vertex 0 has no edge"),
         ("0-99999999999", None, "at most 16"),
         (",".join(f"{i}-{i + 1}" for i in range(16)), None, "17 vertices"),
+        (f"0-{'9' * 5000}", None, "unknown pattern"),
+        (f"clique-{'9' * 5000}", None, "unknown pattern"),
         ("clique-17", None, "between 2 and 16"),
         ("cycle-2", None, "between 3 and 16"),
         ("star-16", None, "between 2 and 15"),

@@ -189,6 +189,7 @@ def test_the_compounds_have_their_published_size(data: Path) -> None:
         ("t # 0\nv 0 -1\n", ", line 2: negative number -1"),
         ("t # 0\nv 0 1\nv 1 1\ne 0 1 -2\n", ", line 4: negative number -2"),
         ("t # -2\nv 0 1\n", ", line 1: negative number -2"),
+        (f"t # {2**64}\nv 0 1\n", f", line 1: {2**64} is 2^63 or more"),
         (f"t # 0\nv 0 {2**31}\n", ", line 2: this line has a label >= 2^31"),
         (f"t # 0\nv 0 1\nv 1 1\ne 0 1 {2**31}\n", ", line 4: this line has a label >= 2^31"),
         ("t # 0\nv 0 C\n", ", line 2: 'C' is not an integer"),

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from longwall.storage.errors import InputError
 from longwall.storage.readers.raw import Declared, EdgeBlock, RawGraph
 from longwall.storage.readers.source import Progress
-from longwall.storage.readers.text import Lines, TextFile
+from longwall.storage.readers.text import Lines, TextFile, whole_number
 
 _FIELDS = ("pattern", "real", "integer")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
@@ -74,12 +73,12 @@ def _check_header(text: TextFile) -> None:
 
 
 def _sizes(text: TextFile, line: int, sizes: str) -> tuple[int, int]:
-    words = sizes.split()
-    if len(words) != 3 or not all(word.isascii() and word.isdigit() for word in words):
+    numbers = [number for word in sizes.split() if (number := whole_number(word)) is not None]
+    if len(numbers) != 3 or len(sizes.split()) != 3:
         raise text.error(line, "three sizes are needed here: rows, columns and entries; restore the line")
-    rows, columns, entries = map(int, words)
+    rows, columns, entries = numbers
+    if max(numbers) >= 2**63:
+        raise text.error(line, "a size is 2^63 or more; correct the line, or renumber the vertices")
     if rows != columns:
         raise text.error(line, f"the matrix is {rows} x {columns}, a graph needs a square one; convert the file")
-    if rows >= 2**63:
-        raise InputError(f"{text.path}, line {line}: {rows} rows are 2^63 or more; renumber the vertices")
     return rows, entries

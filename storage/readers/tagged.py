@@ -15,7 +15,7 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.readers.raw import Declared, EdgeBlock, RawGraph
 from longwall.storage.readers.source import Progress
-from longwall.storage.readers.text import Lines, TextFile
+from longwall.storage.readers.text import Lines, TextFile, whole_number
 from longwall.storage.vertex_labels import Int64s, LabelBlock, LabelSource
 
 _EDGE = ord("e")
@@ -200,11 +200,14 @@ class _LgFile(_TaggedFile):
 class _GraphFile(_TaggedFile):
     def _check_header(self, text: TextFile) -> None:
         line, header = text.peek()
-        words = header.split()
-        if len(words) != 3 or words[0] != "t" or not all(w.isascii() and w.isdigit() for w in words[1:]):
+        first, *words = header.split() or [""]
+        numbers = [number for word in words if (number := whole_number(word)) is not None]
+        if first != "t" or len(words) != 2 or len(numbers) != 2:
             raise self._error(line, "this is not the header of a .graph file; write 't VERTICES EDGES'")
+        if max(numbers) >= 2**63:
+            raise self._error(line, "the header announces 2^63 or more; correct the line")
         text.take()
-        self._header = line, int(words[1]), int(words[2])
+        self._header = line, numbers[0], numbers[1]
 
     def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
         """Read the edges; compare the counts with the header's."""

@@ -235,6 +235,14 @@ class TextFile:
         return _Block(buffer, 0, cut, self._source.position)
 
 
+def whole_number(word: str) -> int | None:
+    """Return the number that a word of a header is, 2^63 for all from there on; None where it is no number >= 0."""
+    if not (word.isascii() and word.isdigit()):
+        return None
+    digits = word.lstrip("0")
+    return min(int(digits or "0"), 2**63) if len(digits) < 20 else 2**63  # Python refuses thousands of digits
+
+
 def _divide(memory: int, workers: int) -> tuple[int, int]:
     """Return the number of parser threads and the size of a block of text that memory has room for."""
     more = blocks_in_flight(0) + 2  # besides those that are parsed; the caller's last one, and what it makes of it

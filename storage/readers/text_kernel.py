@@ -97,7 +97,7 @@ def parse_lines(
                 if digit > 9:
                     break
                 value = value * np.uint64(10) + np.uint64(digit)
-                if value > 0:
+                if digits > 0 or value > 0:  # 20 digits may wrap round to 0
                     digits += 1
                 if digits > 19 or value > limit:
                     return row, line, TOO_LARGE, line_start, token
