@@ -16,10 +16,10 @@ from longwall.storage.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.readers.matrix_market import open_matrix_market
 from longwall.storage.readers.parquet import open_parquet, open_parquet_labels
 from longwall.storage.readers.raw import EdgeBlock, RawGraph
-from longwall.storage.readers.source import Progress, format_suffix
+from longwall.storage.readers.source import Progress, format_suffix, open_input
 from longwall.storage.readers.tagged import open_graph, open_lg
 from longwall.storage.readers.transactions import open_transactions
-from longwall.storage.remote import on_disk
+from longwall.storage.remote import is_url, on_disk
 from longwall.storage.resources import open_resources
 from longwall.storage.spill import SpillFolder
 from longwall.storage.stats import GraphStats
@@ -167,6 +167,9 @@ def _resources(
         def there(address: str | Path | None) -> Path | None:
             return None if address is None else here(address)
 
+        for address in (labels, transactions):
+            if address is not None and not is_url(address):
+                open_input(Path(address)).close()  # to miss it once a large graph is read would be late
         yield (here(path), there(labels), there(transactions)), accounts, spill
 
 

@@ -155,6 +155,17 @@ def test_folder(tmp_path: Path) -> None:
     assert "this is a folder" in refusal(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["g.txt", "g.parquet", "g.mtx.gz", "g.lg"])
+def test_pipes_and_devices(tmp_path: Path, name: str) -> None:
+    (tmp_path / "good.txt").write_text("1 2\n")
+    os.mkfifo(tmp_path / f"pipe-{name}")
+    (tmp_path / f"device-{name}").symlink_to("/dev/zero")
+    for kind in ("pipe", "device"):
+        path = tmp_path / f"{kind}-{name}"
+        assert refusal(path).startswith(f"{path}: this is not a regular file")
+        assert refusal(tmp_path / "good.txt", path).startswith(f"{path}: this is not a regular file")
+
+
 def test_file_as_folder(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text("1 2\n")
     assert "cannot be read" in refusal(tmp_path / "g.txt" / "x.txt")
@@ -269,8 +280,12 @@ def test_labels_of_a_parquet_file_name_the_row(tmp_path: Path) -> None:
 
 
 def test_missing_labels(tmp_path: Path) -> None:
-    (tmp_path / "g.txt").write_text("1 2\n")
-    assert "there is no such file" in refusal(tmp_path / "g.txt", tmp_path / "none.txt")
+    """They are missed before the graph is read, which may take long."""
+    (tmp_path / "g.txt").write_text("1 2\nx\n")
+    for name in ("none.txt", "none.parquet"):
+        assert refusal(tmp_path / "g.txt", tmp_path / name).startswith(f"{tmp_path / name}: there is no such file")
+    with pytest.raises(InputError, match=r"none\.txt: there is no such file"):
+        load_graph(tmp_path / "g.txt", transactions=tmp_path / "none.txt")
 
 
 def test_labels_given_twice(tmp_path: Path) -> None:

@@ -169,7 +169,11 @@ def test_the_compounds_have_their_published_size(data: Path) -> None:
     [
         ("v 0 1\nv 1 1\ne 0 1 2\n", ", line 1: this line stands ahead of the first transaction"),
         ("\n# c\ne 0 1 2\nt # 0\n", ", line 3: this line stands ahead of the first transaction"),
-        ("0 1\n1 2\n", ", line 1: '0 1' is neither a vertex (v ...) nor an edge (e ...)"),
+        (
+            "# c\n0 1\n1 2\n",
+            ", line 2: '0 1' looks like an edge list, and the file is read in the format transactions: give a database",
+        ),
+        ("t # 0\n0 1\n1 2\n", ", line 2: '0 1' is neither a vertex (v ...) nor an edge (e ...)"),
         ("t # 0\nv 0 1\nhello\n", ", line 3: 'hello' is neither"),
         ("t # 0\nv 0 1\nv 0 1\n", ", line 3: vertex 0 of transaction 0 is declared a second time"),
         ("t # 0\nv 0 1\nv 1 1\ne 0 1 2\nv 1 3\n", ", line 5: vertex 1 of transaction 0 is declared a second time"),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.readers.in_order import blocks_in_flight, in_order
 from longwall.storage.readers.raw import EdgeBlock, RawGraph
-from longwall.storage.readers.source import Progress, input_errors
+from longwall.storage.readers.source import Progress, input_errors, open_input
 from longwall.storage.vertex_labels import Int64s, LabelBlock, LabelSource
 
 LARGEST_BATCH = 2**17
@@ -77,7 +77,7 @@ def _pairs(
     workers = min(workers, 2)  # they check and copy, which is faster than decoding, on one thread
     most = (memory - _ARROW_BYTES) // (_BYTES_A_ROW * (blocks_in_flight(workers) + 1))
     batch_size = max(_LEAST_BATCH, min(LARGEST_BATCH, most))
-    with input_errors(path), path.open("rb") as file:
+    with input_errors(path), open_input(path) as file:
         size = path.stat().st_size
         try:
             # Without read-ahead and with small buffers a column is read page by page, not whole.

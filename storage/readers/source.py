@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from stat import S_ISDIR, S_ISREG
+from typing import Any, BinaryIO
 
 from longwall.storage.errors import InputError
 
@@ -37,6 +38,21 @@ def input_errors(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the file") from error
 
 
+def open_input(path: Path, buffering: int = -1) -> BinaryIO:
+    """Open a file which can be read more than once; `buffering` is that of `open`.
+
+    Raises
+    ------
+    InputError
+        There is no such file, it may not be read, or it is a pipe or a device.
+    """
+    with input_errors(path):
+        mode = path.stat().st_mode
+        if not S_ISREG(mode) and not S_ISDIR(mode):  # to open a pipe is to wait for who writes to it
+            raise InputError(f"{path}: this is not a regular file but a pipe or a device; write its contents to a file")
+        return path.open("rb", buffering)
+
+
 def decompression_bytes(path: Path) -> int:
     """Return what decompressing a file takes: its window and buffers.
 
@@ -59,8 +75,8 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._compression = path.suffix.lower()
+        self._file = open_input(path, buffering=0)
         with input_errors(path):
-            self._file = path.open("rb", buffering=0)
             self.size = path.stat().st_size
         if self.size == 0:
             self._file.close()

@@ -20,6 +20,12 @@ from longwall.storage.vertex_labels import LabelBlock, LabelSource
 
 _TRANSACTION, _VERTEX, _EDGE = b"tve"
 _LIMIT = 2**31
+_SHOWN = 40
+_OTHER_FORMAT = (
+    "looks like an edge list, and the file is read in the format transactions: give a database of graphs "
+    "('t # NUMBER', 'v NUMBER LABEL', 'e NUMBER NUMBER LABEL'), or a second file, of 'VERTEX TRANSACTION' lines, "
+    "as transactions"
+)
 _OK, _NO_TRANSACTION, _ORDER, _UNDECLARED, _LOOP, _NO_LABEL, _LARGE_LABEL = range(7)
 _ID, _FIRST, _SIZE = range(3)  # of the transaction being read: its id, its first vertex's, its vertices so far
 
@@ -70,6 +76,9 @@ class _Database(TransactionSource):
         """
         state = np.array([-1, 0, 0], np.int64)
         with TextFile(*self._opening, progress) as text:
+            first, line = text.peek()
+            if line[:1].isdigit():
+                raise self._error(first, f"{line[:_SHOWN]!r} {_OTHER_FORMAT}")
             for lines in text.parse(width=3, needed=2, letters=b"tve", end=b"t # -1"):
                 code, row = _number(lines.tags, lines.columns, state)
                 if code != _OK:
