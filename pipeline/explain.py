@@ -55,6 +55,7 @@ def explain(
         budget = resolve_budget(spec)
         accounts = Accounts.of(budget)
         with SpillFolder(spec.memory.spill) as spill, engine.watch_compilation(lambda: observer.note(COMPILING)):
+            spill.check()
             graph = read_graph(spec, observer, accounts, spill, engine)
             plan = get_workload(spec.workload.kind).plan(spec.workload, graph)
             placement = place_graph(host_arrays(graph), engine, spec.memory.access, budget.device, accounts.host)

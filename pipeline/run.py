@@ -237,6 +237,7 @@ def _run(
     budget = resolve_budget(spec)
     accounts = Accounts.of(budget)
     with SpillFolder(spec.memory.spill) as spill, ExitStack() as opened:
+        spill.check()
         if on_cluster:
             from longwall.pipeline.cluster.connect import cluster_of, scheduler_of
 

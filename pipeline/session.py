@@ -106,6 +106,7 @@ class Session:
         if access not in get_args(Access):
             raise InputError(f"access: {access!r} is not one of {', '.join(get_args(Access))}")
         folder = SpillFolder(Path(spill), advice="choose another spill, or raise memory")
+        folder.check()
         sizes = {"device": _size("device", device), "host": _size("memory", memory), "disk": _size("disk", disk)}
         budget = Budget.resolve(**sizes, spill=Path(spill))
         self.graph = graph

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
-from longwall.storage.errors import RunError
+from longwall.storage.errors import InputError, RunError
 
 _NAME = re.compile(r"longwall-spill-[0-9a-f]{12}")
 
@@ -63,6 +63,24 @@ class SpillFolder:
                         f"{self._parent}: nothing can be spilled there ({error.strerror or error}): {self.advice}"
                     ) from error
             return self._path
+
+    def check(self) -> None:
+        """Refuse a folder where nothing can ever be spilled; nothing stays behind.
+
+        Raises
+        ------
+        InputError
+            If it lies below a file, or in a place such as /proc.
+        """
+        parents = (self._parent.absolute(), *self._parent.absolute().parents)
+        there = next(above for above in parents if os.access(above, os.F_OK))
+        # File systems of a network may not tell their size either: only trying says whether they take files.
+        if not there.is_dir() or os.statvfs(there).f_blocks == 0:
+            try:
+                self.path  # noqa: B018
+            except RunError as error:
+                raise InputError(str(error)) from error
+            self.close()
 
     def _make(self) -> Path:
         while True:

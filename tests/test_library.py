@@ -561,8 +561,9 @@ def test_a_size_that_is_none_is_refused(graph):
 
 def test_an_unwritable_spill_folder_is_named(graph, tmp_path):
     (tmp_path / "spill").write_text("a file")
-    with pytest.raises(longwall.RunError, match=r"spill: nothing can be spilled there"):
-        longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=tmp_path / "spill")))
+    for spill in (tmp_path / "spill", "/proc/spill"):
+        with pytest.raises(longwall.InputError, match=r"spill: nothing can be spilled there .*choose another spill"):
+            longwall.edges(graph, spill=spill)
 
 
 def test_a_damaged_file_is_named(graph, tmp_path):

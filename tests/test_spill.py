@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longwall.storage.errors import RunError
+from longwall.storage.errors import InputError, RunError
 from longwall.storage.spill import SpillFolder, sync_folder
 
 ABANDON = """
@@ -232,6 +232,27 @@ def test_a_parent_that_is_a_file_is_refused_with_a_sentence(tmp_path):
         assert folder.path
     assert str(refusal.value).startswith(f"{tmp_path / 'spill'}: nothing can be spilled there (")
     assert str(refusal.value).endswith("choose another memory.spill, or raise memory.host")
+
+
+@pytest.mark.parametrize("place", ["/proc/spill", "/dev/null/spill"])
+def test_a_place_that_takes_no_files_is_refused_before_anything_is_spilled(place):
+    with pytest.raises(InputError) as refusal, SpillFolder(Path(place)) as folder:
+        folder.check()
+    assert str(refusal.value).startswith(f"{place}: nothing can be spilled there (")
+    assert str(refusal.value).endswith("choose another memory.spill, or raise memory.host")
+
+
+def test_a_file_system_that_tells_no_size_may_take_files(tmp_path, monkeypatch):
+    class Unknown:
+        f_blocks = 0
+
+    with SpillFolder(tmp_path / "spill") as folder:
+        folder.check()
+        assert not (tmp_path / "spill").exists()
+        monkeypatch.setattr("os.statvfs", lambda path: Unknown)
+        folder.check()
+        assert not (tmp_path / "spill").exists()
+        assert folder.path.is_dir()
 
 
 def test_a_parent_that_goes_while_it_is_made_is_made_again(tmp_path, monkeypatch):
