@@ -218,6 +218,8 @@ def generate(
     }
     parameters: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with _reporting():
+        if num_labels is not None and num_labels < 1:
+            raise InputError(f"--labels: {num_labels} is too small, give 1 or more, or leave it out for no labels")
         from longwall.storage.generators import generate_store
 
         make = partial(generate_store, kind, store, seed=seed, **parameters)
@@ -304,12 +306,16 @@ def _make_store(
 ) -> None:
     """Make a store with `make`, which is given budgets, spill folder and watcher, and say what it is."""
     from longwall.pipeline.progress import choose_observer
-    from longwall.storage.account import Accounts
+    from longwall.storage.account import Accounts, OverBudget
     from longwall.storage.allocator import return_freed_memory
     from longwall.storage.budget import Budget
     from longwall.storage.spill import SpillFolder
 
-    if store.exists():
+    try:
+        exists = store.exists()
+    except OSError as error:
+        raise InputError(f"{store}: no store can have this path ({error.strerror}): choose another one") from None
+    if exists:
         raise InputError(f"{store} exists already: remove it, or choose another path for the store")
     budget = Budget.resolve(host=_size("--memory", memory), disk=_size("--disk", disk), spill=spill)
     accounts = Accounts.of(budget, host="--memory", disk="--disk")
@@ -318,7 +324,10 @@ def _make_store(
     observer = choose_observer(quiet)
     try:
         with SpillFolder(spill, advice="choose another --spill, or raise --memory") as folder:
+            folder.check()
             stats = make(accounts=accounts, spill=folder, watcher=observer)
+    except OverBudget as error:
+        raise InputError(str(error)) from None  # the budgets are the user's
     finally:
         observer.close()
     seconds = time.perf_counter() - began

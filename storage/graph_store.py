@@ -43,6 +43,7 @@ _DTYPES = {
     "transaction_ids": np.int64,
 }
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _OPTIONAL = ("labels", "edge_labels", "transactions", "transaction_ids")
 _CHUNKS_A_READ = 8
 _READ_FACTOR = 4  # memory of a read, over its size: encoded, decoded, put together, and one more to be safe
@@ -152,7 +153,7 @@ def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> G
     Raises
     ------
     InputError
-        The path exists, or its parent folder does not or cannot be written.
+        The path exists, or its parent folder does not or cannot be written, or takes no folders.
     RunError
         Writing failed, for example on a full disk.
     """
@@ -187,7 +188,13 @@ def _partial(path: Path) -> Iterator[Path]:
         locked = False
         while not locked:
             partial = path.with_name(f"{prefix}{uuid.uuid4().hex[:8]}")
-            partial.mkdir()
+            try:
+                partial.mkdir()
+            except OSError as error:
+                if error.errno in (*_NOT_ALLOWED, *_NO_ROOM):
+                    raise
+                what = f"a store cannot be made there ({error.strerror or error})"
+                raise InputError(f"{path}: {what}; choose another path") from error
             try:
                 undo.callback(os.close, hold(partial, wait=True))
             except FileNotFoundError:
@@ -247,25 +254,37 @@ def open_store(path: str | Path, host: Account | None = None, adjacency: NewArra
     Raises
     ------
     InputError
-        There is no graph store, it may not be read, a newer version of Longwall made it, or it is too large for
-        `host`.
-    RunError
-        The store is damaged.
+        There is no graph store, it may not be read, it is damaged, a newer version of Longwall made it, or it is too
+        large for `host`.
     """
     return _with_store(Path(path), lambda attributes, stored: _read(Path(path), attributes, stored, host, adjacency))
 
 
 def describe_store(path: str | Path) -> dict[str, Any]:
-    """Say what a store holds without reading its rows: what `info.info` says of a graph.
+    """Say what a store holds, as `info.info` of a graph, and check it on the way, some blocks in memory at a time.
 
     Raises
     ------
-    InputError, RunError
-        As `open_store`; the hash is not checked.
+    InputError
+        As `open_store`. Of `split`, which the hash does not cover, only the rows' bounds are checked.
     """
 
     def describe(attributes: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
-        ends = [(int(block.min()), int(block.max())) for block in _blocks(stored["original_ids"], core_count())]
+        ends: list[tuple[int, int]] = []
+        hashes = {name: ArrayHash(array.dtype, array.size) for name, array in stored.items()}
+        for name, array in stored.items():
+            start = 0
+            for block in _blocks(array, core_count()):
+                hashes[name].update(block)
+                if name == "original_ids":
+                    ends.append((int(block.min()), int(block.max())))
+                if name == "split":
+                    bounds = stored["indptr"][start : start + len(block) + 1]
+                    if ((block < bounds[:-1]) | (block > bounds[1:])).any():
+                        raise _damaged(Path(path))
+                start += len(block)
+        if content_hash(hashes) != attributes["content_hash"]:
+            raise _damaged(Path(path))
         return {
             **GraphStats.from_dict(attributes["stats"]).to_dict(),
             "smallest_id": min(low for low, _ in ends),
@@ -386,5 +405,5 @@ def _split_is_right(
     return True
 
 
-def _damaged(path: Path) -> RunError:
-    return RunError(f"{path}: the graph store is damaged or incomplete; ingest the graph again")
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{path}: the graph store is damaged or incomplete; ingest the graph again")

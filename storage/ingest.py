@@ -96,9 +96,10 @@ def load_graph(
     Raises
     ------
     InputError
-        The file or the labels cannot be read or do not make a graph; the message names file and line.
+        The file or the labels cannot be read or do not make a graph, the message names file and line; or a store is
+        damaged.
     RunError
-        A store is damaged, or a budget or the disk is too small.
+        A budget or the disk is too small.
     """
     with _resources(path, labels, transactions, accounts, spill) as (inputs, accounts, spill):
         path, labels, transactions = inputs
@@ -168,7 +169,7 @@ def _resources(
             return None if address is None else here(address)
 
         for address in (labels, transactions):
-            if address is not None and not is_url(address):
+            if address is not None and not is_url(address) and not is_store(path):
                 open_input(Path(address)).close()  # to miss it once a large graph is read would be late
         yield (here(path), there(labels), there(transactions)), accounts, spill
 

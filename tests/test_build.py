@@ -333,15 +333,15 @@ def test_no_graph_is_made_of_damaged_scratch_files(tmp_path: Path, kind: str, to
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["ingest", "edges.txt", "store", "--memory", "100KiB"], 1, r"--memory = 100 KiB has .* raise --memory$"),
-        (["ingest", "edges.txt", "store", "--disk", "10KiB", "--memory", "6MiB"], 1, r": raise --disk$"),
+        (["ingest", "edges.txt", "store", "--memory", "100KiB"], 2, r"--memory = 100 KiB has .* raise --memory$"),
+        (["ingest", "edges.txt", "store", "--disk", "10KiB", "--memory", "6MiB"], 2, r": raise --disk$"),
         (
             ["ingest", "edges.txt", "store", "--spill", "edges.txt", "--memory", "6MiB"],
-            1,
+            2,
             r"choose another --spill, or raise --memory$",
         ),
         (["ingest", "edges.txt", "store", "--disk", "much"], 2, r'--disk: "much" is not a size'),
-        (["generate", "rmat", "store", "--scale", "18", "--memory", "1MiB"], 1, r"raise --memory$"),
+        (["generate", "rmat", "store", "--scale", "18", "--memory", "1MiB"], 2, r"raise --memory$"),
     ],
 )
 def test_the_command_line_names_its_own_options(

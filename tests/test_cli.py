@@ -158,9 +158,17 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
         (["ingest", "none.txt", "new.zarr"], "none.txt"),
         (["ingest", "graph.txt", "graph.txt"], "graph.txt exists already"),
         (["ingest", "graph.txt", "new.zarr", "--labels", "none.txt"], "none.txt"),
+        (["ingest", "graph.txt", "new.zarr", "--memory", "100KiB"], "raise --memory"),
+        (["generate", "rmat", "new.zarr", "--scale", "10", "--memory", "100KiB"], "raise --memory"),
+        (["ingest", "graph.txt", "new.zarr", "--spill", "/proc/zz"], "/proc/zz: nothing can be spilled there"),
+        (["run", "mine.toml", "--set", "memory.spill=/proc/zz"], "/proc/zz: nothing can be spilled there"),
+        (["explain", "mine.toml", "--set", "memory.spill=/proc/zz"], "/proc/zz: nothing can be spilled there"),
+        (["ingest", "graph.txt", "/proc/new.zarr"], "/proc/new.zarr: a store cannot be made there"),
+        (["ingest", "graph.txt", "x" * 300], "no store can have this path"),
         (["generate", "rmatt", "new.zarr"], "rmat"),
         (["generate", "rmat", "new.zarr"], "scale"),
         (["generate", "rmat", "new.zarr", "--scale", "4", "--vertices", "3"], "vertices"),
+        (["generate", "rmat", "new.zarr", "--scale", "4", "--labels", "0"], "--labels: 0 is too small, give 1 or more"),
         (["info", "none.zarr"], "none.zarr"),
     ],
 )
@@ -172,6 +180,19 @@ def test_bad_input_is_one_sentence_and_exit_code_2(config, tmp_path, words, sent
     assert len(errors) == 1
     assert sentence in errors[0]
     assert "Traceback" not in result.output
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_damaged_store_is_bad_input(config, tmp_path):
+    assert call("ingest", "graph.txt", "small.zarr").exit_code == 0
+    (tmp_path / "small.zarr" / "indices" / "c" / "0").unlink()
+    before = set(tmp_path.iterdir())
+    for words in (["run", config, "--set", "graph.path=small.zarr"], ["info", "small.zarr"]):
+        result = call(*words)
+        assert result.exit_code == 2
+        errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+        assert len(errors) == 1
+        assert errors[0].endswith("small.zarr: the graph store is damaged or incomplete; ingest the graph again")
     assert set(tmp_path.iterdir()) == before
 
 

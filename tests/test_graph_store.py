@@ -169,6 +169,15 @@ def test_existing_path_is_refused(tmp_path: Path, graph: Graph) -> None:
     assert list((tmp_path / "folder").iterdir()) == []
 
 
+@pytest.mark.parametrize("path", ["/proc/store", "x" * 250])
+def test_a_place_that_takes_no_folders_is_refused(
+    tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r": a store cannot be made there \(.*\); choose another path$"):
+        write_graph(graph, path)
+
+
 def test_missing_parent_is_refused(tmp_path: Path, graph: Graph) -> None:
     with pytest.raises(InputError, match="does not exist; create it first"):
         write_graph(graph, tmp_path / "none" / "store")
@@ -254,7 +263,7 @@ def test_labels_beside_a_store(store: Path) -> None:
 )
 def test_damaged_attributes(store: Path, attributes: dict[str, object]) -> None:
     edit(store, **attributes)
-    with pytest.raises(RunError, match="damaged or incomplete; ingest the graph again"):
+    with pytest.raises(InputError, match="damaged or incomplete; ingest the graph again"):
         open_store(store)
 
 
@@ -266,12 +275,12 @@ def test_any_other_number_among_the_attributes_is_noticed(store: Path, name: str
     other = {"mean_degree": 1.5, "degree_percentiles": {"50": 1}, "content_hash": "0" * 64}.get(name, 7)
     edit(store, **({name: other} if name in attributes else {"stats": attributes["stats"] | {name: other}}))
     for read in (open_store, describe_store):
-        with pytest.raises(RunError, match="damaged or incomplete; ingest the graph again"):
+        with pytest.raises(InputError, match="damaged or incomplete; ingest the graph again"):
             read(store)
     edit(store, **attributes)
     assert describe_store(store) == described
     edit(store, checksum=None)
-    with pytest.raises(RunError, match="damaged or incomplete; ingest the graph again"):
+    with pytest.raises(InputError, match="damaged or incomplete; ingest the graph again"):
         open_store(store)
 
 
@@ -373,8 +382,10 @@ def test_damaged_array(store: Path, name: str, damage: str) -> None:
             "flip": data[:40] + bytes([data[40] ^ 255]) + data[41:],
         }
         shard.write_bytes(changed[damage])
-    with pytest.raises(RunError, match="damaged or incomplete"):
-        open_store(store)
+    within_rows = (damage, name) == ("flip", "split")  # no hash covers it, and `describe_store` compares no rows
+    for read in (open_store,) if within_rows else (open_store, describe_store):
+        with pytest.raises(InputError, match="damaged or incomplete; ingest the graph again"):
+            read(store)
 
 
 @pytest.mark.parametrize("fault", ["dtype", "length", "split"])
@@ -386,5 +397,5 @@ def test_arrays_that_do_not_fit(tmp_path: Path, fault: str) -> None:
         "split": {"split": graph.indptr[:-1].copy()},
     }
     write_graph(replace(graph, **wrong[fault]), tmp_path / "store")  # type: ignore[arg-type]
-    with pytest.raises(RunError, match="damaged or incomplete"):
+    with pytest.raises(InputError, match="damaged or incomplete"):
         open_store(tmp_path / "store")
