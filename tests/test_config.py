@@ -1,8 +1,10 @@
 """The config: every fault is named with its place and the nearest name; what is valid comes out whole."""
 
 import importlib.resources
+import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,6 +83,41 @@ def test_a_mapping_is_named_after_its_workload_and_stays_as_it_is():
     assert config["workload"] == {"kind": "cliques", "k": 4}
 
 
+def test_a_config_whose_name_is_no_name_of_a_run_gives_one(tmp_path):
+    path = tmp_path / "my graph (2).v1.toml"
+    path.write_text('[graph]\npath = "g.txt"\n[workload]\nkind = "triangles"\n')
+    assert load_config(path).run.name == "my-graph-2-.v1"
+
+
+def test_values_of_numpy_are_pythons():
+    config = {
+        "graph": {"generator": {"kind": np.str_("rmat"), "scale": np.int32(4), "a": np.float64(0.5)}},
+        "workload": {
+            "kind": np.str_("match"),
+            "pattern": "wedge",
+            "pattern_labels": np.array([0, 1, 0]),
+            "induced": np.bool_(True),
+        },
+        "memory": {"host": np.int64(2**30)},
+        "engine": {"threads": np.uint8(2)},
+        "export": {"embeddings": True, "limit": np.int64(5), "columns": [np.str_("v0")]},
+    }
+    spec = load_config(config)
+    assert spec.workload.pattern_labels == (0, 1, 0)
+    assert spec.graph.generator == {"kind": "rmat", "scale": 4, "a": 0.5, "seed": 1}
+    assert load_config(workload(kind="cliques", k=np.int64(4))).workload.k == 4
+    assert load_config(workload(kind="match", pattern="edge", pattern_labels=(np.int64(1), 2)))
+    assert load_config(tomllib.loads(spec.to_toml())) == spec
+    assert faults(workload(kind="cliques", k=np.float64(4.5))) == [
+        "config: workload.k: expected a whole number, not 4.5"
+    ]
+
+
+@pytest.mark.parametrize("config", [None, 3, ["run.toml"], b"run.toml"])
+def test_what_is_no_config(config):
+    assert faults(config)[0].startswith("config: give the path of a TOML file, or a mapping of sections, not ")
+
+
 def test_the_resolved_config_is_the_same_config(tmp_path):
     config = {
         "graph": {"generator": {"kind": "rmat", "scale": 4, "a": 0.5, "num_labels": 3}},
@@ -155,6 +192,9 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
         assert any(line.startswith(f"{path}: {key}: ") and text in line for line in lines), (key, lines)
 
 
+LISTED = workload(kind="cliques", k=4, output="embeddings")
+
+
 @pytest.mark.parametrize(
     ("config", "key", "text"),
     [
@@ -224,6 +264,25 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
             "at least 1",
         ),
         ({**TRIANGLES, "run": {"name": ".."}}, "run.name", "cannot name a folder"),
+        ({**TRIANGLES, "run": {"name": ""}}, "run.name", "cannot name a folder"),
+        ({**TRIANGLES, "run": {"name": "a\nb"}}, "run.name", "use letters, digits, '.', '-' and '_'"),
+        ({**TRIANGLES, "run": {"name": "one\n"}}, "run.name", "cannot name a folder"),
+        ({**TRIANGLES, "run": {"name": "two words"}}, "run.name", "cannot name a folder"),
+        (LISTED | {"export": {"columns": []}}, "export.columns", "names no column"),
+        (LISTED | {"export": {"columns": ["v0", "v1", "v0"]}}, "export.columns", '"v0" stands there twice'),
+        (LISTED | {"export": {"columns": ["v0", "v4"]}}, "export.columns", 'no column "v4", only v0, v1, v2, v3'),
+        (LISTED | {"export": {"columns": ["v0", 1]}}, "export.columns[1]", "expected a text"),
+        (
+            workload(kind="match", pattern="house", output="embeddings") | {"export": {"columns": ["v5"]}},
+            "export.columns",
+            "only v0, v1, v2, v3, v4",
+        ),
+        (
+            workload(kind="triangles", output="embeddings") | {"export": {"columns": ["x"]}},
+            "export.columns",
+            "only v0, v1, v2",
+        ),
+        ({"graph": GRAPH, "workload": {"kind": ["triangles"]}}, "workload.kind", "there is no"),
     ],
 )
 def test_what_cannot_be_meant(config, key, text):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, get_args
 
 from longwall.pipeline.config.sections import (
@@ -12,7 +13,7 @@ from longwall.pipeline.config.sections import (
     Output,
 )
 from longwall.pipeline.config.values import listed, section_of, shown, suggestion
-from longwall.pipeline.patterns import parse_pattern
+from longwall.pipeline.patterns import MAX_VERTICES, parse_pattern
 from longwall.storage.errors import InputError
 
 _FREQUENT_KEYS = ("support", "min_support", "max_edges", "max_vertices", "exact")
@@ -29,7 +30,7 @@ def impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "graph.transactions", "a generated graph has no transactions; remove it, or give a graph file"
     if isinstance(graph.get("generator"), dict):
         yield from _generator_faults(graph["generator"])
-    if workload.get("kind") in WORKLOADS:
+    if workload.get("kind") in tuple(WORKLOADS):  # whatever stands there
         yield from _workload_faults(workload)
     yield from _device_faults(section_of(data, "engine"), section_of(data, "scheduler"))
     yield from _scheduler_faults(section_of(data, "scheduler"))
@@ -44,6 +45,28 @@ def impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     elif workload.get("kind") in ("frequent", "transactions"):
         for key in export.keys() - {"embeddings"}:
             yield f"export.{key}", "all embeddings of frequent patterns are written: remove it"
+    elif isinstance(export.get("columns"), list):
+        yield from _column_faults(export["columns"], _pattern_size(workload))
+
+
+def _column_faults(columns: list[Any], pattern_size: int | None) -> Iterator[tuple[str, str]]:
+    names = [f"v{vertex}" for vertex in range(pattern_size or 0)]
+    for column in columns:
+        if names and isinstance(column, str) and column not in names:
+            yield "export.columns", f"the pattern has no column {shown(column)}, only {listed(names)}"
+
+
+def _pattern_size(workload: Mapping[str, Any]) -> int | None:
+    """Return the number of the pattern's vertices; None where there is no such pattern, which is told elsewhere."""
+    kind, k, pattern = workload.get("kind"), workload.get("k"), workload.get("pattern")
+    if kind == "triangles":
+        return 3
+    if kind == "cliques" and type(k) is int:
+        return k if 3 <= k <= MAX_VERTICES else None
+    if kind == "match" and isinstance(pattern, str):
+        with suppress(InputError):
+            return parse_pattern(pattern).num_vertices
+    return None
 
 
 def _device_faults(engine: Mapping[str, Any], scheduler: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from longwall.pipeline.config.checks import impossible
 from longwall.pipeline.config.sections import RunSpec
-from longwall.pipeline.config.values import deep_plain, section_of
+from longwall.pipeline.config.values import deep_plain, section_of, shown
 from longwall.pipeline.config.wording import dotted, explain
 from longwall.storage.errors import InputError
 
@@ -46,8 +47,10 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
         data = deep_plain(source)
         kind = section_of(data, "workload").get("kind")
         config = _Config("config", Path(), data, default_name=kind if isinstance(kind, str) else "run")
-    else:
+    elif isinstance(source, str | os.PathLike):
         config = _read(Path(source))
+    else:
+        raise InputError(f"config: give the path of a TOML file, or a mapping of sections, not {shown(source)}")
     for override in overrides:
         config.override(override)
     return config.check()
@@ -87,7 +90,7 @@ class _Config:
             workload.setdefault("output", "embeddings")
         run = self.data.setdefault("run", {})
         if isinstance(run, dict):
-            run.setdefault("name", self.default_name)
+            run.setdefault("name", re.sub(r"[^\w.-]+", "-", self.default_name))
         generator = section_of(self.data, "graph").get("generator")
         if isinstance(generator, dict):
             generator.setdefault("seed", DEFAULT_SEED)

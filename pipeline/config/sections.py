@@ -77,9 +77,19 @@ def _tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _columns(value: object) -> object:
+    names = list(value) if isinstance(value, list | tuple) else [value]
+    if not names:
+        raise ValueError("names no column; name some, or remove it to have all")
+    repeated = [name for at, name in enumerate(names) if name in names[:at]]
+    if repeated:
+        raise ValueError(f"{shown(repeated[0])} stands there twice; name each column once")
+    return _tuple(value)
+
+
 def _run_name(value: object) -> object:
-    if isinstance(value, str) and (value in ("", ".", "..") or re.search(r"[/\\\0]", value)):
-        raise ValueError(f"{shown(value)} cannot name a folder; use letters, digits, '-' and '_'")
+    if isinstance(value, str) and (value in (".", "..") or not re.fullmatch(r"[\w.-]+", value)):
+        raise ValueError(f"{shown(value)} cannot name a folder; use letters, digits, '.', '-' and '_'")
     return value
 
 
@@ -199,7 +209,7 @@ class ExportSection(_Section):
 
     embeddings: bool | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
-    columns: Annotated[tuple[str, ...] | None, BeforeValidator(_tuple)] = None
+    columns: Annotated[tuple[str, ...] | None, BeforeValidator(_columns)] = None
 
 
 class RunSpec(_Section):

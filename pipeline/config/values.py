@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ def section_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def plain(section: Mapping[str, Any]) -> dict[str, Any]:
-    """A section as plain values: paths are texts, tuples are lists."""
+    """A section as plain values: paths are texts, tuples and arrays are lists."""
     return {key: _plain_value(value) for key, value in section.items()}
 
 
@@ -23,11 +24,17 @@ def _plain_value(value: Any) -> Any:
         return str(value)
     if isinstance(value, dict):
         return plain(value)
-    return list(value) if isinstance(value, tuple) else value
+    numpy = sys.modules.get("numpy")  # who has none of its values need not wait for its import
+    if numpy is not None and isinstance(value, numpy.generic | numpy.ndarray):
+        return value.tolist()
+    return [_plain_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def deep_plain(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a caller's mapping: mappings are dicts, paths are texts, None means not given."""
+    """Return a copy of a caller's mapping: mappings are dicts, paths are texts, None means not given.
+
+    Values of NumPy become Python's.
+    """
     return {
         key: deep_plain(value) if isinstance(value, Mapping) else _plain_value(value)
         for key, value in source.items()
