@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
+_MOST_THREADS, _THREADS_PER_CORE = 256, 4  # whichever gives more
 COMPILING = "compiling kernels: a few seconds, once on this machine"
 
 
@@ -344,10 +345,17 @@ def choose_engine(spec: RunSpec) -> Engine:
     Raises
     ------
     InputError
-        If this machine does not have it.
+        If this machine does not have it, or far fewer cores than threads are wanted.
     """
     from longwall.kernels import Ablation, EngineUnavailable, select_engine
+    from longwall.storage.parallel import core_count
 
+    most = max(_MOST_THREADS, _THREADS_PER_CORE * core_count())
+    if spec.engine.threads > most:
+        raise InputError(
+            f"engine.threads: {spec.engine.threads} threads hardly get on with {core_count()} cores; give at most "
+            f"{most}, or 0 for one a core"
+        )
     plain = spec.engine.ablation
     ablation = Ablation(
         two_pass="two-pass" in plain, grouped="ungrouped" not in plain, page_order="unordered" not in plain
