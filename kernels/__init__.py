@@ -2,6 +2,8 @@
 
 from longwall.kernels.engine import Ablation, Engine, EngineUnavailable
 
+KINDS = ("auto", "cpu", "cuda")
+
 __all__ = ["Ablation", "Engine", "EngineUnavailable", "select_engine"]
 
 
@@ -20,8 +22,10 @@ def select_engine(kind: str, threads: int = 0, ablation: Ablation | None = None)
     Raises
     ------
     EngineUnavailable
-        If CUDA is asked for and does not work here.
+        If there is no such engine, or CUDA is asked for and does not work here.
     """
+    if kind not in KINDS:
+        raise EngineUnavailable(f"there is no such engine; choose one of {', '.join(KINDS)}")
     if kind in ("auto", "cuda"):
         from longwall.kernels.cuda.device import open_device
 

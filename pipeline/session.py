@@ -86,7 +86,7 @@ class Session:
     Raises
     ------
     InputError
-        If the engine does not work here, a size is none, or the graph does not fit the device.
+        If the graph is none, the engine does not work here, a size is none, or the graph does not fit the device.
     OverBudget
         If the graph does not fit.
     """
@@ -103,6 +103,8 @@ class Session:
         copies: float,
     ):
         return_freed_memory()
+        if not isinstance(graph, Graph):
+            raise InputError(f"graph: {graph!r:.60} is no graph; open it first, with longwall.open_graph(path)")
         if access not in get_args(Access):
             raise InputError(f"access: {access!r} is not one of {', '.join(get_args(Access))}")
         folder = SpillFolder(Path(spill), advice="choose another spill, or raise memory")

@@ -554,6 +554,21 @@ def test_a_budget_that_is_too_small_is_named(lab, graph, tmp_path, options, sent
     assert not (tmp_path / "spill").exists()
 
 
+@pytest.mark.parametrize("start", [longwall.vertices, longwall.edges])
+def test_an_engine_that_there_is_not_is_refused(graph, start):
+    for engine in ("gpu", "CPU", "", None, 3):
+        with pytest.raises(longwall.InputError) as refusal:
+            start(graph, engine=engine)
+        assert str(refusal.value) == f'engine "{engine}": there is no such engine; choose one of auto, cpu, cuda'
+
+
+@pytest.mark.parametrize("what", ["graph.txt", None, [(0, 1)]])
+def test_what_is_no_graph_is_refused(what):
+    for start in (longwall.vertices, longwall.edges):
+        with pytest.raises(longwall.InputError, match=r"^graph: .* is no graph; open it first, with longwall.open_gra"):
+            start(what)
+
+
 def test_a_size_that_is_none_is_refused(graph):
     with pytest.raises(longwall.InputError, match=r"memory: .*not a size"):
         longwall.vertices(graph, memory="much")
