@@ -17,7 +17,7 @@ from longwall.pipeline.cli import app
 from longwall.pipeline.config import load_config
 from longwall.storage.account import Account, Accounts
 from longwall.storage.building.build import build_in_memory
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
 from longwall.storage.graph_store import open_store, write_graph
 from longwall.storage.ingest import detect_format, ingest, load_graph
@@ -289,7 +289,7 @@ def test_a_store_with_half_of_the_transactions_is_damaged(tmp_path: Path) -> Non
     path.write_text(TWO)
     graph = load_graph(path)
     write_graph(replace(graph, transaction_ids=None), tmp_path / "store")
-    with pytest.raises(RunError, match="damaged"):
+    with pytest.raises(InputError, match="damaged"):
         open_store(tmp_path / "store")
 
 
