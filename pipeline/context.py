@@ -42,7 +42,11 @@ class PatternCount:
 
 
 class MetricsRow(NamedTuple):
-    """One stage event; the columns of ``metrics.parquet``."""
+    """One stage event; the columns of ``metrics.parquet``, where a figure that does not fit 64-bit integers is null.
+
+    What is searched may be more than what is found: rows add up to the matches before they are divided by the pattern's
+    symmetries.
+    """
 
     stage: str
     level: int

@@ -22,7 +22,7 @@ from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config
 from longwall.pipeline.context import Metrics, PatternCount, RunContext
 from longwall.pipeline.devices import devices_of
 from longwall.pipeline.progress import NullObserver, Observer
-from longwall.pipeline.run_directory import RunDirectory, write_counts
+from longwall.pipeline.run_directory import TOO_LARGE, RunDirectory, write_counts
 from longwall.pipeline.url_run import UrlRunDirectory
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.mirror import Mirror
@@ -284,6 +284,7 @@ def _run(
                 metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
             if context.on_engine is not None:
                 directory.manifest["memory"]["graph"] = asdict(context.on_engine.placement)
+    _require_fitting(counts, spec)
     engine_name = engine.name if context.scheduler is None else "+".join(sorted(context.scheduler.engines)) or "cluster"
     limit = spec.export.limit
     truncated = limit is not None and any((one.count or 0) >= limit for one in counts)
@@ -328,6 +329,19 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
                     "start a new run"
                 )
     directory.manifest |= facts
+
+
+def _require_fitting(counts: Sequence[PatternCount], spec: RunSpec) -> None:
+    """See that the results can hold the counts, which are sums over ranges, and may be products.
+
+    Raises
+    ------
+    FinalError
+        If they cannot.
+    """
+    for one in counts:
+        if one.count is not None and one.count >= TOO_LARGE:
+            raise FinalError(f"about {one.count:.3g} {spec.workload.count} of {one.pattern} do not fit 64-bit integers")
 
 
 def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str]) -> dict[str, Any]:

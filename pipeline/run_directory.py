@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.context import Metrics, PatternCount
 
+TOO_LARGE = 1 << 63  # for a column of 64-bit integers
 _LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -305,7 +306,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
 
 
 def write_metrics(metrics: Metrics, path: Path) -> None:
-    """Write ``metrics.parquet``: one row per stage event, columns as in `MetricsRow`."""
+    """Write ``metrics.parquet``: one row per stage event, columns as in `MetricsRow`; null what does not fit them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -313,7 +314,7 @@ def write_metrics(metrics: Metrics, path: Path) -> None:
 
     types = {"stage": pa.string(), "seconds": pa.float64(), "predicted": pa.float64()}
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in MetricsRow._fields])
-    rows = [row._asdict() for row in metrics.rows()]
+    rows = [{name: _fitting(figure) for name, figure in row._asdict().items()} for row in metrics.rows()]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
 
 
@@ -326,6 +327,11 @@ def describe(file: Path) -> dict[str, Any]:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     rows = pq.read_metadata(file).num_rows
     return {"rows": rows, "bytes": file.stat().st_size, "sha256": digest}
+
+
+def _fitting(figure: Any) -> Any:
+    """A figure of the metrics, None where its column cannot hold it: a run is not lost for it."""
+    return None if isinstance(figure, int) and figure >= TOO_LARGE else figure
 
 
 def _sha256(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import signal
 import threading
@@ -19,7 +20,7 @@ from longwall.pipeline.config import load_config
 from longwall.pipeline.context import Metrics, MetricsRow, PatternCount, RunContext
 from longwall.pipeline.run import run
 from longwall.pipeline.run_directory import RunDirectory, free_name, write_metrics
-from longwall.storage.errors import InputError, RunError
+from longwall.storage.errors import FinalError, InputError, RunError
 
 
 @dataclass
@@ -288,3 +289,29 @@ def test_free_names(tmp_path):
     assert free_name(tmp_path / "x") == "x-2"
     (tmp_path / "x-2").mkdir()
     assert free_name(tmp_path / "x") == "x-3"
+
+
+@pytest.fixture
+def star(tmp_path, config) -> dict:
+    """Stars of 6 in a labelled star of 2,000: 8.8e16 of them, found 720 times each."""
+    (tmp_path / "star.txt").write_text("".join(f"0 {leaf}\n" for leaf in range(1, 2001)))
+    (tmp_path / "labels.txt").write_text("0 0\n" + "".join(f"{leaf} 1\n" for leaf in range(1, 2001)))
+    workload = {"kind": "match", "pattern": "star-6", "pattern_labels": [0, 1, 1, 1, 1, 1, 1]}
+    return config | {
+        "graph": {"path": tmp_path / "star.txt", "labels": tmp_path / "labels.txt"},
+        "workload": workload,
+    }
+
+
+def test_figures_that_no_column_holds_are_null(star):
+    result = run(star)
+    assert result.count == math.comb(2000, 6)
+    rows = {row["stage"]: row for row in pq.read_table(result.path / "metrics.parquet").to_pylist()}
+    assert (rows["count"]["rows_in"], rows["count"]["rows_out"]) == (2000, None)
+
+
+def test_a_count_that_no_column_holds_is_told(star):
+    with pytest.raises(FinalError, match=r"^about 6\.35e\+19 mappings of 0-1,\S+ do not fit 64-bit integers$"):
+        run(star, overrides=["workload.count=mappings"])
+    assert manifest(star)["status"] == "failed"
+    assert not (star["run"]["directory"] / "one" / "results").exists()
