@@ -121,6 +121,19 @@ def test_embeddings_are_the_subgraphs_each_once(engine_kind: str, tmp_path: Path
     assert len(result.patterns) > 5
 
 
+@pytest.mark.parametrize("kind", ["frequent", "transactions"])
+def test_without_frequent_patterns_the_embeddings_have_their_columns(tmp_path: Path, kind: str) -> None:
+    section = labelled_graph(tmp_path, vertices=6, edges=6, labels=6)
+    if kind == "transactions":
+        (tmp_path / "graphs.txt").write_text("t # 0\nv 0 1\nv 1 2\ne 0 1 1\nt # 1\nv 0 3\nv 1 4\ne 0 1 1\n")
+        section = {"path": str(tmp_path / "graphs.txt")}
+    wanted = {"kind": kind, "min_support": 2 if kind == "transactions" else 6, "max_edges": 2, "output": "embeddings"}
+    result = mine(tmp_path, section, "cpu", workload=wanted)
+    assert (result.patterns, result.table("patterns").num_rows) == ((), 0)
+    table = result.table("embeddings")
+    assert (table.column_names, table.num_rows) == (["pattern", "v0", "v1", "v2"], 0)
+
+
 def test_what_is_frequent_can_be_asked_for_alone(engine_kind: str, tmp_path: Path) -> None:
     section = labelled_graph(tmp_path, vertices=120, edges=600)
     exact = mine(tmp_path, section, engine_kind, "exact", workload={"min_support": 15})

@@ -50,8 +50,7 @@ class LevelFile:
         self._wanted = [
             restrictions(code) if several else [] for code, several in zip(found.patterns.codes, symmetric, strict=True)
         ]
-        fields = [("pattern", pa.int64()), *((f"v{vertex}", pa.int64()) for vertex in range(self._width))]
-        self._schema = pa.schema(fields)
+        self._schema = _schema(plan)
         row_bytes = 8 * _COPIES * (self._width + 1)
         host = context.accounts.host
         self._rows_at_once = max(min(_ROWS_AT_ONCE, host.free // 2 // row_bytes), 1)
@@ -89,6 +88,15 @@ class LevelFile:
             arrays.append(pa.array(values, mask=~there))
         self._file.write_table(pa.table(arrays, schema=self._schema))
         return int(rows.shape[1])
+
+
+def write_empty(path: Path, plan: FrequentPlan) -> None:
+    """Write a file without rows, so that a result without rows still has its columns."""
+    pq.write_table(_schema(plan).empty_table(), path)
+
+
+def _schema(plan: FrequentPlan) -> pa.Schema:
+    return pa.schema([("pattern", pa.int64()), *((f"v{vertex}", pa.int64()) for vertex in range(plan.max_vertices))])
 
 
 def _one_of_each(

@@ -6,6 +6,7 @@ import numpy as np
 
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.context import PatternCount, RunContext
+from longwall.pipeline.frequent.export import write_empty
 from longwall.pipeline.frequent.mining import mine_frequent
 from longwall.pipeline.frequent.pattern_table import PatternTable
 from longwall.pipeline.frequent.plan import FrequentPlan, plan_frequent
@@ -21,6 +22,7 @@ def execute(plan: FrequentPlan, context: RunContext) -> list[PatternCount]:
     """Mine, and write ``patterns.parquet`` and, if asked for, ``embeddings-*.parquet``."""
     first = 0  # row of the level's first pattern in the table
     path = context.results / "patterns.parquet"
+    exported = False
     with PatternTable(path, plan) if context.leads else nullcontext() as table:
         for found, embeddings in mine_frequent(plan, context):
             frequent = found.supports >= plan.min_support
@@ -30,4 +32,7 @@ def execute(plan: FrequentPlan, context: RunContext) -> list[PatternCount]:
                 table.write(found.selected(frequent))
             if plan.embeddings and embeddings is not None:
                 embeddings.export(found, numbers)
+                exported = True
+    if plan.embeddings and not exported and context.leads:
+        write_empty(context.results / "embeddings-00001.parquet", plan)
     return [] if table is None else table.counts
