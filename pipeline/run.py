@@ -185,33 +185,37 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     began = time.perf_counter()
     metrics, cancel = Metrics(), threading.Event()
     how = f"go on with: longwall resume {directory.where}"
-    try:
-        return _run(spec, directory, metrics, cancel, observer, began)
-    except InputError as error:
-        if fresh and not directory.has_finished_work:
-            directory.discard()
-        else:
-            directory.abandon("failed", str(error), metrics)
-        raise
-    except KeyboardInterrupt:
-        cancel.set()
-        directory.abandon("interrupted", "interrupted by the user", metrics)
-        raise KeyboardInterrupt(str(directory.where)) from None
-    except (RunError, MemoryError, OSError) as error:
-        cancel.set()
-        reason = reason_of(error)
-        directory.abandon("failed", reason, metrics)
-        if isinstance(error, FinalError):
+    with ExitStack() as ending:
+        try:
+            try:
+                return _run(spec, directory, metrics, cancel, observer, began)
+            finally:
+                ending.enter_context(_undisturbed())
+        except InputError as error:
+            if fresh and not directory.has_finished_work:
+                directory.discard()
+            else:
+                directory.abandon("failed", str(error), metrics)
             raise
-        raise RunError(f"{reason}; once that is mended, {how}") from error
-    except BaseException as error:
-        cancel.set()
-        directory.abandon("failed", f"{type(error).__name__}: {error}", metrics)
-        raise
-    finally:
-        directory.close()
-        observer.close()
-        gc.collect()  # arrays in cycles would keep the engine's device memory from the next run
+        except KeyboardInterrupt:
+            cancel.set()
+            directory.abandon("interrupted", "interrupted by the user", metrics)
+            raise KeyboardInterrupt(str(directory.where)) from None
+        except (RunError, MemoryError, OSError) as error:
+            cancel.set()
+            reason = reason_of(error)
+            directory.abandon("failed", reason, metrics)
+            if isinstance(error, FinalError):
+                raise
+            raise RunError(f"{reason}; once that is mended, {how}") from error
+        except BaseException as error:
+            cancel.set()
+            directory.abandon("failed", f"{type(error).__name__}: {error}", metrics)
+            raise
+        finally:
+            directory.close()
+            observer.close()
+            gc.collect()  # arrays in cycles would keep the engine's device memory from the next run
 
 
 def _run(
@@ -490,12 +494,30 @@ def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
 
 
 @contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Take no Ctrl-C while the end of a run is recorded: it is soon over, and half of it would be no end."""
+    if not _takes_ctrl_c():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: None)  # noqa: ARG005 - the signal module's signature
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _takes_ctrl_c() -> bool:
+    """Whether Ctrl-C is ours: it belongs to the main thread, and to a caller with a handler, or who ignores it."""
+    return (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+
+
+@contextmanager
 def _interruptible(cancel: threading.Event, engine: Engine) -> Iterator[None]:
     """Let Ctrl-C stop the worker threads first, so that the main thread does not wait for them in vain."""
-    before = signal.getsignal(signal.SIGINT)
-    # Signals belong to the main thread, and to a caller who has a handler of their own or ignores Ctrl-C.
-    ours = threading.current_thread() is threading.main_thread() and before is signal.default_int_handler
-    if not ours:
+    if not _takes_ctrl_c():
         yield
         return
 
@@ -508,4 +530,4 @@ def _interruptible(cancel: threading.Event, engine: Engine) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -35,9 +35,9 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def interrupt(process: subprocess.Popen[str]) -> str:
-    """Send SIGINT, see the process end soon with code 130; gives what it said."""
-    if process.poll() is not None:
+def interrupt(process: subprocess.Popen[str], ended: bool = False) -> str:
+    """Send SIGINT, see the process end soon with code 130; gives what it said. It may have `ended` already."""
+    if process.poll() is not None and not ended:
         pytest.fail(f"ended before it was interrupted: {process.communicate()}")
     process.send_signal(signal.SIGINT)
     try:  # a second or two, unless other work takes the cores
@@ -96,6 +96,28 @@ def test_the_message_says_how_to_go_on(tmp_path):
     wait_for(lambda: status(run)["status"] == "running" and "resumed" in status(run), again)
     interrupt(again)
     assert status(run)["status"] == "interrupted"
+
+
+def test_an_impatient_user_is_told_the_same(tmp_path):
+    process, run = begin_run(tmp_path, "listing")
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.15)
+    assert "longwall resume runs/long" in interrupt(process, ended=True)
+    assert status(run)["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2])
+def test_it_may_be_interrupted_as_it_starts(tmp_path, seconds):
+    # From the first import on; what comes before is Python's own.
+    code = "import longwall.__main__ as command; print(flush=True); command.main()"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
 
 
 def test_generating_stops_and_leaves_nothing(tmp_path):

@@ -1,5 +1,25 @@
-"""``python -m longwall`` runs the command line."""
+"""``longwall``, and ``python -m longwall``: what there is to do before the command line itself can be imported."""
 
-from longwall.pipeline.cli import main
+import os
+import signal
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    # Where they were closed, the next files to be opened would take their places.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - no module more, and open to the end
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    try:
+        from longwall.pipeline.cli import main as command_line
+    except KeyboardInterrupt:
+        print("\ninterrupted: nothing is left behind", file=sys.stderr)
+        sys.exit(130)
+    try:
+        command_line()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said, and Python's own end would end in a traceback
+
+
+if __name__ == "__main__":
+    main()
