@@ -76,10 +76,10 @@ def root(
     if version:
         from longwall import __version__
 
-        print(f"longwall {__version__}")
+        _print(f"longwall {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        _print(context.get_help())
 
 
 @app.command(epilog="Example:  longwall run configs/demo.toml --set workload.pattern=house --set run.name=houses")
@@ -137,7 +137,7 @@ def explain(config: Config, overrides: Overrides = [], quiet: Quiet = False) -> 
         from longwall.pipeline.explain import explain as explain_config
         from longwall.pipeline.progress import choose_observer
 
-        print(explain_config(config, overrides=overrides, observer=choose_observer(quiet)))
+        _print(explain_config(config, overrides=overrides, observer=choose_observer(quiet)))
 
 
 @app.command(epilog="Example:  longwall ingest ca-AstroPh.edges.gz ca-AstroPh.zarr")
@@ -241,11 +241,11 @@ def info(
 
         facts = describe_store(graph) if is_store(graph) else describe(open_graph(graph))
     if as_json:
-        print(json.dumps(facts))
+        _print(json.dumps(facts))
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name.replace('_', ' '):{width}}  {_readable(value)}")
+        _print(f"{name.replace('_', ' '):{width}}  {_readable(value)}")
 
 
 @app.command()
@@ -256,8 +256,8 @@ def patterns() -> None:
     rows = named_patterns()
     width = max(len(name) for name, _, _ in rows)
     for name, edges, text in rows:
-        print(f"{name:{width}}  {'; '.join(part for part in (edges, text) if part)}")
-    print('\nAny other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.')
+        _print(f"{name:{width}}  {'; '.join(part for part in (edges, text) if part)}")
+    _print('\nAny other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.')
 
 
 def main() -> None:
@@ -278,22 +278,43 @@ def _reporting() -> Iterator[None]:
         raise typer.Exit(ExitCode.RUN_FAILED) from None
     except KeyboardInterrupt as interrupt:
         run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
-        print(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}", file=sys.stderr)
+        _tell(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def _complain(error: Exception) -> None:
     for line in str(error).splitlines():
-        print(f"error: {line}", file=sys.stderr)
+        _tell(f"error: {line}")
+
+
+def _tell(text: str) -> None:
+    """Write to standard error, as far as that can be written."""
+    from longwall.pipeline.progress import silence
+
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        silence(sys.stderr)
+
+
+def _print(text: str, *, besides: str = "") -> None:
+    """Write to standard output; where that fails, say so, and what is there in spite of it."""
+    from longwall.pipeline.progress import silence
+
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        silence(sys.stdout)
+        if besides or not isinstance(error, BrokenPipeError):  # a reader that has seen enough needs no sentence
+            _complain(RunError(f"standard output cannot be written ({error.strerror}){besides}"))
+        raise typer.Exit(ExitCode.RUN_FAILED) from None
 
 
 def _print_result(result: "Result", *, as_json: bool, quiet: bool) -> None:
-    if not as_json:
-        print(_summary(result))
-        return
-    if not quiet:
-        print(_summary(result), file=sys.stderr)
-    print(json.dumps(result.to_json()))
+    if as_json and not quiet:
+        _tell(_summary(result))
+    text = json.dumps(result.to_json()) if as_json else _summary(result)
+    _print(text, besides=f"; the run is done, its results are in {result.path}/results")
 
 
 def _make_store(
@@ -332,7 +353,7 @@ def _make_store(
         observer.close()
     seconds = time.perf_counter() - began
     labels = f", {stats.num_labels} labels" if stats.num_labels else ""
-    print(f"{store}: {stats.num_vertices:,} vertices, {stats.num_edges:,} edges{labels}, in {seconds:.2f} s")
+    _print(f"{store}: {stats.num_vertices:,} vertices, {stats.num_edges:,} edges{labels}, in {seconds:.2f} s")
 
 
 def _size(option: str, text: str | None) -> int | None:

@@ -5,9 +5,12 @@ The observer for a terminal is in `longwall.pipeline.terminal`.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol, TextIO
 
 from longwall.storage.sizes import round_size
@@ -95,6 +98,50 @@ class PlainObserver:
         print(text, file=self._stream, flush=True)
 
 
+class LastingObserver:
+    """Tells an observer what there is to tell, until that fails: what cannot be shown must not end the work.
+
+    Parameters
+    ----------
+    observer
+        One that writes to standard error.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """Pass the event on."""
+        self._tell(lambda observer: observer.phase(name, total, unit))
+
+    def advance(self, n: int) -> None:
+        """Pass the event on."""
+        self._tell(lambda observer: observer.advance(n))
+
+    def note(self, text: str) -> None:
+        """Pass the event on."""
+        self._tell(lambda observer: observer.note(text))
+
+    def close(self) -> None:
+        """Pass the event on."""
+        self._tell(lambda observer: observer.close())
+
+    def _tell(self, event: Callable[[Observer], None]) -> None:
+        try:
+            event(self.observer)
+        except (OSError, ValueError):  # whoever read it went away, its disk is full, or it was closed
+            self.observer = NullObserver()
+            silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Let a stream that cannot be written lead to nowhere: Python would try once more when it ends, and complain."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
 def amount(n: float, unit: str) -> str:
     """Return ``12,345 tasks``, or ``1.2 GiB`` where the unit is bytes."""
     return round_size(n) if unit == "bytes" else f"{n:,.0f} {unit}"
@@ -130,5 +177,5 @@ def choose_observer(quiet: bool) -> Observer:
     if sys.stderr.isatty():
         from longwall.pipeline.terminal import TerminalObserver  # rich costs start-up time
 
-        return TerminalObserver()
-    return PlainObserver()
+        return LastingObserver(TerminalObserver())
+    return LastingObserver(PlainObserver())

@@ -267,6 +267,26 @@ def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
     assert not (tmp_path / "spill").exists()
 
 
+@pytest.mark.parametrize(
+    ("redirected", "code", "said"),
+    [
+        ("--json > /dev/full", 1, "the run is done, its results are in runs/mine/results"),
+        ("> /dev/full", 1, "standard output cannot be written"),
+        ("2> /dev/full", 0, ""),
+        ("2>&-", 0, ""),
+        (">&- 2>&-", 0, ""),
+        ("2> >(true)", 0, ""),
+    ],
+)
+def test_a_run_is_done_whether_or_not_it_can_be_told(config, tmp_path, redirected, code, said):
+    command = f"{sys.executable} -m longwall run mine.toml {redirected}"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert json.loads((tmp_path / "runs/mine/manifest.json").read_text())["status"] == "done"
+
+
 def test_generate_ingest_and_info(tmp_path, config):
     result = call("generate", "rmat", "new.zarr", "--scale", "6", "--edge-factor", "4", "--labels", "3")
     assert result.exit_code == 0

@@ -6,7 +6,14 @@ import threading
 
 import pytest
 
-from longwall.pipeline.progress import NullObserver, PlainObserver, choose_observer, duration, progress_text
+from longwall.pipeline.progress import (
+    LastingObserver,
+    NullObserver,
+    PlainObserver,
+    choose_observer,
+    duration,
+    progress_text,
+)
 from longwall.pipeline.terminal import TerminalObserver
 
 
@@ -68,6 +75,19 @@ def test_the_terminal_shows_phases_and_notes(capsys):
 
 def test_the_choice(monkeypatch):
     assert isinstance(choose_observer(quiet=True), NullObserver)
-    assert isinstance(choose_observer(quiet=False), PlainObserver)
+    assert isinstance(choose_observer(quiet=False).observer, PlainObserver)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    assert isinstance(choose_observer(quiet=False), TerminalObserver)
+    assert isinstance(choose_observer(quiet=False).observer, TerminalObserver)
+
+
+def test_progress_that_cannot_be_shown_ends_nothing():
+    class Broken(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    observer = LastingObserver(PlainObserver(Broken(), interval=0.0))
+    observer.phase("mining", 400, "tasks")
+    observer.advance(1)
+    observer.note("a note")
+    observer.close()
+    assert isinstance(observer.observer, NullObserver)
