@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from longwall.pipeline.cluster import stepping
+from longwall.pipeline.cluster.replica import ReplicaScheduler
 from longwall.pipeline.cluster.stepping import do_ranges
 from longwall.pipeline.workers import ranges
 from longwall.storage.errors import RunError
@@ -78,3 +79,14 @@ def test_nothing_goes_on_that_nobody_wants(monkeypatch: pytest.MonkeyPatch) -> N
     cancel.set()
     with pytest.raises(RunError, match="cancelled"):
         do_ranges(worker, ranges(10, 1), [(0, 10)], 9.0, cancel, on_device=True)  # type: ignore[arg-type]
+
+
+def test_why_a_replica_ended_does_not_grow_with_those_who_ask():
+    scheduler = ReplicaScheduler()
+    scheduler.end(RunError("the budget is too small"))
+    lengths = []
+    for _ in range(3):
+        with pytest.raises(RunError, match="the budget is too small") as caught:
+            scheduler.enter("0 search", threading.Event())
+        lengths.append(len(caught.traceback))
+    assert len(set(lengths)) == 1

@@ -173,7 +173,7 @@ class ReplicaScheduler:
             self._changed.notify_all()
             while self._work is None or self._work.phase.name != name:
                 if self.ended is not None:
-                    raise self.ended
+                    raise self.ended.with_traceback(None)  # one object for all who ask: each adds to what it has
                 if cancel.is_set():
                     raise RunError("the run was cancelled")
                 if self._work is not None and _number(self._work.phase.name) > _number(name):
