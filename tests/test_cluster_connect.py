@@ -147,7 +147,10 @@ def test_certificates_that_are_none_are_named(certificates: Path) -> None:
 
 
 def test_nobody_at_the_address_is_said(tmp_path: Path) -> None:
-    assert "nobody answers" in refused(section("tcp://127.0.0.1:1"))
+    for port in (1, 9):
+        said = refused(section(f"tcp://127.0.0.1:{port}"))
+        assert "nobody answers" in said
+        assert "Error" not in said, "names of classes are not for users"
     assert "nobody answers" in refused(section("tcp://no-such-host.invalid:8786"))
     config = write_config(tmp_path, 'address = "tcp://127.0.0.1:1"')
     done = CliRunner().invoke(app, ["run", str(config), "--quiet"])

@@ -79,8 +79,9 @@ def check_scheduler(address: str, security: Any, seconds: float) -> None:
     except TypeError:
         raise InputError(f"{key}: certificates are needed: give scheduler.security ca, cert and key") from None
     except _Silent as error:
+        reason = f" ({error})" if str(error) else ""
         raise InputError(
-            f"{key}: nobody answers ({error}): see that the scheduler runs, and can be reached from here"
+            f"{key}: nobody answers{reason}: see that the scheduler runs, and can be reached from here"
         ) from None
     except Exception as error:  # whatever Dask makes of bytes that are not its own
         raise InputError(
@@ -121,7 +122,7 @@ async def _ask(address: str, security: Any, seconds: float) -> dict[str, str]:
         if isinstance(cause, ssl.SSLError) and cause.reason not in _NOT_TLS:
             raise _Untrusted(_text(cause)) from error
         if not await _listens(address):
-            raise _Silent(_text(cause)) from error
+            raise _Silent(str(cause).strip()) from error  # Dask's own cancellations say nothing
         raise
     try:
         return {"type": (await _call(comm, "identity"))["type"], "version": await _version(comm)}
