@@ -109,7 +109,8 @@ def resume(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Override a key of memory or engine, such as memory.host; may be repeated.",
+            help="Override a key of memory, engine or scheduler, such as memory.host=8GiB; nothing behind the = takes "
+            "the key away; may be repeated.",
         ),
     ] = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,

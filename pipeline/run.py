@@ -153,7 +153,7 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
         The run's folder, or its URL.
     overrides
         ``"section.key=value"`` each, for the sections ``memory``, ``engine`` and ``scheduler``, which no result depends
-        on.
+        on; ``"section.key="`` takes a key away.
     observer
         Told about progress; nobody is unless given.
 
@@ -321,8 +321,15 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
     facts = json.loads(json.dumps(facts))
     before = directory.manifest
     if "plan" in before:
+        began, now = before["engine"]["name"], facts["engine"]["name"]
+        if began != now and "cluster" in (began, now):
+            where, kind = ("on a", "dask") if began == "cluster" else ("without a", "local")
+            raise InputError(
+                f'{directory.where}: the run began {where} cluster: resume it with scheduler.kind = "{kind}", or start '
+                "a new run"
+            )
         kinds = (
-            ("engine", before["engine"]["name"] != facts["engine"]["name"]),
+            ("engine", began != now),
             ("graph", before["graph"]["hash"] != facts["graph"]["hash"]),
             ("plan", before["plan"] != facts["plan"]),
         )

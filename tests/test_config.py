@@ -16,6 +16,8 @@ from longwall.storage.sizes import format_size, parse_size, round_size
 GRAPH = {"path": "graph.txt"}
 TRIANGLES = {"graph": GRAPH, "workload": {"kind": "triangles"}}
 
+SECURITY = {"ca": "ca.pem", "cert": "me.pem", "key": "me.key"}
+
 
 def write(folder: Path, text: str) -> Path:
     path = folder / "mine.toml"
@@ -340,6 +342,46 @@ def test_a_path_replaces_the_generator_and_back():
     config = {"graph": {"generator": {"kind": "rmat", "scale": 4}}, "workload": {"kind": "triangles"}}
     assert load_config(config, ["graph.path=g.txt"]).graph.generator is None
     assert load_config(TRIANGLES, ['graph.generator={kind="rmat", scale=4}']).graph.path is None
+
+
+def test_nothing_takes_a_key_away():
+    config = TRIANGLES | {"engine": {"devices": "all"}, "memory": {"host": "1GiB"}}
+    spec = load_config(config, ["engine.devices=", "memory.host= ", "memory.disk="])
+    assert (spec.engine.devices, spec.memory.host, spec.memory.disk) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "overrides", "left"),
+    [
+        ({"workers": 2, "threads_per_worker": 1, "retries": 1}, ["kind=local"], {"kind": "local"}),
+        (
+            {"workers": 2, "threads_per_worker": 1, "retries": 1},
+            ["address=tcp://a:1"],
+            {"kind": "dask", "address": "tcp://a:1", "retries": 1},
+        ),
+        ({"address": "tls://a:1", "security": SECURITY}, ["workers=3"], {"kind": "dask", "workers": 3}),
+        (
+            {"address": "tls://a:1", "security": SECURITY},
+            ["address=tcp://b:1"],
+            {"kind": "dask", "address": "tcp://b:1"},
+        ),
+        (
+            {"address": "tls://a:1", "security": SECURITY},
+            ["address=tls://b:1"],
+            {"kind": "dask", "address": "tls://b:1", "security": SECURITY},
+        ),
+    ],
+)
+def test_another_cluster_replaces_the_one_before(scheduler, overrides, left):
+    config = TRIANGLES | {"scheduler": {"kind": "dask"} | scheduler}
+    spec = load_config(config, [f"scheduler.{override}" for override in overrides])
+    assert spec.to_dict()["scheduler"] == {"order": "depth"} | left
+
+
+def test_overrides_that_contradict_each_other_are_told():
+    config = TRIANGLES | {"scheduler": {"kind": "dask"}}
+    said = faults(config, ["scheduler.workers=2", "scheduler.address=tcp://a:1"])
+    assert said[0].startswith("--set: scheduler.workers: the cluster at scheduler.address has its own workers")
 
 
 @pytest.mark.parametrize("override", ["workload.k", "k=3", ".k=3", "=3", "workload.=3"])

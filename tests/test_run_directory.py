@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import longwall
+from longwall.pipeline import run as run_module
 from longwall.pipeline import workloads
 from longwall.pipeline.config import load_config
 from longwall.pipeline.context import Metrics, MetricsRow, PatternCount, RunContext
@@ -315,3 +316,21 @@ def test_a_count_that_no_column_holds_is_told(star):
         run(star, overrides=["workload.count=mappings"])
     assert manifest(star)["status"] == "failed"
     assert not (star["run"]["directory"] / "one" / "results").exists()
+
+
+@pytest.mark.parametrize(("began", "kind"), [("cluster", "dask"), ("cpu", "local")])
+def test_a_run_does_not_leave_its_cluster(config, executing, monkeypatch, began, kind):
+    def fail(context):
+        raise MemoryError
+
+    executing(fail)
+    with pytest.raises(RunError):
+        run(config)
+    path = config["run"]["directory"] / "one"
+    facts = manifest(config)
+    facts["engine"]["name"] = began
+    (path / "manifest.json").write_text(json.dumps(facts))
+    if began == "cpu":
+        monkeypatch.setattr(run_module, "_engine_facts", lambda *arguments: {"name": "cluster", "device": None})
+    with pytest.raises(InputError, match=f'cluster: resume it with scheduler.kind = "{kind}"'):
+        longwall.resume(path)

@@ -31,7 +31,9 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
         file's folder if they exist there, else to the working directory.
     overrides
         ``"section.key=value"`` each, applied before the check. A value is read as TOML; what is not TOML is
-        a string. Setting one of ``graph.path`` and ``graph.generator`` replaces the other.
+        a string, and nothing takes the key away. Setting one of ``graph.path`` and ``graph.generator`` replaces the
+        other; setting the kind, the address or the workers of a cluster takes away what else `source` says of another
+        one.
 
     Returns
     -------
@@ -77,11 +79,18 @@ class _Config:
             table = table.setdefault(part, {})
             if not isinstance(table, dict):
                 raise InputError(f"--set {text}: {'.'.join(parts[:depth])} is a value, not a table")
+        if not value.strip():
+            table.pop(parts[-1], None)
+            return
         table[parts[-1]] = _override_value(value.strip())
         rivals = {"path": "generator", "generator": "path"}
         if parts[0] == "graph" and parts[1] in rivals:
             self.data["graph"].pop(rivals[parts[1]], None)
         self.overridden.add(".".join(parts))
+        if parts[0] == "scheduler":
+            for other in _meaningless_beside(parts[1], table[parts[-1]]):
+                if f"scheduler.{other}" not in self.overridden:
+                    self.data["scheduler"].pop(other, None)
 
     def check(self) -> RunSpec:
         # The two keys say the same thing; where one is given it stands for both.
@@ -141,6 +150,15 @@ def _read(path: Path) -> _Config:
         return _Config(str(path), path.parent, tomllib.loads(text), default_name=path.stem)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
+
+
+def _meaningless_beside(key: str, value: Any) -> tuple[str, ...]:
+    """Keys of the scheduler that were for another cluster, once a key says where the work runs."""
+    if key == "kind" and value == "local":
+        return "address", "workers", "threads_per_worker", "security", "retries"
+    if key == "address":
+        return ("workers", "threads_per_worker") + (() if str(value).startswith("tls://") else ("security",))
+    return ("address", "security") if key in ("workers", "threads_per_worker") else ()
 
 
 def _override_value(text: str) -> Any:
