@@ -5,6 +5,7 @@ answers at once.
 """
 
 import json
+import re
 import shlex
 import sys
 import time
@@ -44,10 +45,15 @@ app = typer.Typer(
     "commented config per workload), and look at its plan with  longwall explain configs/demo.toml",
 )
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The run as a TOML file.", show_default=False)]
+# What cannot be read is told by who reads it, in a sentence.
+Config = Annotated[
+    Path, typer.Argument(metavar="CONFIG", help="The run as a TOML file.", show_default=False, readable=False)
+]
 Overrides = Annotated[
     list[str],
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one key of the config; may be repeated."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Override a key of the config, or take it away (KEY=); may be repeated."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object, on the last line.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
@@ -224,13 +230,22 @@ def generate(
         from longwall.storage.generators import generate_store
 
         make = partial(generate_store, kind, store, seed=seed, **parameters)
-        _make_store(store, memory, spill, disk, quiet, make)
+        try:
+            _make_store(store, memory, spill, disk, quiet, make)
+        except InputError as error:
+            raise InputError(re.sub(r"parameter '(\w+)'", _option, str(error))) from None
+
+
+def _option(parameter: re.Match[str]) -> str:
+    """The option that gives a generator's parameter."""
+    return "--labels" if parameter[1] == "num_labels" else f"--{parameter[1].replace('_', '-')}"
 
 
 @app.command(epilog="Example:  longwall info ca-AstroPh.zarr")
 def info(
     graph: Annotated[
-        Path, typer.Argument(metavar="GRAPH", help="A graph store, or any graph file.", show_default=False)
+        Path,
+        typer.Argument(metavar="GRAPH", help="A graph store, or any graph file.", show_default=False, readable=False),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

@@ -166,7 +166,9 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
         (["ingest", "graph.txt", "/proc/new.zarr"], "/proc/new.zarr: a store cannot be made there"),
         (["ingest", "graph.txt", "x" * 300], "no store can have this path"),
         (["generate", "rmatt", "new.zarr"], "rmat"),
-        (["generate", "rmat", "new.zarr"], "scale"),
+        (["generate", "rmat", "new.zarr"], "--scale is missing"),
+        (["generate", "rmat", "new.zarr", "--scale", "4", "--edge-factor", "0"], "--edge-factor is 0"),
+        (["generate", "rmat", "new.zarr", "--scale", "4", "--labels", "-1"], "--labels: -1 is too small"),
         (["generate", "rmat", "new.zarr", "--scale", "4", "--vertices", "3"], "vertices"),
         (["generate", "rmat", "new.zarr", "--scale", "4", "--labels", "0"], "--labels: 0 is too small, give 1 or more"),
         (["run", "mine.toml", "--set", "engine.threads=1000000"], "engine.threads: 1000000 threads"),
@@ -196,6 +198,18 @@ def test_a_damaged_store_is_bad_input(config, tmp_path):
         assert len(errors) == 1
         assert errors[0].endswith("small.zarr: the graph store is damaged or incomplete; ingest the graph again")
     assert set(tmp_path.iterdir()) == before
+
+
+def test_a_config_that_cannot_be_read_is_one_sentence(config, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "access", lambda *arguments, **options: False)  # as root may read everything
+    for command in ("run", "explain"):
+        result = call(command, config)
+        assert result.exit_code == 2
+        assert result.stderr == f"error: {config}: the config cannot be read: Permission denied\n"
 
 
 def test_every_fault_of_a_config_has_its_line(config):
