@@ -72,6 +72,13 @@ def memory() -> Iterator[Any]:
     system.pseudo_dirs[:] = [""]
 
 
+def set_page_size(patch: pytest.MonkeyPatch, size: int) -> None:
+    """Let pages of adjacencies have so many bytes, and the driver take no more for their copies at a time."""
+    patch.setattr("longwall.storage.paged_graph.GraphPages.slots", size // 4)
+    patch.setattr("longwall.storage.paged_graph.PAGE_BYTES", size)
+    patch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", size)
+
+
 def make_graph(edges: Any, labels: dict[int, int] | None = None) -> Graph:
     """A data graph from pairs of ids, and a dict from id to label."""
     from longwall.storage.building.build import build_graph

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from conftest import set_page_size
 
 import longwall
 from longwall.storage.errors import InputError
@@ -95,11 +96,8 @@ def test_the_answer_does_not_depend_on_access_or_budget(
         pytest.skip(str(reason))
     if share == 0.01 and workload in LONG_SEARCHES and not emulated():
         pytest.skip("a search in chunks of a few thousand rows takes minutes: on a small graph the emulator does it")
-    if emulated():
-        monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 1024)
-        monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 256)
     # So that pages are copied with small budgets, too; the driver takes more for them than it seems.
-    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 1024 if emulated() else 2 << 20)
+    set_page_size(monkeypatch, 1024 if emulated() else 2 << 20)
     expected = miner.expected(workload)
     # A ring of tasks and a thousand rows want a place, whatever the graph: 1 % is no less than 1.4 MB.
     size = 4_000_000 if emulated() else 108_000_000
@@ -142,9 +140,7 @@ def test_copies_have_what_counting_leaves_of_the_device(
     except EngineUnavailable as reason:
         pytest.skip(str(reason))
     page = 1024 if emulated() else 2 << 20
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", page)
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", page // 4)
-    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", page)
+    set_page_size(monkeypatch, page)
     monkeypatch.setattr("longwall.pipeline.placement.PAGE_SHARE", 0.0)
     limits, lent, held = [], [], []
     limit, lend, give_back = CudaEngine.limit_memory, GraphPages.lend, GraphPages.give_back

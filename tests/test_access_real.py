@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import set_page_size
 from real import load, queries
 
 import longwall
@@ -29,9 +30,7 @@ LARGE = ["ca-AstroPh", "wiki-Vote", "soc-epinions-NR", "web-spam-NR", "socfb-Ree
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", PAGE // 4)
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", PAGE)
-    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", PAGE)
+    set_page_size(monkeypatch, PAGE)
 
 
 @pytest.fixture(scope="module")

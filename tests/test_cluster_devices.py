@@ -128,8 +128,8 @@ def test_workers_with_and_without_a_device_mix(two_devices: None, folder: Path) 
 @pytest.mark.gpu
 def test_one_visible_device_needs_no_workers(a_device: None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    for devices in ("all", [0]):
-        result = longwall.run(config(folder, "cliques", f"run-{devices}", {"kind": "cuda", "devices": devices}))
+    for name, devices in (("all", "all"), ("first", [0])):
+        result = longwall.run(config(folder, "cliques", name, {"kind": "cuda", "devices": devices}))
         assert result.engine == "cuda"
 
 

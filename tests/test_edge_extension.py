@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import make_graph
+from conftest import make_graph, set_page_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -182,9 +182,7 @@ def test_new_vertices_are_read_once_for_every_prefix(engine, skewed, levels):
 @pytest.mark.parametrize("memory", [40_000, 80_000, PLENTY])
 @pytest.mark.parametrize("access", ["adaptive", "managed", "zero-copy"])
 def test_lists_may_be_away(engine, skewed, access, memory, monkeypatch):
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
-    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
+    set_page_size(monkeypatch, 256)
     rows = [[code] for code in codes_of(skewed)]
     pairs = [[*row, new] for row in rows[::5] for new in new_edges(skewed, row)[::11]]
     with engine.faults():
@@ -196,9 +194,7 @@ def test_lists_may_be_away(engine, skewed, access, memory, monkeypatch):
 
 @pytest.mark.gpu
 def test_copies_of_pages_may_change_before_new_edges_are_read(cuda, skewed, monkeypatch):
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
-    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
+    set_page_size(monkeypatch, 256)
     rows = [[code] for code in codes_of(skewed)]
     with cuda.faults():
         paged = load_paged(cuda, skewed, "adaptive", state_bytes(skewed.num_slots) + skewed.indices.nbytes // 4)
@@ -223,9 +219,7 @@ def test_copies_of_pages_may_change_before_new_edges_are_read(cuda, skewed, monk
 @pytest.mark.gpu
 def test_rows_grow_by_turns(cuda, monkeypatch):
     """Two tables of one graph, of which each makes the pages ready that it reads while the other is not done."""
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
-    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
+    set_page_size(monkeypatch, 256)
     # Without a history pages move all the time.
     monkeypatch.setattr("longwall.storage.access_heat.AccessHeat.observe", lambda self, spatial: 1e3 * spatial)
     graph = host_arrays(make_graph([(hub, 1000 * hub + leaf) for hub in range(1, 7) for leaf in range(1, 301)]))

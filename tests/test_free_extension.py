@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import make_graph
+from conftest import make_graph, set_page_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -285,9 +285,7 @@ def make_engine(kind: str, *, page_order: bool) -> Any:
     ("access", "page_order"), [("adaptive", True), ("adaptive", False), ("managed", True), ("zero-copy", True)]
 )
 def test_rows_do_not_depend_on_where_the_graph_is(graph, monkeypatch, kind, access, page_order):
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
-    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
+    set_page_size(monkeypatch, 256)
     engine = make_engine(kind, page_order=page_order)
     room = state_bytes(graph.num_slots) + graph.indices.nbytes // 4
     with engine.faults():

@@ -8,6 +8,7 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
+from conftest import set_page_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -394,8 +395,7 @@ def gpu():
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("access", ["auto", "resident", "adaptive", "managed", "zero-copy"])
 def test_rows_do_not_depend_on_where_the_graph_is(small, expected, tmp_path, monkeypatch, access):
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 8)
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 32)
+    set_page_size(monkeypatch, 32)
     found = everything(small, engine="cuda", memory="4MiB", device="2MiB", access=access, spill=tmp_path / "spill")
     assert all(a == b for a, b in zip(found, expected(), strict=True))
 
@@ -415,8 +415,7 @@ def few_wedges(larger, **options):
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("access", ["auto", "managed", "zero-copy"])
 def test_a_session_stays_inside_the_budget_of_the_device(larger, monkeypatch, access):
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 1024)
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 4096)
+    set_page_size(monkeypatch, 4096)
     found = few_wedges(larger, engine="cuda", device="600KiB", access=access)
     assert found.arrays.pages is not None
     assert sorted(rows(found)) == sorted(rows(few_wedges(larger)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from conftest import set_page_size
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays, ShortOfMemory
@@ -30,9 +31,7 @@ PLENTY = 1 << 28
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 64)
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 256)
-    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 256)
+    set_page_size(monkeypatch, 256)
 
 
 @pytest.fixture(scope="module", params=[None, 2], ids=["unlabelled", "labelled"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from conftest import set_page_size
 
 import longwall
 from longwall.kernels.engine import EngineUnavailable, ShortOfMemory
@@ -33,9 +34,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         open_device()
     except EngineUnavailable as reason:
         pytest.skip(str(reason))
-    monkeypatch.setattr("longwall.storage.paged_graph.GraphPages.slots", 256)
-    monkeypatch.setattr("longwall.storage.paged_graph.PAGE_BYTES", 1024)
-    monkeypatch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", 1024)
+    set_page_size(monkeypatch, 1024)
 
 
 def run(
