@@ -15,9 +15,8 @@ from longwall.kernels.engine import GraphArrays, ShortOfMemory
 from longwall.kernels.program import SearchProgram
 from longwall.pipeline.chunk_stack import ChunkStack, trimmed
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.engine_graph import give_up_copies
 from longwall.pipeline.meter import Meter
-from longwall.pipeline.portion import MakeRoom, Portion, make_scratch, no_room
+from longwall.pipeline.portion import MakeRoom, Portion, give_up_copies, make_scratch, no_room
 from longwall.pipeline.rooms import Rooms
 from longwall.pipeline.workers import ranges
 from longwall.stages.extension import extend_planned
@@ -235,7 +234,7 @@ class Descent:
 
     def make_room(self, short: ShortOfMemory) -> bool:
         """Free memory of the engine: of chunks that wait, then of pages, which no limit holds; see `Portion.take`."""
-        return self._stack.leave_engine() or give_up_copies(self._chunks.context, short)
+        return self._stack.leave_engine() or give_up_copies(self._chunks.graph.pages, short)
 
     def _waiting(self, rest: EmbeddingTable) -> EmbeddingTable:
         """Rows as they wait: without what they do not need, on the host where there is no room for that."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from longwall.kernels.engine import GraphArrays, ShortOfMemory
+from longwall.kernels.engine import GraphArrays
 from longwall.pipeline.context import OnEngine, RunContext
 from longwall.pipeline.placement import bring_graph, place_graph
 from longwall.stages.source import host_arrays
@@ -54,15 +54,6 @@ def lend_to_copies(context: RunContext, kept: int) -> None:
     if pages is not None and pages.may_lend:
         context.engine.release()
         _limit(context, pages.lend(context.engine.spare_memory() - kept))
-
-
-def give_up_copies(context: RunContext, short: ShortOfMemory) -> bool:
-    """Free memory of the device that copies of the graph's pages have, which no limit holds.
-
-    Gives whether that is what was short, and there was any; see :meth:`longwall.pipeline.portion.Portion.take`.
-    """
-    pages = _pages(context)
-    return short.place == "device" and pages is not None and pages.shrink()
 
 
 def _pages(context: RunContext) -> GraphPages | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from longwall.kernels.engine import Engine, ScratchTooLarge, ShortOfMemory
+from longwall.kernels.pages import Pages
 
 Found = TypeVar("Found")
 MakeRoom = Callable[[ShortOfMemory], bool]
@@ -17,6 +18,11 @@ _MOST_PATIENCE = 1 << 10  # and twice as many after each that fails, up to so ma
 def no_room(short: ShortOfMemory) -> bool:  # noqa: ARG001 - a `MakeRoom`
     """For callers who hold nothing that could leave the engine's memory."""
     return False
+
+
+def give_up_copies(pages: Pages | None, short: ShortOfMemory) -> bool:
+    """Free memory of the device that copies of pages have, which no limit holds; gives whether there was any."""
+    return short.place == "device" and pages is not None and pages.shrink()
 
 
 class Portion:

@@ -12,11 +12,10 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 
 from longwall.kernels import EngineUnavailable, select_engine
-from longwall.kernels.engine import ShortOfMemory
 from longwall.kernels.sorting import KeyLayout
 from longwall.pipeline.faults import engine_faults
 from longwall.pipeline.placement import bring_graph, place_graph
-from longwall.pipeline.portion import Portion
+from longwall.pipeline.portion import Portion, give_up_copies
 from longwall.stages.free_extension import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
 from longwall.storage.account import Account, Accounts, OverBudget
@@ -129,12 +128,7 @@ class Session:
         self.arrays = replace(
             arrays, **{name: read_only(getattr(arrays, name)) for name in ("indptr", "indices", "split", "labels")}
         )
-        portion, pages = Portion(self.engine), arrays.pages
-
-        def make_room(short: ShortOfMemory) -> bool:
-            return short.place == "device" and pages is not None and pages.shrink()
-
-        self.take = partial(portion.take, make_room=make_room)
+        self.take = partial(Portion(self.engine).take, make_room=partial(give_up_copies, arrays.pages))
         self._host_free = self.host.free
         self._most_work = min(self._host_free // _WORK_SHARE, self._device_room // _DEVICE_SHARE)
         self.work = min(self._most_work, _LARGEST_WORK)

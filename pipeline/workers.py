@@ -17,9 +17,8 @@ from longwall.kernels.scratch import Scratch
 from longwall.pipeline import checkpoint
 from longwall.pipeline.checkpoint import Partial, Phase
 from longwall.pipeline.context import RunContext
-from longwall.pipeline.engine_graph import give_up_copies
 from longwall.pipeline.faults import engine_faults
-from longwall.pipeline.portion import Portion
+from longwall.pipeline.portion import Portion, give_up_copies
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.sizes import round_size
 
@@ -81,8 +80,9 @@ class Dividing(Worker):
 
     def run(self, first: int, last: int) -> None:
         """Do a task, in parts."""
+        there = self._context.on_engine
+        make_room = partial(give_up_copies, None if there is None else there.graph.pages)
         while first < last and not self._context.cancel.is_set():
-            make_room = partial(give_up_copies, self._context)
             first = self._portion.take(last - first, partial(self._done, first), make_room)
 
     def _done(self, first: int, size: int) -> int:

@@ -299,12 +299,17 @@ def test_room_is_lent_and_given_back(graph: Graph) -> None:
     assert not other.may_lend
 
 
-def test_without_room_for_a_buffer_pages_have_no_copies(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def watched(graph: Graph) -> tuple[Watched, GraphPages, list[Reads]]:
+    """An engine that knows its copies, room there for a quarter of the pages, and what makes all pages hot."""
     host = host_arrays(graph)
     engine = Watched(1)
     pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
     assert isinstance(pages, GraphPages)
-    everything = [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+    return engine, pages, [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+
+
+def test_without_room_for_a_buffer_pages_have_no_copies(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, pages, everything = watched(graph)
 
     def refusing(*_: Any) -> None:
         raise ShortOfMemory("device")
@@ -320,11 +325,7 @@ def test_without_room_for_a_buffer_pages_have_no_copies(graph: Graph, monkeypatc
 
 
 def test_an_interrupted_buffer_can_be_made_again(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    host = host_arrays(graph)
-    engine = Watched(1)
-    pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
-    assert isinstance(pages, GraphPages)
-    everything = [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+    engine, pages, everything = watched(graph)
 
     def interrupted(*arguments: Any) -> Any:
         Watched.page_buffer(engine, *arguments)

@@ -10,8 +10,6 @@ from longwall.kernels.growth import Growth, Images, TypedGraph
 Array = Any  # a CuPy array
 
 _SOURCE = "growth.cu"
-_THREADS = 256
-_BLOCKS = 8  # per multiprocessor
 _LOCAL_SLOTS = 4096  # whose counters fit the shared memory that a block has without asking
 _NO_ROW = 0xFFFFFFFF
 
@@ -69,12 +67,11 @@ class CudaGrower:
     def sizes(self, sets: Array) -> Array:
         """Count the bits of sets; a warp has a set."""
         counts = self._device.xp.empty(sets.shape[:-1], self._device.xp.int64)
-        self._device.launch(
+        self._device.launch_over(
             _SOURCE,
             "count_bits",
+            WARP * counts.size,
             (sets, counts.size, sets.shape[-1], counts),
-            blocks=max(min(-(-WARP * counts.size // _THREADS), self._device.multiprocessors * _BLOCKS), 1),
-            threads=_THREADS,
             generated=growth_header(2),
         )
         return counts
@@ -97,17 +94,16 @@ class CudaGrower:
         self, function: str, rows: Array, growth: Growth, after: tuple[Any, ...], threads: int, shared: int = 0
     ) -> None:
         graph, width = self._graph, growth.labels.shape[1]
-        self._device.launch(
+        self._device.launch_over(
             _SOURCE,
             function,
+            threads,
             (
                 graph.runs, graph.types, graph.begins, graph.indices, graph.targets,
                 width, growth.first, growth.sizes, growth.columns, growth.labels, growth.path_sizes, growth.paths,
                 growth.known, growth.forward, growth.backward,
                 rows, rows.shape[1], *after, self._device.stop_flag,
             ),
-            blocks=max(min(-(-threads // _THREADS), self._device.multiprocessors * _BLOCKS), 1),
-            threads=_THREADS,
             shared=shared,
             generated=growth_header(width),
         )  # fmt: skip

@@ -99,10 +99,19 @@ class Device:
             compiled.preferred_shared_memory_carveout = 100  # percent: so that several such blocks fit
         compiled((blocks,), (threads,), arguments, shared_mem=shared)
 
-    def launch_over(self, source: str, function: str, items: int, arguments: tuple[Any, ...]) -> None:
+    def launch_over(
+        self,
+        source: str,
+        function: str,
+        items: int,
+        arguments: tuple[Any, ...],
+        *,
+        shared: int = 0,
+        generated: str = "",
+    ) -> None:
         """Launch a kernel with a thread for every item, each of which does more than one where there are very many."""
         blocks = min(max(-(-items // THREADS), 1), self.multiprocessors * _BLOCKS)
-        self.launch(source, function, arguments, blocks=blocks, threads=THREADS)
+        self.launch(source, function, arguments, blocks=blocks, threads=THREADS, shared=shared, generated=generated)
 
     def result(self) -> Array:
         """Where kernels add a count and its floating-point twin: uint64[2], zeros."""

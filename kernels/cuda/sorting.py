@@ -32,8 +32,8 @@ _MOST_LISTS = 64
 _MERGE, _REDUCE = "merge_keys.cu", "reduce_keys.cu"
 _KERNELS = {_MERGE: "merge_tiles", _REDUCE: "reduce_keys"}
 _SORTED, _MERGED = 2, 4  # chunks and windows under way on the device: one more than would do if all took their turn
-_THREADS, _MERGE_THREADS = 256, 512
-_BLOCKS, _MERGE_BLOCKS = 8, 3  # per multiprocessor: as many as it holds
+_MERGE_THREADS = 512
+_MERGE_BLOCKS = 3  # per multiprocessor: as many as it holds
 _PAIRS = 6  # words of scratch of a key while keys are sorted that carry something: CuPy's copy, indices, both twice
 _PIECES = 2  # words more where pairs are sorted: what CuPy's pool keeps of blocks of which a part is in use
 _COUNTS = 1 / 16  # of a word of a key, besides: a radix sort's counts of its tiles, at most 1 KiB for 3,840 keys
@@ -135,8 +135,7 @@ class _DeviceWork(ABC):
 
     def _launch(self, source: str, function: str, arguments: tuple[Any, ...], units: int, header: str) -> None:
         """Launch a kernel that has a warp for each of so many units."""
-        blocks = min(-(-units * 32 // _THREADS), self._device.multiprocessors * _BLOCKS)
-        self._device.launch(source, function, arguments, blocks=blocks, threads=_THREADS, generated=header)
+        self._device.launch_over(source, function, units * 32, arguments, generated=header)
 
     def _high(self, columns: Sequence[Array]) -> Array:
         return columns[0]  # not read where keys have one word
