@@ -107,17 +107,20 @@ def test_an_impatient_user_is_told_the_same(tmp_path):
     assert status(run)["status"] == "interrupted"
 
 
-@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2])
-def test_it_may_be_interrupted_as_it_starts(tmp_path, seconds):
-    # From the first import on; what comes before is Python's own.
-    code = "import longwall.__main__ as command; print(flush=True); command.main()"
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    process.stdout.readline()
-    time.sleep(seconds)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert "Traceback" not in said
+def test_it_may_be_interrupted_as_it_starts(monkeypatch, capsys):
+    from longwall.__main__ import main
+
+    class Interrupting:
+        def find_spec(self, name, *_):
+            if name == "longwall.pipeline.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "longwall.pipeline.cli", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 130
+    assert capsys.readouterr().err == "\ninterrupted: nothing is left behind\n"
 
 
 def test_generating_stops_and_leaves_nothing(tmp_path):
