@@ -79,20 +79,25 @@ class ArrayHash:
     ----------
     dtype, length
         Of the whole array.
+
+    Attributes
+    ----------
+    dtype, length
+        See above.
     """
 
     def __init__(self, dtype: npt.DTypeLike, length: int) -> None:
-        self._dtype = np.dtype(dtype).newbyteorder("<")
-        self._length = length
+        self.dtype = np.dtype(dtype).newbyteorder("<")
+        self.length = length
         self._digest = hashlib.sha256()
 
     def update(self, values: npt.NDArray[Any]) -> None:
         """Add the next items."""
-        self._digest.update(np.ascontiguousarray(values, self._dtype).data)
+        self._digest.update(np.ascontiguousarray(values, self.dtype).data)
 
     def line(self, name: str) -> str:
         """Return what the content hash is made of: name, type, length and digest."""
-        return f"{name} {self._dtype.str} {self._length} {self._digest.hexdigest()}\n"
+        return f"{name} {self.dtype.str} {self.length} {self._digest.hexdigest()}\n"
 
 
 def content_hash(hashes: Mapping[str, ArrayHash]) -> str:

@@ -1,22 +1,20 @@
-"""The graph store: a graph as a Zarr v3 group, written whole or not at all, checked when opened."""
+"""The graph store: a graph as a Zarr v3 group, written whole or not at all, checked when opened.
+
+A store may be anybody's. What its metadata say chooses no code; nothing is decoded before it is known to be what
+Longwall writes; and arrays are used only if they are those of a graph, see :mod:`longwall.storage.graph_checks`.
+"""
 
 import errno
-import json
 import os
 import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
-from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
-from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from longwall.storage import shards
 from longwall.storage.account import Account, Booking, OverBudget
@@ -24,41 +22,33 @@ from longwall.storage.building.scratch import Scratch
 from longwall.storage.building.sink import Array, Sink
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import ArrayHash, Graph, NewArray, content_hash
+from longwall.storage.graph_checks import GraphChecks, RowChecks, check_distinct, check_sum
 from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.readers.source import input_errors
+from longwall.storage.shards import StoredArray
 from longwall.storage.spill import hold, remove_abandoned, sync_folder
 from longwall.storage.stats import GraphStats
+from longwall.storage.store_header import FORMAT, VERSION, StoreHeader, is_store, read_header, write_header
+from longwall.storage.stored_files import Damage
 
-FORMAT = "longwall-graph"
-VERSION = 2
+__all__ = ["FORMAT", "VERSION", "StoreSink", "create_store", "describe_store", "is_store", "open_store", "write_graph"]
 
+# In the order in which they are read: each is checked against those before.
 _DTYPES = {
     "indptr": np.int64,
-    "indices": np.uint32,
-    "split": np.int64,
     "original_ids": np.int64,
+    "split": np.int64,
     "labels": np.int32,
-    "edge_labels": np.int32,
-    "transactions": np.int32,
     "transaction_ids": np.int64,
+    "transactions": np.int32,
+    "indices": np.uint32,
+    "edge_labels": np.int32,
 }
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _OPTIONAL = ("labels", "edge_labels", "transactions", "transaction_ids")
 _CHUNKS_A_READ = 8
-_READ_FACTOR = 4  # memory of a read, over its size: encoded, decoded, put together, and one more to be safe
-_ROWS_A_CHECK = 2**18
-
-Answer = TypeVar("Answer")
-
-
-def is_store(path: str | Path) -> bool:
-    """Say whether a path looks like a graph store, readable by this version or not."""
-    try:
-        metadata = json.loads((Path(path) / "zarr.json").read_bytes())
-        return bool(metadata["attributes"]["format"] == FORMAT)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+_READ_FACTOR = 4  # memory of a read, over its size: encoded, decoded, and what checks make of it
 
 
 class StoreSink(Sink):
@@ -73,26 +63,16 @@ class StoreSink(Sink):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
-        # Zarr is first needed when the edges are read and sorted: it is imported meanwhile, which takes 0.4 s.
-        self._importing = Thread(target=import_module, args=("zarr",))
-        self._importing.start()
         self._arrays: dict[str, shards.ShardedArray] = {}
         self._bookings: dict[str, Booking] = {}
         self._left: dict[str, int] = {}
         self._open = ExitStack()
 
-    @cached_property
-    def _group(self) -> Any:
-        self._importing.join()
-        import zarr
-
-        return zarr.create_group(self._folder, zarr_format=3)
-
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
         if scratch is not None:
             # The chunk that is being filled, and its encoded form.
             self._bookings[name] = scratch.book(2 * shards.CHUNK_BYTES, f"writing the array {name}")
-        array = shards.ShardedArray(self._group, self._folder, name, dtype, length)
+        array = shards.ShardedArray(self._folder, name, dtype, length)
         self._arrays[name] = self._open.enter_context(array)
         self._left[name] = length
 
@@ -112,32 +92,28 @@ class StoreSink(Sink):
         RunError
             It is not what was written.
         """
-        stored = self._group[name]
-        read = ArrayHash(stored.dtype, stored.shape[0])
-        for block in _blocks(stored, workers=1):
-            read.update(block)
-            yield block
-        if read.line(name) != self.hashes[name].line(name):
-            raise RunError(f"{self._folder}: the array {name} reads differently than it was written; check the disk")
+        written = self.hashes[name]
+        try:
+            stored = StoredArray(self._folder, name, written.dtype, written.length)
+            read = ArrayHash(written.dtype, written.length)
+            for _, block in _blocks(stored, workers=1):
+                read.update(block)
+                yield block
+            if read.line(name) != written.line(name):
+                raise Damage(name)
+        except Damage as error:
+            what = f"the array {name} reads differently than it was written"
+            raise RunError(f"{self._folder}: {what}; check the disk") from error
 
     def describe(self, stats: GraphStats) -> None:
         """Complete the store; last, so that a group that lacks something is never taken for a store."""
-        attributes = {
-            "format": FORMAT,
-            "version": VERSION,
-            "counts": {"vertices": stats.num_vertices, "edges": stats.num_edges},
-            "stats": stats.to_dict(),
-            "content_hash": self.content_hash,
-            "created_by": f"longwall {version('longwall')}",
-        }
-        self._group.update_attributes({**attributes, "checksum": _checksum(attributes)})
+        write_header(self._folder, stats, self.content_hash)
 
     def __enter__(self) -> "StoreSink":
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._open.close()
-        self._importing.join()
 
 
 def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> GraphStats:
@@ -222,25 +198,11 @@ def write_graph(graph: Graph, path: str | Path) -> None:
     create_store(path, fill)
 
 
-def _checksum(attributes: dict[str, Any]) -> int:
-    """Return the CRC-32C of a store's attributes, whatever their order."""
-    from google_crc32c import value
-
-    content = {name: item for name, item in attributes.items() if name != "checksum"}
-    checksum: int = value(json.dumps(content, sort_keys=True).encode())
-    return checksum
-
-
-def _blocks(stored: Any, workers: int, chunks: int = _CHUNKS_A_READ) -> Iterator[Array]:
-    """Yield a Zarr array in blocks of whole chunks, read ahead by threads."""
-    size = stored.chunks[0] * chunks
-    starts = range(0, stored.shape[0], size)
-    blocks: Iterator[Array] = map_ordered(lambda start: stored[start : start + size], starts, workers)
-    return blocks
-
-
 def open_store(path: str | Path, host: Account | None = None, adjacency: NewArray = np.empty) -> Graph:
-    """Read a graph store into memory and check it against its own counts and hash.
+    """Read a graph store into memory and check that it is a graph, and the one that was written.
+
+    All that kernels rely on is checked, and the statistics are computed, but for `closed_wedge_fraction`, which no
+    more than estimates depend on.
 
     Parameters
     ----------
@@ -257,153 +219,189 @@ def open_store(path: str | Path, host: Account | None = None, adjacency: NewArra
         There is no graph store, it may not be read, it is damaged, a newer version of Longwall made it, or it is too
         large for `host`.
     """
-    return _with_store(Path(path), lambda attributes, stored: _read(Path(path), attributes, stored, host, adjacency))
-
-
-def describe_store(path: str | Path) -> dict[str, Any]:
-    """Say what a store holds, as `info.info` of a graph, and check it on the way, some blocks in memory at a time.
-
-    Raises
-    ------
-    InputError
-        As `open_store`. Of `split`, which the hash does not cover, only the rows' bounds are checked.
-    """
-
-    def describe(attributes: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
-        ends: list[tuple[int, int]] = []
-        hashes = {name: ArrayHash(array.dtype, array.size) for name, array in stored.items()}
-        for name, array in stored.items():
-            start = 0
-            for block in _blocks(array, core_count()):
-                hashes[name].update(block)
-                if name == "original_ids":
-                    ends.append((int(block.min()), int(block.max())))
-                if name == "split":
-                    bounds = stored["indptr"][start : start + len(block) + 1]
-                    if ((block < bounds[:-1]) | (block > bounds[1:])).any():
-                        raise _damaged(Path(path))
-                start += len(block)
-        if content_hash(hashes) != attributes["content_hash"]:
-            raise _damaged(Path(path))
-        return {
-            **GraphStats.from_dict(attributes["stats"]).to_dict(),
-            "smallest_id": min(low for low, _ in ends),
-            "largest_id": max(high for _, high in ends),
-            "vertex_labels": "labels" in stored,
-            "edge_labels": "edge_labels" in stored,
-            "transactions": stored["transaction_ids"].size if "transaction_ids" in stored else 0,
-            "bytes": sum(array.nbytes for array in stored.values()),
-            "content_hash": attributes["content_hash"],
-        }
-
-    return _with_store(Path(path), describe)
-
-
-def _with_store(path: Path, use: Callable[[dict[str, Any], dict[str, Any]], Answer]) -> Answer:
-    """Open a store, check what its metadata says, and call `use` with the attributes and the arrays by name."""
-    with input_errors(path):
-        path.stat()
-        if not is_store(path):
-            raise InputError(f"{path}: this is not a graph store; make one with 'longwall ingest'")
-        try:
-            import zarr
-
-            group = zarr.open_group(path, mode="r", zarr_format=3)
-            attributes: dict[str, Any] = group.attrs.asdict()
-            found = attributes["version"]
-            if isinstance(found, int) and found > VERSION:
-                raise InputError(
-                    f"{path}: made by a newer version of Longwall (store version {found}, this one reads {VERSION}); "
-                    "upgrade Longwall"
-                )
-            if isinstance(found, int) and 0 < found < VERSION:
-                raise InputError(
-                    f"{path}: made by an older version of Longwall (store version {found}, this one reads {VERSION}); "
-                    "ingest the graph again"
-                )
-            if found != VERSION or attributes["checksum"] != _checksum(attributes):
-                raise _damaged(path)
-            stored = {name: array for name, array in group.arrays() if name in _DTYPES}
-            _check_shapes(path, attributes["counts"], stored)
-            return use(attributes, stored)
-        except PermissionError:
-            raise
-        except OverBudget as error:
-            raise InputError(f"{path}: {error}") from error
-        except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
-            raise _damaged(path) from error
-
-
-def _read(
-    path: Path, attributes: dict[str, Any], stored: dict[str, Any], host: Account | None, adjacency: NewArray
-) -> Graph:
-    workers, chunks = core_count(), _CHUNKS_A_READ
-    with ExitStack() as undo:
+    with _opened(Path(path), host) as (header, stored), ExitStack() as undo:
+        workers, chunks = core_count(), _CHUNKS_A_READ
         if host is not None:
             undo.enter_context(host.book(sum(array.nbytes for array in stored.values()), "the graph"))
             # With little room, fewer and then smaller reads at a time; one block more is in this thread's hands.
-            chunk = max(array.chunks[0] * array.dtype.itemsize for array in stored.values()) * _READ_FACTOR
+            chunk = max(array.chunk_bytes for array in stored.values()) * _READ_FACTOR
             workers = max(1, min(workers, host.free // (chunk * chunks) - 1))
             chunks = max(1, min(chunks, host.free // (chunk * (workers + 1))))
             buffers = host.book(chunk * chunks * (workers + 1), "reading the graph")
             undo.enter_context(buffers)
-        arrays: dict[str, Any] = dict.fromkeys(_DTYPES)
-        hashes = {}
-        for name, array in stored.items():
-            empty = adjacency if name == "indices" else np.empty
-            arrays[name], hashes[name] = _load(array, workers, chunks, empty)
-        if content_hash(hashes) != attributes["content_hash"] or not _split_is_right(**arrays):
-            raise _damaged(path)
-        stats = GraphStats.from_dict(attributes["stats"])
-        graph = Graph(**arrays, stats=stats, content_hash=attributes["content_hash"])
+        graph = _Loader(header, stored, workers, chunks, adjacency).graph()
         undo.pop_all()
         if host is not None:
             buffers.release()
     return graph
 
 
-def _check_shapes(path: Path, counts: dict[str, int], stored: dict[str, Any]) -> None:
-    """Refuse arrays whose types or lengths are not those of a graph with these counts."""
-    vertices, slots = counts["vertices"], 2 * counts["edges"]
-    if ("transactions" in stored) != ("transaction_ids" in stored):
-        raise _damaged(path)
-    transactions = stored["transaction_ids"].size if "transaction_ids" in stored else 0
-    expected = (vertices + 1, slots, vertices, vertices, vertices, slots, vertices, transactions)
-    for name, length in zip(_DTYPES, expected, strict=True):
-        if name not in stored and name in _OPTIONAL:
-            continue
-        if stored[name].shape != (length,) or stored[name].dtype != _DTYPES[name]:
-            raise _damaged(path)
+def describe_store(path: str | Path) -> dict[str, Any]:
+    """Say what a store holds, as `info.info` of a graph, and check it on the way, some blocks in memory at a time.
+
+    All that is said is computed, but for `closed_wedge_fraction`. Less is checked than by `open_store`: not that rows
+    ascend, are split where they should be, and hold both directions of each edge, nor that all ids are distinct.
+
+    Raises
+    ------
+    InputError
+        As `open_store`.
+    """
+    with _opened(Path(path), None) as (header, stored):
+        checks, hashes = _checks(header, stored), {}
+        for name, array in stored.items():
+            hashes[name] = ArrayHash(array.layout.dtype, array.layout.length)
+            for start, block in _blocks(array, core_count()):
+                checks.look(name, start, block)
+                hashes[name].update(block)
+        stats = _compared(header, checks, hashes)
+        smallest, largest = checks.id_range
+        return {
+            **stats.to_dict(),
+            "smallest_id": smallest,
+            "largest_id": largest,
+            "vertex_labels": "labels" in stored,
+            "edge_labels": "edge_labels" in stored,
+            "transactions": _transactions(stored),
+            "bytes": sum(array.nbytes for array in stored.values()),
+            "content_hash": header.content_hash,
+        }
 
 
-def _load(stored: Any, workers: int, chunks: int, empty: NewArray) -> tuple[Array, ArrayHash]:
-    """Read an array and hash it on the way."""
-    array = empty(stored.size, stored.dtype)
-    digest = ArrayHash(array.dtype, len(array))
-    start = 0
-    for block in _blocks(stored, workers, chunks):
-        array[start : start + len(block)] = block
-        digest.update(block)
-        start += len(block)
-    return array, digest
+@contextmanager
+def _opened(path: Path, host: Account | None) -> Iterator[tuple[StoreHeader, dict[str, StoredArray]]]:
+    """Open a store: what it says of itself, and its arrays by name; what goes wrong meanwhile is said of the store."""
+    with input_errors(path):
+        path.stat()
+        if not is_store(path):
+            raise InputError(f"{path}: this is not a graph store; make one with 'longwall ingest'")
+        try:
+            with read_header(path, host) as header:
+                yield header, _stored_arrays(path, header)
+        except OverBudget as error:
+            raise InputError(f"{path}: {error}") from error
+        except Damage as error:
+            raise InputError(
+                f"{path}: the graph store is damaged or incomplete ({error}); ingest the graph again"
+            ) from error
 
 
-def _split_is_right(
-    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.uint32], split: npt.NDArray[np.int64], **_: Any
-) -> bool:
-    """Check that each row's split stands between its last smaller and its first larger neighbour."""
-    for low in range(0, len(split), _ROWS_A_CHECK):
-        high = min(low + _ROWS_A_CHECK, len(split))
-        start, end, at = indptr[low:high], indptr[low + 1 : high + 1], split[low:high]
-        if ((at < start) | (at > end)).any():
-            return False
-        vertices = np.arange(low, high)
-        before = (at == start) | (indices[np.maximum(at - 1, 0)] < vertices)
-        after = (at == end) | (indices[np.minimum(at, len(indices) - 1)] > vertices)
-        if not (before & after).all():
-            return False
-    return True
+def _stored_arrays(path: Path, header: StoreHeader) -> dict[str, StoredArray]:
+    """The arrays of a store, as long as they must be."""
+    lengths = dict.fromkeys(_DTYPES, header.vertices)
+    lengths |= {"indptr": header.vertices + 1, "indices": 2 * header.edges, "edge_labels": 2 * header.edges}
+    there = [name for name in _DTYPES if name not in _OPTIONAL or os.path.lexists(path / name)]
+    if ("transactions" in there) != ("transaction_ids" in there):
+        raise Damage("transactions, or their ids, are missing")
+    return {
+        name: StoredArray(path, name, _DTYPES[name], None if name == "transaction_ids" else lengths[name])
+        for name in there
+    }
 
 
-def _damaged(path: Path) -> InputError:
-    return InputError(f"{path}: the graph store is damaged or incomplete; ingest the graph again")
+def _blocks(stored: StoredArray, workers: int) -> Iterator[tuple[int, Array]]:
+    """Yield an array in blocks of whole chunks, with the first item's number, read ahead by threads."""
+
+    def read(bounds: tuple[int, int]) -> tuple[int, Array]:
+        block = np.empty(bounds[1] - bounds[0], stored.layout.dtype)
+        stored.read(bounds[0], block)
+        return bounds[0], block
+
+    return map_ordered(read, stored.blocks(_CHUNKS_A_READ), workers)
+
+
+def _transactions(stored: dict[str, StoredArray]) -> int:
+    return stored["transaction_ids"].layout.length if "transaction_ids" in stored else 0
+
+
+def _checks(header: StoreHeader, stored: dict[str, StoredArray]) -> GraphChecks:
+    return GraphChecks(header.vertices, header.edges, _transactions(stored), len(header.stats["label_counts"]))
+
+
+def _compared(header: StoreHeader, checks: GraphChecks, hashes: dict[str, ArrayHash]) -> GraphStats:
+    """Give the statistics of what was read.
+
+    Raises
+    ------
+    Damage
+        If the store says otherwise.
+    """
+    if content_hash(hashes) != header.content_hash:
+        raise Damage("the arrays are not those that were written")
+    stats = checks.stats(header.stats["closed_wedge_fraction"])
+    if stats.to_dict() != header.stats:
+        raise Damage("zarr.json: the statistics are not those of the graph")
+    return stats
+
+
+class _Loader:
+    """Reads all arrays of a store, each block decoded where it will stay, and checks them.
+
+    Parameters
+    ----------
+    header, stored
+        The store.
+    workers, chunks
+        Blocks that are read at a time, and chunks of a block.
+    adjacency
+        Makes the array of the neighbours.
+    """
+
+    def __init__(
+        self, header: StoreHeader, stored: dict[str, StoredArray], workers: int, chunks: int, adjacency: NewArray
+    ) -> None:
+        self._header, self._stored, self._workers, self._chunks = header, stored, workers, chunks
+        self._checks = _checks(header, stored)
+        self._hashes: dict[str, ArrayHash] = {}
+        self._arrays: dict[str, Any] = dict.fromkeys(_DTYPES)
+        for name, array in stored.items():
+            new = adjacency if name == "indices" else np.empty
+            self._arrays[name] = new(array.layout.length, array.layout.dtype)
+
+    def graph(self) -> Graph:
+        """Read the graph.
+
+        Raises
+        ------
+        Damage
+            If it is none, or another one than the store says.
+        """
+        arrays = self._arrays
+        for name in self._stored:
+            if name == "split":
+                # The array is not filled yet: what must be sorted takes no memory of its own.
+                arrays["split"][:] = arrays["original_ids"]
+                check_distinct(arrays["split"])
+            if name not in ("indices", "edge_labels"):
+                self._load(name)
+        self._load_rows()
+        stats = _compared(self._header, self._checks, self._hashes)
+        return Graph(**arrays, stats=stats, content_hash=self._header.content_hash)
+
+    def _load_rows(self) -> None:
+        arrays = self._arrays
+        rows = RowChecks(arrays["indptr"], arrays["split"], arrays["transactions"])
+        check_sum(self._load("indices", rows.check), "indices")
+        starts = [start for start, _ in self._stored["indices"].blocks(self._chunks)]
+        rows.check_seams(np.array(starts), arrays["indices"])
+        if "edge_labels" in self._stored:
+            sums = self._load("edge_labels", lambda *block: rows.check_labels(*block, arrays["indices"]))
+            check_sum(sums, "edge_labels")
+
+    def _load(self, name: str, check: Callable[[int, Array], int] | None = None) -> list[int]:
+        """Read an array and hash it on the way; `check` is called by threads, and what it gives is returned."""
+        stored, array = self._stored[name], self._arrays[name]
+        self._hashes[name] = ArrayHash(array.dtype, len(array))
+
+        def read(bounds: tuple[int, int]) -> tuple[int, Array, int]:
+            block = array[slice(*bounds)]
+            stored.read(bounds[0], block)
+            return bounds[0], block, check(bounds[0], block) if check else 0
+
+        results = []
+        for start, block, result in map_ordered(read, stored.blocks(self._chunks), self._workers):
+            if check is None:
+                self._checks.look(name, start, block)
+            self._hashes[name].update(block)
+            results.append(result)
+        return results

@@ -46,20 +46,6 @@ class GraphStats:
             fields[name] = {str(key): value for key, value in fields[name].items()}
         return fields
 
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "GraphStats":
-        """Rebuild from `to_dict`'s answer.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If fields are missing, unknown or malformed.
-        """
-        fields = dict(fields)
-        for name in ("label_counts", "degree_percentiles"):
-            fields[name] = {int(key): int(value) for key, value in dict(fields.get(name, {})).items()}
-        return cls(**fields)
-
 
 def summarize_graph(
     histogram: DegreeHistogram, max_out_degree: int, labels: Counter[int], closed_wedge_fraction: float

@@ -25,6 +25,8 @@ from longwall.storage.graph_store import VERSION, describe_store, is_store, open
 from longwall.storage.info import info
 from longwall.storage.ingest import load_graph
 
+DAMAGED = r"damaged or incomplete \(.+\); ingest the graph again$"
+
 vertex = st.integers(0, 12) | st.integers(2**63 - 4, 2**63 - 1)
 edge_lists = st.lists(st.tuples(vertex, vertex), min_size=1, max_size=60)
 
@@ -263,7 +265,7 @@ def test_labels_beside_a_store(store: Path) -> None:
 )
 def test_damaged_attributes(store: Path, attributes: dict[str, object]) -> None:
     edit(store, **attributes)
-    with pytest.raises(InputError, match="damaged or incomplete; ingest the graph again"):
+    with pytest.raises(InputError, match=DAMAGED):
         open_store(store)
 
 
@@ -275,12 +277,12 @@ def test_any_other_number_among_the_attributes_is_noticed(store: Path, name: str
     other = {"mean_degree": 1.5, "degree_percentiles": {"50": 1}, "content_hash": "0" * 64}.get(name, 7)
     edit(store, **({name: other} if name in attributes else {"stats": attributes["stats"] | {name: other}}))
     for read in (open_store, describe_store):
-        with pytest.raises(InputError, match="damaged or incomplete; ingest the graph again"):
+        with pytest.raises(InputError, match=DAMAGED):
             read(store)
     edit(store, **attributes)
     assert describe_store(store) == described
     edit(store, checksum=None)
-    with pytest.raises(InputError, match="damaged or incomplete; ingest the graph again"):
+    with pytest.raises(InputError, match=DAMAGED):
         open_store(store)
 
 
@@ -289,13 +291,13 @@ def test_reading_takes_no_more_than_is_left(store: Path, monkeypatch: pytest.Mon
     nbytes = open_store(store).nbytes
     block = 4 * 1024
     most = []
-    real = graph_store._blocks
+    real = graph_store._Loader
 
-    def watched(stored: object, workers: int, chunks: int) -> object:
+    def watched(header: object, stored: object, workers: int, chunks: int, adjacency: object) -> object:
         most.append(block * chunks * (workers + 1))
-        return real(stored, workers, chunks)
+        return real(header, stored, workers, chunks, adjacency)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(graph_store, "_blocks", watched)
+    monkeypatch.setattr(graph_store, "_Loader", watched)
     host = Account("memory.host", nbytes + block * blocks)
     assert open_store(store, host).nbytes == host.used == nbytes
     assert max(most) == host.peak - nbytes <= block * blocks
@@ -384,7 +386,7 @@ def test_damaged_array(store: Path, name: str, damage: str) -> None:
         shard.write_bytes(changed[damage])
     within_rows = (damage, name) == ("flip", "split")  # no hash covers it, and `describe_store` compares no rows
     for read in (open_store,) if within_rows else (open_store, describe_store):
-        with pytest.raises(InputError, match="damaged or incomplete; ingest the graph again"):
+        with pytest.raises(InputError, match=DAMAGED):
             read(store)
 
 
