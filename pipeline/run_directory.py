@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.context import Metrics, PatternCount
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
-_LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "cupy-cuda13x", "cupy-cuda12x")
+_LIBRARIES = ("numpy", "numba", "pyarrow", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
 
 
 class RunDirectory:

@@ -273,8 +273,8 @@ def _check_rows(
         end = min(indptr[row + 1] - start, block.size)
         middle = min(max(split[row] - start, at), end)
         own = np.uint64(row)
-        before = -1
-        good = True
+        before: Any = -1
+        good: Any = True
         for slot in range(at, middle):
             other = np.int64(block[slot])
             good &= before < other

@@ -385,7 +385,8 @@ class _Loader:
         starts = [start for start, _ in self._stored["indices"].blocks(self._chunks)]
         rows.check_seams(np.array(starts), arrays["indices"])
         if "edge_labels" in self._stored:
-            sums = self._load("edge_labels", lambda *block: rows.check_labels(*block, arrays["indices"]))
+            indices = arrays["indices"]
+            sums = self._load("edge_labels", lambda start, block: rows.check_labels(start, block, indices))
             check_sum(sums, "edge_labels")
 
     def _load(self, name: str, check: Callable[[int, Array], int] | None = None) -> list[int]:
