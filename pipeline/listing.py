@@ -261,7 +261,8 @@ def _extended(
 
 def _ahead(listing: _Listing, before: Phase | None, phase: Phase) -> ReadAhead:
     """Reads the chunks of a level that are still to be extended, ahead of the workers."""
-    read = partial(_read_level, listing.context)
+    columns = 0 if before is None else int(before.name.rsplit(" ", 1)[1])
+    read = partial(_read_level, listing.context, columns)
     if before is None:
         return ReadAhead([], read, 1)
     files = before.files()
@@ -276,10 +277,13 @@ def _ahead(listing: _Listing, before: Phase | None, phase: Phase) -> ReadAhead:
     return ReadAhead(wanted, read, listing.context.engine.workers)
 
 
-def _read_level(context: RunContext, file: dict[str, Any]) -> EmbeddingTable:
+def _read_level(context: RunContext, columns: int, file: dict[str, Any]) -> EmbeddingTable:
     with opened(context, file) as path:
         try:
-            return read_chunk(path, checksum=file["checksum"])
+            table = read_chunk(path, checksum=file["checksum"], below=context.graph.num_vertices)
+            if (table.num_levels, len(table)) != (columns, file["rows"]):
+                raise RunError(f"{path}: this is another table")
+            return table
         except RunError as error:
             raise RunError(
                 f"{path}: a finished level is damaged or gone: restore the file, or start a new run"

@@ -7,7 +7,6 @@ way are read: what metadata say chooses no code, and every size is checked befor
 
 import json
 import os
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +16,12 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.blosc_chunks import decode_chunk
 from longwall.storage.stored_files import Damage, check_folder, parse_object, plain_file, read_range
 
 CHUNK_BYTES = 256 * 2**10  # at most, where an array is read
 CHUNKS_PER_SHARD = 256
 _BLOSC = {"cname": "lz4", "clevel": 5}
-_HEADER = struct.Struct("<BBBBIII")  # of a Blosc chunk: versions, flags, item size; bytes decoded, of a block, encoded
-_BLOSC_VERSION, _LZ4_VERSION, _LZ4 = 2, 1, 1
 _NO_CHUNK = 2**64 - 1
 _MOST_METADATA = 2**16  # bytes
 _CRC_BYTES = 4
@@ -292,23 +290,8 @@ class StoredArray:
         for chunk in range(first, last):
             at = (chunk - first) * size
             part = encoded[int(begins[chunk]) - start : int(begins[chunk + 1]) - start]
-            self._decode(part, out[at : at + size], f"{name}: chunk {chunk}")
-
-    def _decode(self, encoded: memoryview, out: npt.NDArray[Any], what: str) -> None:
-        from numcodecs.blosc import Blosc
-
-        itemsize = self.layout.dtype.itemsize
-        if len(encoded) < _HEADER.size:
-            raise Damage(f"{what} is too short")
-        version, codec_version, flags, item, decoded, _, size = _HEADER.unpack(encoded[: _HEADER.size])
-        if (version, codec_version, flags >> 5, item, decoded, size) != (
-            *(_BLOSC_VERSION, _LZ4_VERSION, _LZ4, itemsize, self.chunk_bytes, len(encoded)),
-        ):
-            raise Damage(f"{what} is none that Longwall writes")
-        padded = out if len(out) == self.layout.chunk else np.empty(self.layout.chunk, self.layout.dtype)
-        try:
-            Blosc().decode(encoded, out=padded)
-        except (RuntimeError, ValueError) as error:
-            raise Damage(f"{what} cannot be decoded") from error
-        if padded is not out:
-            out[:] = padded[: len(out)]
+            items = out[at : at + size]
+            padded = items if len(items) == size else np.empty(size, self.layout.dtype)
+            decode_chunk(part, padded, f"{name}: chunk {chunk}")
+            if padded is not items:
+                items[:] = padded[: len(items)]

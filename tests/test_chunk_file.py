@@ -1,11 +1,15 @@
 """Stored chunks: they come back as they were, any reader of Zarr can open them, and damage never goes unnoticed."""
 
 import errno
+import json
+import os
 import resource
 import signal
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -240,3 +244,98 @@ def test_a_full_disk_is_named(tmp_path):
         signal.signal(signal.SIGXFSZ, old_handler)
     assert disk.used == 0
     assert not list(tmp_path.iterdir())
+
+
+def forge(path: Path, change: Callable[[dict[str, Any]], object], compression: int = zipfile.ZIP_STORED) -> int:
+    """Change what the metadata of a chunk say, and make their checksum right; gives it."""
+    import google_crc32c
+
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    group = json.loads(members["zarr.json"])
+    del group["attributes"]["checksum"]
+    change(group["attributes"])
+    group["attributes"]["checksum"] = google_crc32c.value(json.dumps(group["attributes"]).encode())
+    members["zarr.json"] = json.dumps(group).encode()
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return int(group["attributes"]["checksum"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a["arrays"][0].update(dtype="object"),
+        lambda a: a["arrays"][0].update(stored_dtype="O"),
+        lambda a: a["arrays"][0].update(stored_dtype="float64"),
+        lambda a: a["arrays"][0].update(dtype=["uint32"]),
+        lambda a: a["arrays"][0].update(size=2**60),
+        lambda a: a["arrays"][0].update(size=2**43),
+        lambda a: a["arrays"][0].update(size=-1),
+        lambda a: a["arrays"][0].update(size=True),
+        lambda a: a["arrays"][0].update(piece=2**40),
+        lambda a: a["arrays"][0].update(piece=0),
+        lambda a: a["arrays"][0].update(name="values9"),
+        lambda a: a["arrays"][0].update(name=7),
+        lambda a: a["arrays"][0].update(more=1),
+        lambda a: a["arrays"][2].update(dtype="uint8"),
+        lambda a: a["arrays"].pop(),
+        lambda a: a["arrays"].clear(),
+        lambda a: a.update(arrays={}),
+        lambda a: a.update(arrays=[3]),
+        lambda a: a.update(rows=3),
+        lambda a: a.update(format="zarr"),
+        lambda a: a.update(more=3),
+    ],
+)
+def test_forged_metadata_are_refused(tmp_path, change):
+    path = tmp_path / "chunk"
+    write_chunk(random_table(8, 2, 30), path, account())
+    checksum = forge(path, lambda _: None)
+    read_chunk(path, checksum=checksum)
+    checksum = forge(path, change)
+    with pytest.raises(RunError, match="damaged or gone"):
+        read_chunk(path, checksum=checksum)
+
+
+def test_compressed_members_are_refused(tmp_path):
+    path = tmp_path / "chunk"
+    write_chunk(random_table(8, 2, 30), path, account())
+    checksum = forge(path, lambda _: None, zipfile.ZIP_DEFLATED)
+    with pytest.raises(RunError, match="damaged or gone"):
+        read_chunk(path, checksum=checksum)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "device"])
+def test_only_regular_files_are_chunks(tmp_path, kind):
+    """None of them is waited for."""
+    write_chunk(random_table(8, 2, 30), tmp_path / "aside", account())
+    path = tmp_path / "chunk"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "aside" if kind == "link" else "/dev/zero")
+    with pytest.raises(RunError, match="damaged or gone"):
+        read_chunk(path)
+
+
+def test_values_are_smaller_than_those_of_the_graph(tmp_path):
+    table = random_table(8, 2, 30, largest=100)
+    write_chunk(table, tmp_path / "chunk", account())
+    largest = max(int(values.max()) for values in table.values)
+    assert_equal(read_chunk(tmp_path / "chunk", below=largest + 1), table)
+    with pytest.raises(RunError, match="damaged or gone"):
+        read_chunk(tmp_path / "chunk", below=largest)
+
+
+@pytest.mark.parametrize("offsets", [[0, 2, 5], [0, 2, 3], [0, 7, 4], [0, 2**62, 4], [0, -1, 4], [0, 2**63 - 1, 4]])
+def test_offsets_that_do_not_fit_the_next_level_are_refused(tmp_path, offsets):
+    values = np.array([1, 2], np.uint32), np.array([5, 6, 7, 8], np.uint32)
+    kind = chunk_file.np.min_scalar_type
+    with pytest.MonkeyPatch.context() as patch:
+        # Differences in words, so that any can be written.
+        patch.setattr(chunk_file.np, "min_scalar_type", lambda _: kind(2**63))
+        write_chunk(EmbeddingTable(values, (np.array(offsets, np.int64),)), tmp_path / "chunk", account())
+    with pytest.raises(RunError, match="damaged or gone"):
+        read_chunk(tmp_path / "chunk")

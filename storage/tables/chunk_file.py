@@ -11,20 +11,23 @@ and when is not decided here.
 
 import errno
 import json
+import os
 import struct
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.storage.account import Account
+from longwall.storage.blosc_chunks import decode_chunk
 from longwall.storage.errors import RunError
 from longwall.storage.spill import sync_folder
+from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
 from longwall.storage.tables.table import EmbeddingTable
 
 FORMAT = "longwall-chunk"
@@ -32,6 +35,14 @@ _PIECE = 2**18  # bytes that are compressed at once: scratch stays small and in 
 _BLOSC: dict[str, Any] = {"cname": "lz4", "clevel": 1, "shuffle": 1}
 _OVERHEAD = 64  # bytes that a piece may cost beyond its own: Blosc's header, two checksums, its index entry
 _METADATA = 2048  # bytes of metadata per array, at most
+_MOST_METADATA = 2**18
+_LOCAL_HEADER = 30  # bytes of a zip file's header of a member, without the name and more
+_MOST_ITEMS = 2**44  # sums of a piece's offsets cannot overflow then
+_TYPES = ("uint8", "uint16", "uint32", "uint64", "int64")
+_UNREADABLE = (  # what is raised about an archive that was changed
+    *(Damage, OSError, zipfile.BadZipFile, struct.error, EOFError),
+    *(KeyError, ValueError, OverflowError, RuntimeError, NotImplementedError),
+)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -141,8 +152,10 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: Account, *, sync: bool 
     return ChunkRecord(len(table), table.nbytes, size, checksum)
 
 
-def read_chunk(path: Path, levels: Sequence[int] | None = None, *, checksum: int | None = None) -> EmbeddingTable:
-    """Read a chunk and check all that is read.
+def read_chunk(
+    path: Path, levels: Sequence[int] | None = None, *, checksum: int | None = None, below: int = 2**64
+) -> EmbeddingTable:
+    """Read a chunk and check all that is read; nothing is decoded that `write_chunk` does not write.
 
     Parameters
     ----------
@@ -153,6 +166,8 @@ def read_chunk(path: Path, levels: Sequence[int] | None = None, *, checksum: int
         all are read.
     checksum
         Of the chunk's record: tells the chunk from any other, whole one that was put in its place.
+    below
+        All values must be smaller; a chunk that others may have written can hold any with all checksums right.
 
     Returns
     -------
@@ -165,24 +180,29 @@ def read_chunk(path: Path, levels: Sequence[int] | None = None, *, checksum: int
         If anything is missing or was changed, or if it is another chunk.
     """
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        with (
+            plain_file(path, path.name) as descriptor,
+            open(descriptor, "rb", closefd=False) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
             stored = _read_metadata(archive, checksum)
             depth = (len(stored) + 1) // 2
             wanted = range(depth) if levels is None else levels
             first = min(wanted)
 
-            def read(name: str) -> NDArray[Any]:
-                return _read_array(file, archive.getinfo(f"{name}/c/0"), stored[name])
+            def read(name: str, most: int) -> NDArray[Any]:
+                return _read_array(descriptor, archive.getinfo(f"{name}/c/0"), stored[name], most)
 
             return EmbeddingTable(
-                tuple(read(f"values{level}") if level in wanted else None for level in range(depth)),
-                tuple(read(f"offsets{level}") if level >= first else None for level in range(depth - 1)),
+                tuple(read(f"values{level}", below - 1) if level in wanted else None for level in range(depth)),
+                tuple(
+                    read(f"offsets{level}", stored[f"values{level + 1}"].size) if level >= first else None
+                    for level in range(depth - 1)
+                ),
             )
     except PermissionError as error:
         raise RunError(f"{path}: no permission to read the spilled chunk: resume the run, or run again") from error
-    except MemoryError:
-        raise
-    except Exception as error:  # a damaged archive makes its readers raise nearly anything
+    except _UNREADABLE as error:
         raise RunError(f"{path}: the spilled chunk is damaged or gone: resume the run, or run again") from error
 
 
@@ -226,39 +246,69 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> _S
     return _Stored(name, size, array.dtype.name, kind.name, piece, checksum, contents)
 
 
-def _read_array(file: IO[bytes], member: zipfile.ZipInfo, stored: _Stored) -> NDArray[Any]:
+def _read_array(descriptor: int, member: zipfile.ZipInfo, stored: _Stored, most: int) -> NDArray[Any]:
     import google_crc32c
-    from numcodecs import Blosc
 
-    codec = Blosc(**_BLOSC)
+    name = member.filename
+    start, size = _place(descriptor, member)
+    index_size = 16 * stored.pieces
+    pieces_size = size - index_size - 4
+    text = read_range(descriptor, start + pieces_size, index_size, name) if pieces_size >= 0 else b""
+    if google_crc32c.value(text) != stored.checksum:
+        raise Damage(f"{name}: the index was changed")
+    begins, lengths = np.frombuffer(text, "<u8").reshape(-1, 2).T
+    if (
+        int(lengths.max(initial=0)) > pieces_size
+        or int(lengths.min(initial=4)) < 4
+        or int(lengths.sum()) != pieces_size
+    ):
+        raise Damage(f"{name}: the index does not fit the file")
+    if (begins != np.cumsum(lengths) - lengths).any():
+        raise Damage(f"{name}: the index does not fit the file")
+
     differences = stored.name.startswith("offsets")
     array = np.zeros(stored.size + differences, stored.dtype)
     values = array[int(differences) :]
     buffer = np.empty(stored.piece, stored.stored_dtype)
-    file.seek(member.header_offset + 26)
-    start = member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
-    file.seek(start + member.file_size - 16 * stored.pieces - 4)
-    index = file.read(16 * stored.pieces)
-    if google_crc32c.value(index) != stored.checksum:
-        raise ValueError("the index was changed")
-    file.seek(start)
+    most = min(most, int(np.iinfo(array.dtype).max))
     contents = 0
-    for i, length in enumerate(np.frombuffer(index, "<u8")[1::2].tolist()):
-        encoded, ending = file.read(length - 4), file.read(4)
+    for i, length in enumerate(lengths.tolist()):
+        piece = read_range(descriptor, start, length, name)
+        start += length
+        encoded, ending = piece[:-4], piece[-4:]
         if google_crc32c.value(encoded) != int.from_bytes(ending, "little"):
-            raise ValueError("a piece was changed")
+            raise Damage(f"{name}: a piece was changed")
         contents = google_crc32c.extend(contents, ending)
-        codec.decode(encoded, out=buffer)
+        decode_chunk(encoded, buffer, f"{name}: a piece")
         begin = i * stored.piece
         part = values[begin : begin + stored.piece]
+        found = buffer[: part.size]
+        if int(found.max()) > most:
+            raise Damage(f"{name}: a value is too large")
         if differences:
-            np.cumsum(buffer[: part.size], dtype=array.dtype, out=part)
+            np.cumsum(found, dtype=array.dtype, out=part)
             part += array[begin]  # where the piece before ends
+            if part[-1] > most:
+                raise Damage(f"{name}: an offset is too large")
         else:
-            np.copyto(part, buffer[: part.size], casting="unsafe")
+            np.copyto(part, found, casting="unsafe")
     if contents != stored.contents:
-        raise ValueError("a piece was exchanged")
+        raise Damage(f"{name}: a piece was exchanged")
+    if differences and array[-1] != most:
+        raise Damage(f"{name}: the levels do not fit each other")
     return array
+
+
+def _place(descriptor: int, member: zipfile.ZipInfo) -> tuple[int, int]:
+    """Where a member begins in the file, and its bytes; they are there as they are."""
+    if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 or member.header_offset < 0:
+        raise Damage(f"{member.filename}: Longwall writes no such archives")
+    header = read_range(descriptor, member.header_offset, _LOCAL_HEADER, member.filename)
+    begin = member.header_offset + _LOCAL_HEADER
+    begin += int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    if member.file_size < 0 or begin + member.file_size > os.fstat(descriptor).st_size:
+        raise Damage(f"{member.filename}: the file ends early")
+    return begin, member.file_size
 
 
 def _write_metadata(archive: zipfile.ZipFile, arrays: Sequence[_Stored], rows: int) -> int:
@@ -310,13 +360,43 @@ def _zarr_array(stored: _Stored) -> dict[str, Any]:
 def _read_metadata(archive: zipfile.ZipFile, expected: int | None) -> dict[str, _Stored]:
     import google_crc32c
 
-    attributes = json.loads(archive.read("zarr.json"))["attributes"]
-    checksum = attributes.pop("checksum")
+    member = archive.getinfo("zarr.json")
+    if member.compress_type != zipfile.ZIP_STORED or not 0 <= member.file_size <= _MOST_METADATA:
+        raise Damage("the metadata are none that Longwall writes")
+    attributes = parse_object(archive.read(member), "zarr.json").get("attributes")
+    if not isinstance(attributes, dict):
+        raise Damage("there are no metadata")
+    checksum = attributes.pop("checksum", None)
     if google_crc32c.value(json.dumps(attributes).encode()) != checksum:
-        raise ValueError("the metadata were changed")
+        raise Damage("the metadata were changed")
     if expected not in (None, checksum):
-        raise ValueError("this is another chunk")
-    return {array["name"]: _Stored(**array) for array in attributes["arrays"]}
+        raise Damage("this is another chunk")
+    match attributes:
+        case {"format": found, "rows": int(rows), "arrays": [*arrays]} if found == FORMAT and len(attributes) == 3:
+            stored = [_checked(array) for array in arrays]
+            depth = (len(stored) + 1) // 2
+            names = [*(f"values{level}" for level in range(depth)), *(f"offsets{level}" for level in range(depth - 1))]
+            sizes = {array.name: array.size for array in stored}
+            fits = all(sizes.get(f"offsets{level}") == sizes.get(f"values{level}") for level in range(depth - 1))
+            if stored and [array.name for array in stored] == names and fits and stored[depth - 1].size == rows:
+                return {array.name: array for array in stored}
+    raise Damage("the metadata are none of a table")
+
+
+def _checked(array: object) -> _Stored:
+    """What metadata say of an array, if it can be true."""
+    names = [field.name for field in fields(_Stored)]
+    if isinstance(array, dict) and list(array) == names and isinstance(array["name"], str):
+        stored = _Stored(**array)
+        numbers = (stored.size, stored.piece, stored.checksum, stored.contents)
+        if (
+            all(type(number) is int and 0 <= number < _MOST_ITEMS for number in numbers)
+            and stored.dtype in (("int64",) if stored.name.startswith("offsets") else _TYPES)
+            and stored.stored_dtype in _TYPES[:4]
+            and 0 < stored.piece <= max(_PIECE // np.dtype(stored.stored_dtype).itemsize, 1)
+        ):
+            return stored
+    raise Damage("the metadata are none of an array")
 
 
 @contextmanager
