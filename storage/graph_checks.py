@@ -54,6 +54,7 @@ class GraphChecks:
             "transaction_ids": self._look_at_transaction_ids,
             "transactions": self._look_at_transactions,
             "indices": self._look_at_indices,
+            "edge_labels": _look_at_edge_labels,
         }
         self._degrees: list[int] = []  # distinct, descending
         self._first_ranks: list[int] = []
@@ -197,15 +198,28 @@ class RowChecks:
             If they are not those of a graph.
         """
         hashed = np.zeros(1, np.uint64)
-        good = _check_rows(start, block, self._indptr, self._split, self._transactions, self._key, hashed)
+        row = self._row_of(start)
+        good = _check_rows(start, row, block, self._indptr, self._split, self._transactions, self._key, hashed)
         _require(bool(good), "indices: a row does not ascend, or does not fit the other arrays")
         return int(hashed[0])
 
     def check_labels(self, start: int, block: npt.NDArray[np.int32], indices: npt.NDArray[np.uint32]) -> int:
-        """Hash labels of edges, from slot `start` on, together with their ends; the sum must be 0 as in `check`."""
+        """Check labels of edges, from slot `start` on, and hash them with their ends; the sum must be 0 as in `check`.
+
+        Raises
+        ------
+        Damage
+            If one is negative.
+        """
+        _look_at_edge_labels(start, block)
         hashed = np.zeros(1, np.uint64)
-        _hash_labels(start, block, indices[start : start + len(block)], self._indptr, self._key, hashed)
+        _hash_labels(
+            start, self._row_of(start), block, indices[start : start + len(block)], self._indptr, self._key, hashed
+        )
         return int(hashed[0])
+
+    def _row_of(self, slot: int) -> int:
+        return int(np.searchsorted(self._indptr, slot, side="right")) - 1
 
     def check_seams(self, starts: Int64s, indices: npt.NDArray[np.uint32]) -> None:
         """Check that rows ascend where a block began, too.
@@ -225,6 +239,10 @@ class RowChecks:
         rows = np.searchsorted(self._indptr, starts, side="right") - 1
         within = starts[self._indptr[rows] < starts]
         _require(bool((indices[within - 1] < indices[within]).all()), "indices: a row does not ascend")
+
+
+def _look_at_edge_labels(_: int, block: npt.NDArray[np.int32]) -> None:
+    _require(int(block.min()) >= 0, "edge_labels: there is a negative one")
 
 
 def check_sum(sums: list[int], name: str) -> None:
@@ -253,6 +271,7 @@ def _require(good: bool, fault: str) -> None:
 @lazy_kernel
 def _check_rows(
     start: int,
+    row: int,
     block: npt.NDArray[np.uint32],
     indptr: Int64s,
     split: Int64s,
@@ -260,14 +279,13 @@ def _check_rows(
     key: npt.NDArray[np.uint64],
     hashed: npt.NDArray[np.uint64],
 ) -> bool:
-    """Check the pieces of rows in a block; add up hashes of its edges, those from the larger to the smaller end first.
+    """Check the pieces of rows in a block, from inside of a row on; add up hashes of its edges.
 
-    An edge is hashed as a word, the smaller end in the high half.
+    An edge is hashed as a word, the smaller end in the high half; hashes count with a minus in the row of that end.
     """
     n = indptr.size - 1
     add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
     total = np.uint64(0)
-    row = np.searchsorted(indptr, start, side="right") - 1
     at = 0
     while at < block.size:
         end = min(indptr[row + 1] - start, block.size)
@@ -306,6 +324,7 @@ def _check_rows(
 @lazy_kernel
 def _hash_labels(
     start: int,
+    row: int,
     labels: npt.NDArray[np.int32],
     block: npt.NDArray[np.uint32],
     indptr: Int64s,
@@ -315,7 +334,6 @@ def _hash_labels(
     """Add up hashes of edges and their labels, those from the larger to the smaller end with the other sign."""
     add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
     total = np.uint64(0)
-    row = np.searchsorted(indptr, start, side="right") - 1
     for slot in range(block.size):
         while indptr[row + 1] <= start + slot:
             row += 1

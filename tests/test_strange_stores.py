@@ -120,6 +120,7 @@ FORGED: dict[str, Callable[[Graph], dict[str, Any]]] = {
     "transactions: there": lambda g: {"transactions": changed(g.transactions, 3, 2)},
     "transactions: there is": lambda g: {"transactions": changed(g.transactions, 3, -1)},
     "transactions, or their ids, are missing": lambda g: {"transactions": None},
+    "edge_labels: there": lambda g: {"edge_labels": changed(g.edge_labels, 11, -9)},
     "indices:": lambda g: {"indices": changed(g.indices, row_end(g), g.num_vertices)},
     "indices: ": lambda g: {"indices": changed(g.indices, row_end(g), 2**32 - 1)},
 }
@@ -134,7 +135,6 @@ ONLY_WHEN_OPENED: dict[str, Callable[[Graph], dict[str, Any]]] = {
     },
     "indices: an edge is not the same": lambda g: {"indices": swapped(g)},
     "edge_labels: an edge": lambda g: {"edge_labels": changed(g.edge_labels, 11, 9)},
-    "edge_labels: an edge is": lambda g: {"edge_labels": changed(g.edge_labels, 11, -9)},
     "edge_labels: an edge is not": lambda g: {"edge_labels": np.arange(2 * g.num_edges, dtype=np.int32)},
 }
 
