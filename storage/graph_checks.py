@@ -6,6 +6,7 @@ be those of a graph before anything is done with them. A store's hashes only say
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class GraphChecks:
     def __init__(self, vertices: int, edges: int, transactions: int, labels: int) -> None:
         self._vertices, self._slots, self._transactions = vertices, 2 * edges, transactions
         self._most_labels = labels
-        self._checks = {
+        self._checks: dict[str, Callable[[int, Any], None]] = {
             "indptr": self._look_at_indptr,
             "original_ids": self._look_at_ids,
             "split": self._look_at_split,
