@@ -342,6 +342,7 @@ def _make_store(
     make: Callable[..., "GraphStats"],
 ) -> None:
     """Make a store with `make`, which is given budgets, spill folder and watcher, and say what it is."""
+    from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.progress import choose_observer
     from longwall.storage.account import Accounts, OverBudget
     from longwall.storage.allocator import return_freed_memory
@@ -359,6 +360,8 @@ def _make_store(
     return_freed_memory()
     began = time.perf_counter()
     observer = choose_observer(quiet)
+    if cache_note():
+        observer.note(cache_note())
     try:
         with SpillFolder(spill, advice="choose another --spill, or raise --memory") as folder:
             folder.check()

@@ -42,6 +42,7 @@ def explain(
     InputError
         If the config, the graph or the machine cannot do what is asked.
     """
+    from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.placement import place_graph
     from longwall.pipeline.workloads import get_workload
     from longwall.stages.source import host_arrays
@@ -52,6 +53,8 @@ def explain(
     try:
         spec = load_config(config, overrides)
         engine = choose_engine(spec)
+        if cache_note():
+            observer.note(cache_note())
         budget = resolve_budget(spec)
         accounts = Accounts.of(budget)
         with SpillFolder(spec.memory.spill) as spill, engine.watch_compilation(lambda: observer.note(COMPILING)):

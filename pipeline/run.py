@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
 _MOST_THREADS, _THREADS_PER_CORE = 256, 4  # whichever gives more
-COMPILING = "compiling kernels: a few seconds, once on this machine"
+COMPILING = "compiling kernels: this takes a few seconds"
 
 
 @dataclass(frozen=True)
@@ -226,6 +227,7 @@ def _run(
     observer: Observer,
     began: float,
 ) -> Result:
+    from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.workers import sentences
     from longwall.pipeline.workloads import get_workload
     from longwall.storage.account import Accounts
@@ -239,6 +241,8 @@ def _run(
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
     # The coordinator of a cluster deals work out, and needs no device.
     engine = choose_engine(spec.on_host() if on_cluster else spec)
+    if cache_note():
+        observer.note(cache_note())
     budget = resolve_budget(spec)
     accounts = Accounts.of(budget)
     with SpillFolder(spec.memory.spill) as spill, ExitStack() as opened:
@@ -250,8 +254,8 @@ def _run(
             cluster = opened.enter_context(
                 cluster_of(spec, directory.where, engine.workers, spill.path, observer, devices)
             )
-        compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
-        with compiling, sentences(engine), _timed(timings, "graph"):
+        say_compiling = cache(lambda: observer.note(COMPILING))
+        with engine.watch_compilation(say_compiling), sentences(engine), _timed(timings, "graph"):
             graph = read_graph(spec, observer, accounts, spill, engine)
         workload = get_workload(spec.workload.kind)
         with _timed(timings, "plan"):
@@ -272,9 +276,13 @@ def _run(
         )
         if on_cluster:
             context.scheduler = opened.enter_context(scheduler_of(context, cluster, plan))
-        compiling = engine.watch_compilation(lambda: observer.note(COMPILING))
         try:
-            with compiling, sentences(engine), _timed(timings, "mine"), _interruptible(cancel, engine):
+            with (
+                engine.watch_compilation(say_compiling),
+                sentences(engine),
+                _timed(timings, "mine"),
+                _interruptible(cancel, engine),
+            ):
                 counts = workload.execute(plan, context)
         finally:
             directory.manifest["memory"] = {

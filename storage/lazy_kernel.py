@@ -21,7 +21,9 @@ def lazy_kernel(function: Callable[Arguments, Result]) -> Callable[Arguments, Re
             if compiled is None:
                 import numba
 
-                compiled = numba.njit(nogil=True, cache=True)(function)
+                from longwall.kernels.kernel_cache import cached
+
+                compiled = cached(numba.njit(nogil=True)(function))
         result: Result = compiled(*args, **kwargs)
         return result
 

@@ -3,9 +3,11 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from longwall.kernels.engine import EngineUnavailable
+from longwall.kernels.private_folder import cache_folder
 
 _NONE = "no CUDA device is visible"
 
@@ -24,12 +26,26 @@ def open_device() -> Any:
         With the reason: CuPy is missing, there is no device, or the driver does not fit.
     """
     with _reasons():
+        _place_cache()
         import cupy
 
         if cupy.cuda.runtime.getDeviceCount() < 1:
             raise EngineUnavailable(_NONE)
         cupy.zeros(1, cupy.uint8) + 1
     return cupy
+
+
+@cache
+def _place_cache() -> None:
+    """Let CuPy keep what it compiles in a private folder, or in memory: it raises where it cannot write."""
+    if "CUPY_CACHE_IN_MEMORY" in os.environ:
+        return
+    folder = cache_folder("CUPY_CACHE_DIR", "cupy")
+    if folder.path is None:
+        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+    else:
+        os.environ["CUPY_CACHE_DIR"] = str(folder.path)
+        os.close(folder.descriptor)
 
 
 def visible_devices() -> list[str]:

@@ -1,0 +1,133 @@
+"""Where compiled kernels are kept: Numba's cache holds pickles and machine code, so it lies in a private folder.
+
+Numba itself would keep them beside the sources, in the user's cache folder, or where ``NUMBA_CACHE_DIR`` says, also in
+places that others can write to, and would raise where it cannot write.
+"""
+
+import fcntl
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from longwall.kernels.private_folder import CacheFolder, cache_folder
+
+
+@cache
+def _folder() -> CacheFolder:
+    return cache_folder("NUMBA_CACHE_DIR", "kernels")
+
+
+def cache_note() -> str:
+    """Return why compiled kernels are not kept where one would expect it, for the user; else nothing."""
+    return _folder().note
+
+
+def cached(dispatcher: Any) -> Any:
+    """Let a Numba dispatcher keep its machine code on disk where that can be done; else it is kept in memory only.
+
+    Parameters
+    ----------
+    dispatcher
+        What ``numba.njit`` gives without ``cache=True``.
+    """
+    source = Path(inspect.getfile(dispatcher.py_func))
+    if _folder().path is not None and source.exists():
+        dispatcher._cache = _cache_class(f"/proc/self/fd/{_folder().descriptor}")(dispatcher.py_func)
+    return dispatcher
+
+
+@cache
+def _stamp(folder: Path) -> str:
+    """Return a hash of all sources of a folder: compiled kernels contain those that they call."""
+    from longwall import __version__
+
+    digest = sha256(__version__.encode())
+    for path in sorted(folder.glob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)} ".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _cache_class(folder: str) -> Callable[[Any], Any]:
+    """Return the class of caches below a folder; Numba is imported by those who compile only."""
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+    class Locator(_CacheLocator):
+        """Says where the kernels of a source file lie."""
+
+        def __init__(self, function: Any, source: str):
+            self._line, self._py_file = function.__code__.co_firstlineno, source
+            self._path = os.path.join(folder, self.get_suitable_cache_subpath(source))  # noqa: PTH118 - Numba's
+
+        def get_cache_path(self) -> str:
+            return self._path
+
+        def get_source_stamp(self) -> str:
+            return _stamp(Path(self._py_file).parent)
+
+        def get_disambiguator(self) -> str:
+            # Part of the name, so that no index ever names the data of other sources.
+            return f"{self._line}.{self.get_source_stamp()}"
+
+        @classmethod
+        def from_function(cls, function: Any, source: str) -> "Locator":
+            return cls(function, source)
+
+    class Implementation(CompileResultCacheImpl):
+        _locator_classes = [Locator]  # noqa: RUF012 - as in its base class
+
+    class KernelCache(FunctionCache):
+        """Numba's cache of a function, which may fail: the function is compiled then, or stays in memory."""
+
+        _impl_class = Implementation
+
+        def load_overload(self, signature: Any, target: Any) -> Any:
+            try:
+                return super().load_overload(signature, target)
+            except MemoryError:
+                raise
+            except Exception:  # whatever reading damaged pickles raises
+                self._forget()
+                return None
+
+        def save_overload(self, signature: Any, result: Any) -> None:
+            try:
+                path = Path(self.cache_path)
+                path.mkdir(mode=0o700, exist_ok=True)
+                with _locked(path):
+                    super().save_overload(signature, result)
+                    self._remove_old(path)
+            except OSError:  # a full disk, or no locks: it stays in memory
+                return
+
+        def _forget(self) -> None:
+            try:
+                self.flush()
+            except OSError:
+                self.disable()
+
+        def _remove_old(self, path: Path) -> None:
+            """Remove what was compiled of other states of the sources."""
+            function, current = self._impl.filename_base.split("-")[0], _stamp(Path(self._impl.locator._py_file).parent)
+            for file in path.glob(f"{function}-*.nb?"):
+                if current not in file.name:
+                    file.unlink(missing_ok=True)
+
+    return KernelCache
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other processes from changing an index at the same time: each would lose what the other adds."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
