@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longwall.pipeline import signals
 from longwall.storage.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """How the program ends; 0 is success."""
+    """How the program ends; 0 is success, and an interrupted one says by which signal."""
 
     RUN_FAILED = 1
     BAD_INPUT = 2
-    INTERRUPTED = 130
 
 
 _MOST_LINES = 30  # of patterns that are printed
@@ -295,7 +295,7 @@ def _reporting() -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
         _tell(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}")
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
+        raise typer.Exit(signals.exit_code()) from None
 
 
 def _complain(error: Exception) -> None:

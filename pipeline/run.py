@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import gc
 import json
-import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config
@@ -24,6 +22,7 @@ from longwall.pipeline.context import Metrics, PatternCount, RunContext
 from longwall.pipeline.devices import devices_of
 from longwall.pipeline.progress import NullObserver, Observer
 from longwall.pipeline.run_directory import TOO_LARGE, RunDirectory, write_counts
+from longwall.pipeline.signals import interrupted_by, interrupting, last_signal, undisturbed
 from longwall.pipeline.url_run import UrlRunDirectory
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.mirror import Mirror
@@ -138,7 +137,8 @@ def run(
     RunError
         If a valid run fails; its folder says why, and `resume` goes on with it.
     KeyboardInterrupt
-        If the user interrupts; its folder says so, and `resume` goes on with it.
+        If the user interrupts, or SIGTERM or SIGHUP comes that the caller does not handle; its folder says so, and
+        `resume` goes on with it.
     """
     spec = load_config(config, overrides)
     kind = UrlRunDirectory if is_url(spec.run.directory) else RunDirectory
@@ -186,12 +186,12 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     began = time.perf_counter()
     metrics, cancel = Metrics(), threading.Event()
     how = f"go on with: longwall resume {directory.where}"
-    with ExitStack() as ending:
+    with interrupting(), ExitStack() as ending:
         try:
             try:
                 return _run(spec, directory, metrics, cancel, observer, began)
             finally:
-                ending.enter_context(_undisturbed())
+                ending.enter_context(undisturbed())
         except InputError as error:
             if fresh and not directory.has_finished_work:
                 directory.discard()
@@ -200,7 +200,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
             raise
         except KeyboardInterrupt:
             cancel.set()
-            directory.abandon("interrupted", "interrupted by the user", metrics)
+            directory.abandon("interrupted", f"interrupted by {last_signal().name}", metrics)
             raise KeyboardInterrupt(str(directory.where)) from None
         except (RunError, MemoryError, OSError) as error:
             cancel.set()
@@ -281,7 +281,7 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 sentences(engine),
                 _timed(timings, "mine"),
-                _interruptible(cancel, engine),
+                interrupted_by(partial(_stop, cancel, engine)),
             ):
                 counts = workload.execute(plan, context)
         finally:
@@ -501,48 +501,14 @@ def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
     }
 
 
+def _stop(cancel: threading.Event, engine: Engine) -> None:
+    """Let the worker threads end, so that the main thread does not wait for them in vain."""
+    cancel.set()
+    engine.interrupt()
+
+
 @contextmanager
 def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
     began = time.perf_counter()
     yield
     timings[name] = time.perf_counter() - began
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Take no Ctrl-C while the end of a run is recorded: it is soon over, and half of it would be no end."""
-    if not _takes_ctrl_c():
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda number, frame: None)  # noqa: ARG005 - the signal module's signature
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _takes_ctrl_c() -> bool:
-    """Whether Ctrl-C is ours: it belongs to the main thread, and to a caller with a handler, or who ignores it."""
-    return (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-
-
-@contextmanager
-def _interruptible(cancel: threading.Event, engine: Engine) -> Iterator[None]:
-    """Let Ctrl-C stop the worker threads first, so that the main thread does not wait for them in vain."""
-    if not _takes_ctrl_c():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
-        cancel.set()
-        engine.interrupt()
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,10 +1,15 @@
-"""Ctrl-C: the program ends at once with code 130, leaves nothing that looks whole, and says how to go on with it."""
+"""Ctrl-C, SIGTERM and SIGHUP: the program ends soon, leaves nothing that looks whole, and says how to go on with it."""
 
+import fcntl
 import json
+import os
+import pty
+import select
 import shlex
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -35,18 +40,18 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def interrupt(process: subprocess.Popen[str], ended: bool = False) -> str:
-    """Send SIGINT, see the process end soon with code 130; gives what it said. It may have `ended` already."""
+def interrupt(process: subprocess.Popen[str], ended: bool = False, by: signal.Signals = signal.SIGINT) -> str:
+    """Send a signal, see the process end soon with its exit code; gives what it said. It may have `ended` already."""
     if process.poll() is not None and not ended:
         pytest.fail(f"ended before it was interrupted: {process.communicate()}")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     try:  # a second or two, unless other work takes the cores
         _, said = process.communicate(timeout=30)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         pytest.fail("did not stop within half a minute")
-    assert process.returncode == 130, said
+    assert process.returncode == 128 + by, said
     assert "Traceback" not in said
     return said
 
@@ -86,24 +91,108 @@ def test_a_run_stops_and_leaves_nothing_that_looks_whole(tmp_path, name):
     assert status(run)["status"] == "interrupted"
 
 
-def test_the_message_says_how_to_go_on(tmp_path):
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_message_says_how_to_go_on(tmp_path, by):
     process, run = begin_run(tmp_path, "cliques")
-    said = interrupt(process)
+    said = interrupt(process, by=by)
+    assert not (run / "results").exists()
+    assert status(run)["status"] == "interrupted"
+    assert status(run)["reason"] == f"interrupted by {by.name}"
     words = shlex.split(next(line for line in said.splitlines() if "longwall resume" in line).split("with: ")[-1])
     assert words == ["longwall", "resume", "runs/long"]
     # The command works as it stands: it gets as far as the first one did.
     again = start(tmp_path, *words[1:], "--quiet")
     wait_for(lambda: status(run)["status"] == "running" and "resumed" in status(run), again)
-    interrupt(again)
+    interrupt(again, by=by)
     assert status(run)["status"] == "interrupted"
 
 
-def test_an_impatient_user_is_told_the_same(tmp_path):
+def test_a_run_goes_on_when_its_terminal_is_gone_if_it_was_begun_so(tmp_path):
+    """As with nohup, which ignores SIGHUP."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process, run = begin_run(tmp_path, "cliques")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    process.send_signal(signal.SIGHUP)
+    assert status(run)["status"] == "running"
+    interrupt(process, by=signal.SIGTERM)
+    assert status(run)["reason"] == "interrupted by SIGTERM"
+
+
+def test_a_terminal_that_is_closed_ends_its_run(tmp_path):
+    vertices, edges, workload = LONG["cliques"]
+    (tmp_path / "long.toml").write_text(CONFIG.format(vertices=vertices, edges=edges, workload=workload))
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "longwall", "run", "long.toml"],
+        cwd=tmp_path,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(theirs)
+    run = tmp_path / "runs" / "long"
+    while "plan" not in status(run):
+        if select.select([ours], [], [], 0.05)[0]:
+            os.read(ours, 1 << 16)  # a terminal that takes nothing would stop it
+    os.close(ours)
+    assert process.wait(60) == 129
+    assert status(run)["reason"] == "interrupted by SIGHUP"
+
+
+HANDLED = """
+import os, signal, sys, threading
+import longwall
+from longwall.pipeline import workers
+
+def end(number, frame):
+    print("handled", flush=True)
+
+if sys.argv[1] == "own handler":
+    signal.signal(signal.SIGTERM, end)
+run_tasks = workers.LocalScheduler.run
+
+def run(*arguments):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return run_tasks(*arguments)
+
+workers.LocalScheduler.run = run
+before = signal.getsignal(signal.SIGTERM)
+try:
+    longwall.run("short.toml")
+except KeyboardInterrupt as interrupt:
+    print("interrupted", interrupt)
+assert signal.getsignal(signal.SIGTERM) is before
+"""
+
+
+@pytest.mark.parametrize("handler", ["none", "own handler"])
+def test_a_script_that_runs_longwall_keeps_its_handler(tmp_path, handler):
+    (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n")
+    text = 'graph.path = "graph.txt"\nengine.kind = "cpu"\nworkload = { kind = "match", pattern = "0-1,1-2,2-0,0-3" }\n'
+    (tmp_path / "short.toml").write_text(text)
+    command = [sys.executable, "-c", HANDLED, handler]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = status(tmp_path / "runs" / "short")
+    if handler == "none":
+        assert done.stdout.split() == ["interrupted", "runs/short"]
+        assert (found["status"], found["reason"]) == ("interrupted", "interrupted by SIGTERM")
+    else:
+        assert done.stdout.split() == ["handled"]
+        assert found["status"] == "done"
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_an_impatient_user_is_told_the_same(tmp_path, by):
     process, run = begin_run(tmp_path, "listing")
     for _ in range(2):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(by)
         time.sleep(0.15)
-    assert "longwall resume runs/long" in interrupt(process, ended=True)
+    assert "longwall resume runs/long" in interrupt(process, ended=True, by=by)
     assert status(run)["status"] == "interrupted"
 
 
@@ -123,11 +212,12 @@ def test_it_may_be_interrupted_as_it_starts(monkeypatch, capsys):
     assert capsys.readouterr().err == "\ninterrupted: nothing is left behind\n"
 
 
-def test_generating_stops_and_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_generating_stops_and_leaves_nothing(tmp_path, by):
     process = start(tmp_path, "generate", "rmat", "big.zarr", "--scale", "22", "--edge-factor", "16")
     wait_for(lambda: any(tmp_path.iterdir()), process)  # the store is begun, or something is spilled
     time.sleep(1)
-    interrupt(process)
+    interrupt(process, by=by)
     assert list(tmp_path.iterdir()) == []
 
 

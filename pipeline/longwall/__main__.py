@@ -1,8 +1,9 @@
 """``longwall``, and ``python -m longwall``: what there is to do before the command line itself can be imported."""
 
 import os
-import signal
 import sys
+
+from longwall.pipeline import signals
 
 
 def main() -> None:
@@ -10,15 +11,16 @@ def main() -> None:
     # Where they were closed, the next files to be opened would take their places.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - no module more, and open to the end
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
-    try:
-        from longwall.pipeline.cli import main as command_line
-    except KeyboardInterrupt:
-        print("\ninterrupted: nothing is left behind", file=sys.stderr)
-        sys.exit(130)
-    try:
-        command_line()
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said, and Python's own end would end in a traceback
+    with signals.interrupting():
+        try:
+            from longwall.pipeline.cli import main as command_line
+        except KeyboardInterrupt:
+            print("\ninterrupted: nothing is left behind", file=sys.stderr)
+            sys.exit(signals.exit_code())
+        try:
+            command_line()
+        finally:
+            signals.ignore()
 
 
 if __name__ == "__main__":
