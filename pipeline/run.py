@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
-_MOST_THREADS, _THREADS_PER_CORE = 256, 4  # whichever gives more
 COMPILING = "compiling kernels: this takes a few seconds"
 
 
@@ -381,13 +380,12 @@ def choose_engine(spec: RunSpec) -> Engine:
         If this machine does not have it, or far fewer cores than threads are wanted.
     """
     from longwall.kernels import Ablation, EngineUnavailable, select_engine
-    from longwall.storage.parallel import core_count
+    from longwall.storage.parallel import core_count, most_threads
 
-    most = max(_MOST_THREADS, _THREADS_PER_CORE * core_count())
-    if spec.engine.threads > most:
+    if spec.engine.threads > most_threads():
         raise InputError(
-            f"engine.threads: {spec.engine.threads} threads hardly get on with {core_count()} cores; give at most "
-            f"{most}, or 0 for one a core"
+            f"engine.threads: {spec.engine.threads} threads are too many for {core_count()} cores: give at most "
+            f"{most_threads()}, or 0 for one per core"
         )
     plain = spec.engine.ablation
     ablation = Ablation(

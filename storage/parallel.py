@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+_MOST_THREADS, _THREADS_PER_CORE = 256, 4  # whichever gives more
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -13,6 +15,11 @@ Result = TypeVar("Result")
 def core_count() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def most_threads() -> int:
+    """Return how many threads a user may ask for."""
+    return max(_MOST_THREADS, _THREADS_PER_CORE * core_count())
 
 
 def map_ordered(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import re
 import shutil
 import socketserver
@@ -266,19 +267,95 @@ def test_the_user_is_told_where_the_work_is(cluster: Any, tmp_path: Path) -> Non
     assert re.fullmatch(r"\d+ ranges done by 1 worker, busy for [\d.]+ to [\d.]+ s each", observer.notes[-1])
 
 
-def test_nothing_listens_beyond_this_machine(tmp_path: Path) -> None:
+WEB_PAGES = ("", "status", "health", "metrics", "json/identity.json", "info/main/workers.html", "api/v1/retire_workers")
+
+
+class _Embedded:
+    """A cluster that is made for a run: its client, and the addresses where its processes listen."""
+
+    def __init__(self, client: Any, listening: set[tuple[str, int]]):
+        self.client, self.listening = client, listening
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Embedded]:
     before = {process.pid for process in psutil.Process().children(recursive=True)}
-    own = {(c.laddr.ip, c.laddr.port) for c in psutil.Process().net_connections("inet") if c.status == "LISTEN"}
+    own = _listening(psutil.Process())
     wanted = SchedulerSection(kind="dask", workers=2, threads_per_worker=1)
-    with connect.connected(wanted, 2, str(tmp_path)) as client:
+    with connect.connected(wanted, 2, str(tmp_path_factory.mktemp("embedded"))) as client:
         client.wait_for_workers(2, timeout=60)
-        listening = set()
         started = [process for process in psutil.Process().children(recursive=True) if process.pid not in before]
-        for process in [psutil.Process(), *started]:
-            listening |= {(c.laddr.ip, c.laddr.port) for c in process.net_connections("inet") if c.status == "LISTEN"}
-        listening -= own
-        assert len(listening) >= 4  # the scheduler and its dashboard, and two workers
-        assert {ip for ip, _ in listening} == {"127.0.0.1"}
+        yield _Embedded(client, set().union(*map(_listening, [psutil.Process(), *started])) - own)
+
+
+def _listening(process: psutil.Process) -> set[tuple[str, int]]:
+    return {(c.laddr.ip, c.laddr.port) for c in process.net_connections("inet") if c.status == "LISTEN"}
+
+
+def test_nothing_listens_beyond_this_machine(embedded: _Embedded) -> None:
+    assert len(embedded.listening) >= 5  # the scheduler, two workers and their nannies
+    assert {ip for ip, _ in embedded.listening} == {"127.0.0.1"}
+
+
+def test_other_users_of_this_machine_can_run_and_read_nothing(embedded: _Embedded) -> None:
+    """What listens refuses other certificates than that of the run; web browsers find nothing."""
+    strangers = {"tcp": distributed.Security(), "tls": distributed.Security.temporary()}
+    secured = 0
+    for ip, port in embedded.listening:
+        statuses = {_status(ip, port, path) for path in WEB_PAGES}
+        if statuses == {404}:
+            continue
+        assert statuses == {None}, port
+        assert asyncio.run(_answers(f"tls://{ip}:{port}", embedded.client.security)), port
+        for protocol, security in strangers.items():
+            assert not asyncio.run(_answers(f"{protocol}://{ip}:{port}", security)), port
+        secured += 1
+    assert secured == 5
+
+
+def _status(ip: str, port: int, path: str) -> int | None:
+    """How a web server answers; None where there is none."""
+    connection = http.client.HTTPConnection(ip, port, timeout=10)
+    try:
+        connection.request("GET", f"/{path}")
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+async def _answers(address: str, security: Any) -> bool:
+    """Whether the server at an address says who it is."""
+    arguments = security.get_connection_args("client")
+    if address.startswith("tls") and arguments["ssl_context"] is None:
+        return False
+    try:
+        comm = await distributed.comm.connect(address, timeout=3, **arguments)
+        await comm.write({"op": "identity", "reply": True})
+        return bool(await asyncio.wait_for(comm.read(), 10))
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("workers", "key"),
+    [
+        ("workers = 100000", "scheduler.workers: 100000 processes are too many"),
+        ("workers = 2\nthreads_per_worker = 100000", "scheduler.threads_per_worker: 100000 threads"),
+        ("threads_per_worker = 100000", "scheduler.threads_per_worker: 100000 threads"),
+    ],
+)
+def test_more_workers_than_make_sense_are_refused(tmp_path: Path, workers: str, key: str) -> None:
+    with pytest.raises(InputError, match=key):
+        longwall.run(write_config(tmp_path, workers))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_cluster_of_this_machine_needs_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(InputError, match=r"cryptography is missing: pip install 'longwall\[cluster\]'"):
+        longwall.run(write_config(tmp_path, "workers = 1"))
 
 
 def test_a_script_that_its_workers_cannot_import_is_told_why(tmp_path: Path) -> None:

@@ -336,17 +336,33 @@ def test_workers_let_go_of_a_run_whose_coordinator_was_killed(rig: Rig, tmp_path
     case.check(expected("counting"))
 
 
-def test_ctrl_c_in_a_terminal_ends_the_cluster_that_was_made_for_the_run(tmp_path: Path, expected: Any) -> None:
-    case = Case(tmp_path, "counting")
+def ended_by(to: Callable[[int, int], None], by: signal.Signals, folder: Path) -> Case:
+    """A run on a cluster of its own that is ended by a signal; nothing of the cluster is left."""
+    case = Case(folder, "counting")
     coordinator = case.go_on("scheduler.workers=2", "scheduler.threads_per_worker=1")
     wait_until(case.committed)
     started = psutil.Process(coordinator.process.pid).children(recursive=True)
-    os.killpg(coordinator.process.pid, signal.SIGINT)  # all that the terminal has in front
+    to(coordinator.process.pid, by)
     code, said = coordinator.end()
-    assert code == 130, said
+    assert code == 128 + by, said
     assert said.strip().count("\n") == 0, said
     assert psutil.wait_procs(started, timeout=60)[1] == []
-    assert not list((tmp_path / "spill").glob("*"))
+    assert not list((folder / "spill").glob("*"))
+    return case
+
+
+@pytest.mark.parametrize(
+    ("to", "by"), [(os.kill, signal.SIGTERM), (os.killpg, signal.SIGTERM), (os.killpg, signal.SIGHUP)]
+)
+def test_a_signal_ends_the_cluster_that_was_made_for_the_run(
+    tmp_path: Path, to: Callable[[int, int], None], by: signal.Signals
+) -> None:
+    """To the coordinator alone, or to all processes, as batch systems and terminals send it."""
+    ended_by(to, by, tmp_path)
+
+
+def test_ctrl_c_in_a_terminal_ends_the_cluster_that_was_made_for_the_run(tmp_path: Path, expected: Any) -> None:
+    case = ended_by(os.killpg, signal.SIGINT, tmp_path)  # all that the terminal has in front
     code, said = case.go_on("scheduler.workers=1", "scheduler.threads_per_worker=2").end()
     assert code == 0, said
     case.check(expected("counting"))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import signal
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,10 +21,12 @@ from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.context import Metrics, RunContext
 from longwall.pipeline.progress import Observer
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.parallel import core_count, most_threads
 
 _HOST = "127.0.0.1"
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
 _RETRIES = 3
+_MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever gives more
 _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
@@ -79,7 +83,7 @@ def cluster_of(
             per_device=most_on_a_device(workers),
             version=__version__,
         )
-        if client.dashboard_link:
+        if client.dashboard_link and not embedded:
             observer.note(f"the cluster's dashboard: {client.dashboard_link}")
         begin_replicas(client, opening)
         try:
@@ -131,17 +135,17 @@ def retries_of(section: SchedulerSection) -> int:
 
 
 def reach(section: SchedulerSection) -> Any:
-    """See that the cluster of a config can be reached, where it is not one that is made here.
+    """See that the cluster of a config can be reached, or made here.
 
     Returns
     -------
-    distributed.Security or None
-        The certificates for its address.
+    distributed.Security
+        The certificates for its address; one of the run's own for a cluster that is made here.
 
     Raises
     ------
     InputError
-        If Dask is missing, nobody answers at the address as a scheduler should, or a certificate is none.
+        If a package is missing, nothing answers at the address as a scheduler should, or a certificate is none.
     """
     try:
         import distributed  # noqa: F401
@@ -151,10 +155,36 @@ def reach(section: SchedulerSection) -> Any:
     for name in ("distributed", "distributed.client"):  # each has a level of its own
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told in sentences
     if section.address is None:
-        return None
+        return _own_certificate()
     security = security_of(section)
     check_scheduler(section.address, security, _CONNECT_SECONDS)
     return security
+
+
+def _check_size(workers: int, threads: int) -> None:
+    """Refuse far more processes, or threads of each, than this machine has cores."""
+    cores = core_count()
+    most = max(_MOST_WORKERS, _WORKERS_PER_CORE * cores)
+    if workers > most:
+        raise InputError(f"scheduler.workers: {workers} processes are too many for {cores} cores: give at most {most}")
+    if workers * threads > most_threads():
+        raise InputError(
+            f"scheduler.threads_per_worker: {threads} threads of each of {workers} processes are too many for {cores} "
+            f"cores: give at most {most_threads() // workers}"
+        )
+
+
+def _own_certificate() -> Any:
+    """Make a certificate in memory: connections of other users, who have no copy of it, are refused."""
+    from distributed.security import Security
+
+    try:
+        return Security.temporary()
+    except ImportError:
+        raise InputError(
+            "the processes of this machine trust each other by a certificate, for which the package cryptography is "
+            "missing: pip install 'longwall[cluster]'"
+        ) from None
 
 
 @contextmanager
@@ -180,7 +210,7 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
     Raises
     ------
     InputError
-        See `reach`.
+        See `reach`; or more workers are asked for here than make sense.
     RunError
         If no worker comes, or none can be started here.
     """
@@ -200,10 +230,13 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
         "distributed.admin.tick.interval": "500ms",
         "distributed.admin.system-monitor.interval": "2s",
     }
+    if section.address is None:
+        # Their HTTP servers, which know no certificates and cannot be left out, have nothing to tell then.
+        settings |= {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
     with ExitStack() as opened:
         opened.enter_context(dask.config.set(settings))
         try:
-            where = section.address or opened.enter_context(_embedded(section, cores, folder, devices))
+            where = section.address or opened.enter_context(_embedded(section, cores, folder, devices, security))
         except RuntimeError as error:
             raise RunError(
                 f"the workers could not be started ({error}): a Python script has to call longwall.run below "
@@ -218,15 +251,27 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
         yield client
 
 
-def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Sequence[str]) -> Any:
-    """Start a cluster on this machine; nothing of it can be reached from another one."""
+def _start_tracker() -> None:
+    """Start the process that multiprocessing has besides; the end of a terminal must not end it before the workers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])  # which it inherits; others it ignores by itself
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Sequence[str], security: Any) -> Any:
+    """Start a cluster on this machine; nothing of it can be reached from another one, or by another user."""
     from distributed import Nanny, Scheduler, SpecCluster
 
+    _start_tracker()
     workers = section.workers or len(devices) or min(cores, 4)
     threads = section.threads_per_worker or (1 if devices else max(cores // workers, 1))
+    _check_size(workers, threads)
     options = {
         "host": _HOST,
-        "protocol": "tcp://",
+        "protocol": "tls://",
+        "security": security,
         "nthreads": threads,
         "memory_limit": None,
         "dashboard": False,
@@ -243,7 +288,17 @@ def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Seque
             own = {"env": {"CUDA_VISIBLE_DEVICES": device}}
             name += f" (device {device})"
         started[name] = {"cls": Nanny, "options": options | own}
-    scheduler = {"host": _HOST, "protocol": "tcp://", "port": 0, "dashboard": True, "dashboard_address": f"{_HOST}:0"}
+    scheduler = {
+        "host": _HOST,
+        "protocol": "tls://",
+        "security": security,
+        "port": 0,
+        "dashboard": False,
+        "dashboard_address": f"{_HOST}:0",
+    }
     return SpecCluster(
-        workers=started, scheduler={"cls": Scheduler, "options": scheduler}, silence_logs=logging.CRITICAL
+        workers=started,
+        scheduler={"cls": Scheduler, "options": scheduler},
+        security=security,
+        silence_logs=logging.CRITICAL,
     )
