@@ -6,12 +6,11 @@ Longwall writes; and arrays are used only if they are those of a graph, see :mod
 
 import errno
 import os
-import re
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from longwall.storage.graph_checks import GraphChecks, RowChecks, check_distinct
 from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.readers.source import input_errors
 from longwall.storage.shards import StoredArray
-from longwall.storage.spill import hold, remove_abandoned, sync_folder
+from longwall.storage.spill import hold, sync_folder
 from longwall.storage.stats import GraphStats
 from longwall.storage.store_header import FORMAT, VERSION, StoreHeader, is_store, read_header, write_header
 from longwall.storage.stored_files import Damage
@@ -129,14 +128,14 @@ def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> G
     Raises
     ------
     InputError
-        The path exists, or its parent folder does not or cannot be written, or takes no folders.
+        The path exists, or another process is making it, or its parent folder does not exist or cannot be written, or
+        takes no folders.
     RunError
         Writing failed, for example on a full disk.
     """
     path = Path(path)
     try:
-        if path.exists() or path.is_symlink():
-            raise InputError(f"{path}: exists already; choose another path, or remove it first")
+        _require_free(path)
         if not path.parent.is_dir():
             raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
         with _partial(path) as partial:
@@ -155,33 +154,66 @@ def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> G
 
 @contextmanager
 def _partial(path: Path) -> Iterator[Path]:
-    """Give a folder to make a store in, which is gone afterwards; what killed processes left of `path` goes, too.
+    """Give an empty folder to make a store in, which is gone afterwards; what a killed process left there goes, too.
 
     A lock on the folder says that it is in use. Where there are no locks, nothing is taken for abandoned.
+
+    Raises
+    ------
+    InputError
+        Another process makes this store, or there can be none.
     """
-    prefix = f".{path.name}.tmp-"
+    partial = path.with_name(f".{path.name}.tmp")
     with ExitStack() as undo:
-        locked = False
-        while not locked:
-            partial = path.with_name(f"{prefix}{uuid.uuid4().hex[:8]}")
+        held = False
+        while not held:
+            made = _make_partial(path, partial)
             try:
-                partial.mkdir()
-            except OSError as error:
-                if error.errno in (*_NOT_ALLOWED, *_NO_ROOM):
-                    raise
-                what = f"a store cannot be made there ({error.strerror or error})"
-                raise InputError(f"{path}: {what}; choose another path") from error
-            try:
-                undo.callback(os.close, hold(partial, wait=True))
+                lock = hold(partial)
             except FileNotFoundError:
-                continue
-            except OSError:
-                break
-            # Another process may have taken it for abandoned before it was locked.
-            locked = partial.exists()
+                continue  # the other process has finished
+            except BlockingIOError:
+                raise InputError(
+                    f"{path}: another process is making this store: wait for it, or choose another path"
+                ) from None
+            except OSError as error:
+                if made:
+                    break
+                raise _in_the_way(path, partial) from error
+            undo.callback(os.close, lock)
+            held = os.path.samestat(os.fstat(lock), partial.lstat()) if partial.exists() else False
         undo.callback(shutil.rmtree, partial, ignore_errors=True)
-        remove_abandoned(path.parent, re.compile(re.escape(prefix) + "[0-9a-f]{8}"))
+        for left in partial.iterdir():
+            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        _require_free(path)
         yield partial
+
+
+def _make_partial(path: Path, partial: Path) -> bool:
+    """Make the folder of `_partial`; returns False if it is there, left by a killed process or in use."""
+    try:
+        partial.mkdir()
+        return True
+    except FileExistsError:
+        with suppress(FileNotFoundError):
+            facts = partial.lstat()
+            if not S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
+                raise _in_the_way(path, partial) from None
+        return False
+    except OSError as error:
+        if error.errno in (*_NOT_ALLOWED, *_NO_ROOM):
+            raise
+        what = f"a store cannot be made there ({error.strerror or error})"
+        raise InputError(f"{path}: {what}; choose another path") from error
+
+
+def _in_the_way(path: Path, partial: Path) -> InputError:
+    return InputError(f"{path}: {partial} is in the way: if no process is making this store, remove it")
+
+
+def _require_free(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise InputError(f"{path}: exists already; choose another path, or remove it first")
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:

@@ -171,7 +171,7 @@ def test_existing_path_is_refused(tmp_path: Path, graph: Graph) -> None:
     assert list((tmp_path / "folder").iterdir()) == []
 
 
-@pytest.mark.parametrize("path", ["/proc/store", "x" * 250])
+@pytest.mark.parametrize("path", ["/proc/store", "x" * 251])
 def test_a_place_that_takes_no_folders_is_refused(
     tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
@@ -323,32 +323,67 @@ create_store(sys.argv[1], fill)
 """
 
 
-def test_what_killed_processes_left_of_a_store_goes_when_it_is_made_again(tmp_path: Path, graph: Graph) -> None:
-    (tmp_path / ".store.tmp-mine").mkdir()
-    (tmp_path / ".store.tmp-01234567").symlink_to(tmp_path / ".store.tmp-mine")
-    kept = [".store.tmp-01234567", ".store.tmp-mine"]
-    processes = []
-    for name in ("store", "store", "store2"):
-        command = [sys.executable, "-c", BEGIN_STORE, str(tmp_path / name)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        processes.append(process)
-    begun = {path.name for path in tmp_path.iterdir()} - set(kept)
-    assert len(begun) == 3
-    processes[0].communicate("x")
-    processes[2].communicate("x")
-    assert processes[0].returncode == -signal.SIGKILL
+def begin_store(path: Path) -> subprocess.Popen[str]:
+    """A process that has begun to make a store, and kills itself when it is told to."""
+    command = [sys.executable, "-c", BEGIN_STORE, str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def test_what_a_killed_process_left_of_a_store_goes_when_it_is_made_again(tmp_path: Path, graph: Graph) -> None:
+    other, killed = begin_store(tmp_path / "store2"), begin_store(tmp_path / "store")
+    killed.communicate("x")
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = tmp_path.glob(".store.*")
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (left / "link").symlink_to(kept)
     write_graph(graph, tmp_path / "store")
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert len(left) == 5
-    assert [name.split("-")[0] for name in left] == [".store.tmp", ".store.tmp", ".store.tmp", ".store2.tmp", "store"]
-    processes[1].communicate("x")
-    shutil.rmtree(tmp_path / "store")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".store2.tmp", "kept", "store"]
+    assert open_store(tmp_path / "store").num_edges == graph.num_edges
+    assert not (tmp_path / "store" / "link").exists()
+    other.communicate("x")
+
+
+def test_a_second_process_that_makes_the_same_store_is_refused(tmp_path: Path, graph: Graph) -> None:
+    first = begin_store(tmp_path / "store")
+    (tmp_path / "edges.txt").write_text("1 2\n")
+    before = sorted(tmp_path.rglob("*"))
+    command = [sys.executable, "-m", "longwall", "ingest", "edges.txt", "store", "--quiet"]
+    second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert second.returncode == 2
+    assert second.stderr == (
+        "error: store: another process is making this store: wait for it, or choose another path\n"
+    )
+    assert sorted(tmp_path.rglob("*")) == before
+    first.communicate("x")
     write_graph(graph, tmp_path / "store")
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left[:2] + left[3:] == [*kept, "store"]
-    assert left[2].startswith(".store2.tmp-")
+
+
+def test_a_store_that_was_made_meanwhile_stays(tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = Path.mkdir
+
+    def finish(folder: Path, *arguments: object) -> None:
+        monkeypatch.undo()
+        write_graph(graph, tmp_path / "store")
+        make(folder, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "mkdir", finish)
+    with pytest.raises(InputError, match="exists already"):
+        write_graph(build([(1, 2)]), tmp_path / "store")
+    assert open_store(tmp_path / "store").num_edges == graph.num_edges
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_nothing_is_written_through_a_link_in_the_way(tmp_path: Path, graph: Graph) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").touch()
+    (tmp_path / ".store.tmp").symlink_to(tmp_path / "kept")
+    with pytest.raises(InputError, match=r"\.store\.tmp is in the way"):
+        write_graph(graph, tmp_path / "store")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["file"]
 
 
 def test_stores_are_made_where_folders_cannot_be_locked(
@@ -358,11 +393,13 @@ def test_stores_are_made_where_folders_cannot_be_locked(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    (tmp_path / ".store.tmp-01234567").mkdir()
     write_graph(graph, tmp_path / "store")
     opened = {os.path.realpath(descriptor) for descriptor in Path("/proc/self/fd").iterdir()}
     assert not any(path.startswith(str(tmp_path.resolve())) for path in opened)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".store.tmp-01234567", "store"]
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+    (tmp_path / ".store2.tmp").mkdir()
+    with pytest.raises(InputError, match="if no process is making this store, remove it"):
+        write_graph(graph, tmp_path / "store2")
 
 
 @pytest.mark.parametrize("name", ["indptr", "indices", "split", "original_ids"])
