@@ -167,6 +167,14 @@ def ingest(
             show_default="by the file's extension",
         ),
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="The two columns of an edge list or a Parquet file that hold the edges.",
+            show_default="source and target or other names that are known, or the only two",
+        ),
+    ] = None,
     memory: Memory = None,
     spill: Spill = Path("spill"),
     disk: Disk = None,
@@ -175,13 +183,15 @@ def ingest(
     """Turn a graph file of any size into a graph store, which opens much faster.
 
     Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, .lg and .graph files, and
-    databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst) or not. Directions, loops and
-    repeated edges are dropped.
+    databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst) or not. Ids are integers; directions,
+    loops and repeated edges are dropped, further columns are ignored.
     """
     with _reporting():
         from longwall.storage.ingest import ingest as ingest_file
 
-        make = partial(ingest_file, source, store, labels, transactions=transactions, file_format=file_format)
+        names = None if columns is None else tuple(columns.split(","))
+        options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "columns": names}
+        make = partial(ingest_file, source, store, labels, **options)
         _make_store(store, memory, spill, disk, quiet, make)
 
 

@@ -442,9 +442,11 @@ def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: Sp
         Reading(observer, str(spec.graph.path).rpartition("/")[2]),
         transactions=spec.graph.transactions,
         file_format=spec.file_format,
+        columns=spec.graph.columns,
         accounts=accounts,
         spill=spill,
         adjacency=adjacency,
+        note=observer.note,
     )
 
 
@@ -455,6 +457,7 @@ def open_graph(
     *,
     transactions: str | Path | None = None,
     file_format: str | None = None,
+    columns: tuple[str, str] | None = None,
 ) -> Graph:
     """Open a graph store, or read a graph file of any known format.
 
@@ -464,13 +467,16 @@ def open_graph(
         A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, ``.lg``, ``.graph`` or
         ``.gspan`` file, compressed (``.gz``, ``.zst``) or not.
     labels
-        A file of "vertex label" lines.
+        A file of "vertex label" lines; those of vertices without an edge are ignored.
     observer
         Told how many bytes have been read.
     transactions
         A file of "vertex transaction" lines.
     file_format
         How to read a file whose name does not say it, such as ``"transactions"`` for a database of graphs.
+    columns
+        The names of the two columns of an edge list or a Parquet file that hold the edges, where their names do not
+        say it.
 
     Returns
     -------
@@ -484,8 +490,16 @@ def open_graph(
     """
     from longwall.storage.ingest import Reading, load_graph
 
-    progress = None if observer is None else Reading(observer, Path(path).name)
-    return load_graph(path, labels, progress, transactions=transactions, file_format=file_format)
+    observer = observer or NullObserver()
+    return load_graph(
+        path,
+        labels,
+        Reading(observer, Path(path).name),
+        transactions=transactions,
+        file_format=file_format,
+        columns=columns,
+        note=observer.note,
+    )
 
 
 def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class LabelArrays(LabelSource):
 
 
 def place_labels(
-    labels: LabelSource, index: VertexIndex, known: tuple[int, int], num_vertices: int, account: Account
+    labels: LabelSource, index: VertexIndex, known: tuple[int, int] | None, num_vertices: int, account: Account
 ) -> npt.NDArray[np.int32]:
     """Return each vertex's label, by rank.
 
@@ -130,8 +130,8 @@ def place_labels(
     index
         The vertices that need a label.
     known
-        Smallest and largest id of the graph: labels outside name vertices that do not exist, labels inside
-        without a vertex belong to isolated vertices and are dropped.
+        Smallest and largest id, where the graph's file declares its vertices: labels outside name vertices that do
+        not exist. All other labels of vertices without an edge are ignored, as isolated vertices are.
     num_vertices
         The number of ranks, n.
     account
@@ -169,12 +169,14 @@ def _place_block(
     labels: LabelSource,
     block: LabelBlock,
     index: VertexIndex,
-    known: tuple[int, int],
+    known: tuple[int, int] | None,
     placed: npt.NDArray[np.int32],
 ) -> None:
     """Write the labels of a block, or raise the error of its first bad row."""
     ids, values = block.ids, block.values
-    bad = (values < 0) | (values >= _LIMIT) | (ids < known[0]) | (ids > known[1])
+    bad = (values < 0) | (values >= _LIMIT)
+    if known is not None:
+        bad |= (ids < known[0]) | (ids > known[1])
     end = int(np.argmax(bad)) if bad.any() else len(ids)
     clash = _write_labels(index.lookup(ids[:end]), values, labels.declares, placed)
     row = end if clash < 0 else clash
@@ -185,7 +187,7 @@ def _place_block(
         what = f"vertex {vertex} is declared a second time; remove one of the lines"
     elif clash >= 0:
         what = f"vertex {vertex} is {labels.verb} a second time, with a different {labels.noun}; keep one of them"
-    elif 0 <= value < _LIMIT:
+    elif known is not None and 0 <= value < _LIMIT:
         what = (
             f"vertex {vertex} does not exist, the graph's ids go from {known[0]} to {known[1]}; "
             "remove the line or use the graph's own ids"

@@ -37,7 +37,32 @@ def refusal(path: Path, labels: Path | None = None) -> str:
         ("g.txt", "1 2\n3 +4\n", 2, "'+4' is not an integer"),
         ("g.txt", "1 2\n3 -\n", 2, "'-' is not an integer"),
         ("g.txt", "1 2\n- 3\n", 2, "'-' is not an integer"),
-        ("g.txt", "src dst\n1 2\n", 1, "'src' is not an integer"),
+        ("g.csv", "1,2\n5,,7\n", 2, "an empty field in '5,,7'"),
+        ("g.csv", "u,v,c\n1,2,3\n5,,7\n", 3, "an empty field in '5,,7'"),
+        ("g.csv", ",1,2\n,2,3\n", 1, "an empty field in ',1,2'"),
+        ("g.csv", "1,2,,\n", 1, "an empty field in '1,2,,'"),
+        ("g.tsv", "5\t\t7\n", 1, "an empty field"),
+        ("g.csv", "1,2\n1,000,2\n", 2, "the number of fields changes from 2 to 3 in '1,000,2'"),
+        ("g.csv", "source,target,w\n1,2,3\n1,2,\n", 3, "the number of fields changes from 3 to 2"),
+        ("g.csv", "source,target\n1,2,3\n", 2, "the number of fields changes from 2 to 3"),
+        ("g.txt", "# neighbours\n1 2 3\n2 1\n3 1\n", 3, "the number of fields changes from 3 to 2 in '2 1'"),
+        ("g.txt", "1 2\n1 2,5\n", 2, "different separators in '1 2,5'"),
+        ("g.txt", "1 2\n1,2 5\n", 2, "different separators in '1,2 5'"),
+        ("g.csv", '1,2,a\n1,2,"a\n', 2, "a quote that the line does not close"),
+        ("g.csv", "# c\r1,2\n3,4\n", 1, "carriage return"),
+        ("g.csv", "3,4\n# c\r1,2\n", 2, "carriage return"),
+        ("g.csv", "1,2,a\rb\n", 1, "carriage return"),
+        ("g.mtx", MTX + "% c\r2 2 1\n2 2 1\n1 2\n", 2, "carriage return"),
+        ("g.csv", "# \x01\n1,2\n", 1, "binary data (byte 0x01)"),
+        ("g.csv", "id,name,age\n1,2,3\n", 1, "it is not clear which columns are meant: id, name, age; say which two"),
+        ("g.csv", "u,v,source,target\n1,2,3,4\n", 1, "more than one pair of columns could be meant"),
+        ("g.csv", "source,source,target\n1,2,3\n", 1, "more than one pair of columns could be meant"),
+        ("g.csv", "source\n1\n", 1, "two integer columns are needed"),
+        ("g.txt", "<?xml version='1.0'?>\n<graphml/>\n", 1, "this looks like XML"),
+        ("g.txt", '{"nodes": []}\n', 1, "this looks like JSON"),
+        ("g.graph", "3 2\n2 3\n1\n1\n", 1, "METIS"),
+        ("g.graph", "t # 1 2\nv 0 1 1\nv 1 1 1\ne 0 1\n", 1, "not the header"),
+        ("g.txt", "src 1\n1 2\n", 1, "'src' is not an integer"),
         ("g.csv", "src,dst\n1,2\nsrc,dst\n", 3, "'src' is not an integer"),
         ("g.txt", f"1 2\n1 {2**63}\n", 2, "2^63 or more"),
         ("g.txt", f"{2**64 + 1} 1\n", 1, "2^63 or more"),
@@ -139,7 +164,15 @@ def test_no_edges(tmp_path: Path, content: str, says: str, suffix: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("g.mtx", MTX + "2 2 0\n"), ("g.graph", "t 1 0\nv 0 1 0\n"), ("g.lg", "t # 1\n"), ("e.lg", "\n")],
+    [
+        ("g.mtx", MTX + "2 2 0\n"),
+        ("g.mtx", MTX + "0 0 0\n"),
+        ("g.mtx", MTX + "0 0 0\n% c\n\n"),
+        ("g.csv", "source,target\n"),
+        ("g.graph", "t 1 0\nv 0 1 0\n"),
+        ("g.lg", "t # 1\n"),
+        ("e.lg", "\n"),
+    ],
 )
 def test_no_edges_in_other_formats(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
@@ -153,6 +186,15 @@ def test_missing_file(tmp_path: Path) -> None:
 
 def test_folder(tmp_path: Path) -> None:
     assert "this is a folder" in refusal(tmp_path)
+    (tmp_path / "g.txt").write_text("1 2\n")
+    assert "this is a folder" in refusal(tmp_path / "g.txt", tmp_path)
+
+
+def test_paths_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n")
+    for name in ("a\0b.txt", "n" * 5000, "a\0b.parquet", "a\0b.graph"):
+        assert "cannot be read" in refusal(tmp_path / name)
+        assert "cannot be read" in refusal(tmp_path / "g.txt", tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["g.txt", "g.parquet", "g.mtx.gz", "g.lg"])
@@ -226,7 +268,10 @@ def test_compressed_data_under_a_text_name(tmp_path: Path) -> None:
             {"src": pa.array([2**63, 1], pa.uint64()), "dst": [2, 3]},
             "row 1: column src holds 9223372036854775808",
         ),
-        ({"src": [1.0, 2.0], "dst": [2, 3]}, "two integer columns are needed"),
+        ({"src": [1.0, 2.0], "dst": [2, 3]}, "two integer columns are needed, the columns are src (double), dst"),
+        ({"source": ["a"], "target": ["b"], "x": [1], "y": [2]}, "two integer columns are needed"),
+        ({"x": [1], "y": [2], "z": [3]}, "it is not clear which columns are meant: x, y, z; say which two to read"),
+        ({"u": [1], "v": [2], "from": [3], "to": [4]}, "more than one pair of columns could be meant"),
         ({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64())}, "there are no edges"),
     ],
 )
@@ -236,6 +281,52 @@ def test_bad_parquet(tmp_path: Path, columns: dict[str, list[int]], says: str) -
     message = refusal(path)
     assert message.startswith(str(path))
     assert says in message
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("g.graphml", ".graphml files are not read; Longwall reads edge lists"),
+        ("g.txt.bz2", ".bz2 files are not read"),
+        ("g.txt.xz", ".xz files are not read"),
+        ("g.tar.gz", ".tar files are not read"),
+        ("g.metis", ".metis files are not read"),
+        ("*.txt", "patterns of names are not expanded"),
+        ("folder", "this is a folder, and no graph store; Longwall reads edge lists"),
+    ],
+)
+def test_what_is_not_read_is_named_with_what_is(tmp_path: Path, name: str, says: str) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n")
+    if name == "folder":
+        (tmp_path / name).mkdir()
+    elif "*" not in name:
+        (tmp_path / name).write_bytes(b"1 2\n")
+    assert refusal(tmp_path / name).startswith(f"{tmp_path / name}: ")
+    assert says in refusal(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "says"),
+    [
+        ("g.csv", ("a", "x"), ", line 1: there is no column x; the columns are a, b, c, b"),
+        ("g.csv", ("a", "b"), ", line 1: more than one column is named b"),
+        ("g.csv", ("a", "a"), ": columns: give two different names"),
+        ("g.csv", ("a",), ": columns: give two different names"),
+        ("plain.csv", ("a", "b"), ", line 1: there is no column a; the columns are 1, 2, 3"),
+        ("g.parquet", ("a", "c"), ": column c holds double; choose a column of integers"),
+        ("g.parquet", ("a", "A"), ": there is no column A"),
+        ("g.lg", ("a", "b"), ": columns are chosen in edge lists and Parquet files, not in the format lg"),
+    ],
+)
+def test_columns_that_cannot_be_chosen(tmp_path: Path, name: str, columns: tuple[str, str], says: str) -> None:
+    path = tmp_path / name
+    if name == "g.parquet":
+        pq.write_table(pa.table({"a": [1], "b": [2], "c": [0.5]}), path)
+    else:
+        path.write_text({"g.csv": "a,b,c,b\n1,2,3,4\n", "plain.csv": "1,2,3\n"}.get(name, "t # 1\n"))
+    with pytest.raises(InputError) as caught:
+        load_graph(path, columns=columns)
+    assert str(caught.value).startswith(f"{path}{says}")
 
 
 @pytest.mark.parametrize("content", [b"", b"1 2\n", b"PAR1" * 20])
@@ -248,12 +339,6 @@ def test_text_as_parquet(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("labels", "says"),
     [
-        (
-            "1 0\n2 0\n3 0\n10 0\n",
-            ", line 4: vertex 10 does not exist, the graph's ids go from 1 to 3; "
-            "remove the line or use the graph's own ids",
-        ),
-        ("0 0\n1 0\n2 0\n3 0\n", ", line 1: vertex 0 does not exist"),
         ("1 0\n3 0\n", ": vertex 2 has an edge but no label"),
         ("1 0\n2 0\n", ": vertex 3 has an edge but no label"),
         ("1 0\n# c\n2 0\n3 0\n2 1\n1 1\n", ", line 5: vertex 2 is labelled a second time"),
@@ -272,9 +357,20 @@ def test_bad_labels(tmp_path: Path, labels: str, says: str) -> None:
     assert refusal(path, label_path).startswith(f"{label_path}{says}")
 
 
+@pytest.mark.parametrize(("labels", "line"), [("1 0\n2 0\n3 0\n4 0\n5 0\n", 5), ("0 0\n1 0\n2 0\n3 0\n", 1)])
+def test_labels_of_vertices_that_the_file_does_not_have(tmp_path: Path, labels: str, line: int) -> None:
+    """A Matrix Market file says which vertices there are, so that labels that begin at 0 are seen."""
+    path, label_path = tmp_path / "g.mtx", tmp_path / "labels.txt"
+    path.write_text(MTX + "4 4 2\n1 2\n2 3\n")
+    label_path.write_text(labels)
+    message = refusal(path, label_path)
+    assert message.startswith(f"{label_path}, line {line}: vertex ")
+    assert "does not exist, the graph's ids go from 1 to 4; remove the line or use the graph's own ids" in message
+
+
 def test_labels_of_a_parquet_file_name_the_row(tmp_path: Path) -> None:
-    path, labels = tmp_path / "g.txt", tmp_path / "labels.parquet"
-    path.write_text("1 2\n2 3\n")
+    path, labels = tmp_path / "g.mtx", tmp_path / "labels.parquet"
+    path.write_text(MTX + "3 3 2\n1 2\n2 3\n")
     pq.write_table(pa.table({"vertex": [1, 2, 3, 4], "label": [0, 0, 0, 0]}), labels)
     assert refusal(path, labels).startswith(f"{labels}, row 4: vertex 4 does not exist")
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from longwall.pipeline.run import open_graph
 from longwall.storage.graph import Graph
 from longwall.storage.ingest import detect_format, load_graph
 
@@ -43,9 +44,28 @@ def labels_of(graph: Graph) -> dict[int, int]:
         ("commas.csv", "1,2\n2, 3\n3,4\n1,4\n"),
         ("header.csv", '"from","to"\n1,2\n2,3\n3,4\n1,4\n'),
         ("header.tsv", "# note\nsrc\tdst\n1\t2\n2\t3\n3\t4\n1\t4\n"),
+        ("byte-order-mark.csv", "\ufeffsource,target,x\r\n1,2,0\r\n2,3,0\r\n3,4,0\r\n1,4,0\r\n"),
         ("mixed.unknown", "1;2\n2 | 3\n 3 ,\t4 \n1|4;\n"),
         ("extension", "1 2\n2 3\n3 4\n1 4\n"),
-        ("more-columns.txt", "1 2 0.5 x\n2 3 é\n3 4 -1\n1 4 1e9\n"),
+        ("more-columns.txt", "1 2 0.5 x\n2 3 é y\n3 4 -1 z\n1 4 1e9 z\n"),
+        ("trailing.txt", "1 2 \n2 3\t\n3,4,\n1;4 ; \n"),
+        ("rows-of-a-matrix.txt", "1 2;\n2 3;\n3 4;\n1 4;\n"),
+        ("konect.edges", "% sym weighted\n1 2\t1\n2 3\t1\n3 4\t1\n1 4\t1\n"),
+        ("weights.csv", "1,2,0.5\n2,3,-1\n3,4,1e9\n1,4,x y\n"),
+        ("header.txt", "source target\n1 2\n2 3\n3 4\n1 4\n"),
+        ("any-two-names.edges", "left,right\n1,2\n2,3\n3,4\n1,4\n"),
+        ("names-of-many.csv", "id,Source,TARGET,w\n8,1,2,0\n8,2,3,0\n8,3,4,0\n8,1,4,0\n"),
+        ("reversed.csv", "to,weight,from\n2,5,1\n3,5,2\n4,5,3\n4,5,1\n"),
+        ("index.csv", ",source,target\n0,1,2\n1,2,3\n2,3,4\n3,1,4\n"),
+        ("index.tsv", "\tFromNodeId\tToNodeId\n0\t1\t2\n1\t2\t3\n2\t3\t4\n3\t1\t4\n"),
+        ("r.csv", '"","from","to"\n"1",1,2\n"2",2,3\n"3",3,4\n"4",1,4\n'),
+        ("names.csv", 'u,v,who\n1,2,"Ada, Bo"\n2,3,"""C"" d"\n3,4,E F\n1,4,é\n'),
+        ("names.tsv", 'note\tid_1\tid_2\nJohn Smith, Jr\t1\t2\n"x"\t2\t3\ny\t3\t4\n1|2\t1\t4\n'),
+        ("years.csv", "source,target,2010\n1,2,0\n2,3,0\n3,4,0\n1,4,0\n"),
+        (
+            "gephi.csv",
+            "Source,Target,Type,Id,Label,Weight\n" + "".join(f"{u},{v},Undirected,0,a,1.0\n" for u, v in SQUARE),
+        ),
         ("loops-and-repeats.txt", "1 2\n2 1\n1 1\n2 3\n2 3\n3 4\n4 1\n9 9\n"),
         ("leading-zeros.txt", "000000000000000000000001 02\n2 3\n3 4\n1 4\n"),
         ("g.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n% c\n4 4 4\n2 1\n3 2\n4 3\n4 1\n"),
@@ -55,6 +75,8 @@ def labels_of(graph: Graph) -> dict[int, int]:
         ),
         ("g.lg", "t # 1\nv 1 5\nv 2 6\nv 3 5\nv 4 6\nv 7 1\ne 1 2 0\ne 2 3 0\ne 3 4 1\ne 1 4 2\nt # -1\n"),
         ("grami.lg", "# t 1\nv 1 5\nv 2 6\nv 3 5\nv 4 6\ne 1 2\ne 2 3\ne 3 4\ne 1 4\n"),
+        ("id.graph", "t 7 5\nv 0 9 0\nv 1 5 2\nv 2 6 2\nv 3 5 2\nv 4 6 2\ne 1 2\ne 2 3\ne 3 4\ne 1 4\n"),
+        ("number.graph", "t # 7\nv 0 9\nv 1 5\nv 2 6\nv 3 5\nv 4 6\ne 1 2\ne 2 3\ne 3 4\ne 1 4\nt # -1\n"),
         ("g.graph", "t 5 4\nv 0 9 0\nv 1 5 2\nv 2 6 2\nv 3 5 2\nv 4 6 2\ne 1 2\ne 2 3\ne 3 4\ne 1 4\n"),
     ],
 )
@@ -97,7 +119,9 @@ def test_edge_labels(tmp_path: Path) -> None:
     [
         {"src": [1, 2, 3, 1], "dst": [2, 3, 4, 4]},
         {"weight": [9, 9, 9, 9], "Target": [1, 2, 3, 1], "Source": [2, 3, 4, 4]},
-        {"name": ["a", "b", "c", "d"], "a": [1, 2, 3, 1], "b": [2, 3, 4, 4], "c": [0, 0, 0, 0]},
+        {"name": ["a", "b", "c", "d"], "a": [1, 2, 3, 1], "b": [2, 3, 4, 4]},
+        {"x": [0, 0, 0, 0], "From_Node_Id": [1, 2, 3, 1], "name": ["a", "b", "c", "d"], "to node id": [2, 3, 4, 4]},
+        {"name": ["a", "b", "c", "d"], "source_id": [1, 2, 3, 1], "target_id": [2, 3, 4, 4], "y": [0, 0, 0, 0]},
     ],
 )
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint8(), pa.uint64()])
@@ -121,6 +145,51 @@ def test_labels(tmp_path: Path, name: str) -> None:
     assert labels_of(graph) == {1: 7, 2: 0, 3: 1, 9: 7}
     assert graph.stats.num_labels == 3
     assert graph.stats.label_counts == {0: 1, 1: 1, 7: 2}
+
+
+@pytest.mark.parametrize("name", ["labels.txt", "labels.parquet"])
+@pytest.mark.parametrize("isolated", [[], [0], [5], [0, 5, 10, 2**40]])
+def test_labels_of_isolated_vertices_are_ignored_wherever_they_are(
+    tmp_path: Path, name: str, isolated: list[int]
+) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n2 3\n3 9\n")
+    vertices = [1, 2, 3, 9, *isolated]
+    if name == "labels.parquet":
+        pq.write_table(pa.table({"vertex": vertices, "label": [v % 7 for v in vertices]}), tmp_path / name)
+    else:
+        (tmp_path / name).write_text("".join(f"{v} {v % 7}\n" for v in vertices))
+    assert labels_of(load_graph(tmp_path / "g.txt", tmp_path / name)) == {1: 1, 2: 2, 3: 3, 9: 2}
+
+
+def test_columns_are_chosen(tmp_path: Path) -> None:
+    text, table = tmp_path / "g.csv", tmp_path / "g.parquet"
+    text.write_text("source,target,a,b\n9,8,1,2\n9,8,2,3\n9,8,3,4\n9,8,1,4\n")
+    pq.write_table(pa.table({"source": [9] * 4, "b": [2, 3, 4, 4], "target": [8] * 4, "a": [1, 2, 3, 1]}), table)
+    for path in (text, table):
+        assert edges_of(load_graph(path)) == {(8, 9)}
+        assert edges_of(load_graph(path, columns=("a", "b"))) == SQUARE
+        assert edges_of(load_graph(path, columns=("b", "a"))) == SQUARE
+    assert open_graph(text, columns=("a", "b")).num_edges == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "note"),
+    [
+        ("g.txt", "1 2\n2 3\n", None),
+        ("g.txt", "1 2 7 8\n2 3 7 8\n", "reading the first two columns; 2 others are ignored"),
+        ("g.csv", "a,b\n1,2\n", "reading columns a and b"),
+        ("g.csv", "x,v,u\n0,1,2\n", "reading columns u and v; 1 other is ignored"),
+        ("g.parquet", "", "reading columns u and v; 1 other is ignored"),
+    ],
+)
+def test_the_run_says_which_columns_it_reads(tmp_path: Path, name: str, content: str, note: str | None) -> None:
+    path, notes = tmp_path / name, []
+    if name.endswith(".parquet"):
+        pq.write_table(pa.table({"x": [0], "v": [1], "u": [2]}), path)
+    else:
+        path.write_text(content)
+    load_graph(path, note=notes.append)
+    assert notes == ([f"{path}: {note}"] if note else [])
 
 
 def test_largest_id(tmp_path: Path) -> None:

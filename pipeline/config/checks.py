@@ -28,6 +28,8 @@ def impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "graph.labels", "a generated graph has no label file; give the generator num_labels instead"
     if "generator" in graph and "transactions" in graph:
         yield "graph.transactions", "a generated graph has no transactions; remove it, or give a graph file"
+    if "generator" in graph and "columns" in graph:
+        yield "graph.columns", "a generated graph has no columns; remove it, or give a graph file"
     if isinstance(graph.get("generator"), dict):
         yield from _generator_faults(graph["generator"])
     if workload.get("kind") in tuple(WORKLOADS):  # whatever stands there

@@ -87,6 +87,15 @@ def _columns(value: object) -> object:
     return _tuple(value)
 
 
+def _two_columns(value: object) -> object:
+    names = value if isinstance(value, list | tuple) else ()
+    if value is not None and not (
+        len(names) == 2 and all(type(name) is str for name in names) and names[0] != names[1]
+    ):
+        raise ValueError(f'expected the names of two columns such as ["source", "target"], not {shown(value)}')
+    return _tuple(value)
+
+
 def _run_name(value: object) -> object:
     if isinstance(value, str) and (value in (".", "..") or not re.fullmatch(r"[\w.-]+", value)):
         raise ValueError(f"{shown(value)} cannot name a folder; use letters, digits, '.', '-' and '_'")
@@ -125,6 +134,7 @@ class GraphSection(_Section):
     generator: dict[str, Any] | None = None
     labels: Address | None = None
     transactions: Address | None = None
+    columns: Annotated[tuple[str, str] | None, BeforeValidator(_two_columns)] = None
 
 
 class WorkloadSection(_Section):

@@ -46,6 +46,9 @@ class Watcher(Protocol):
     def advance(self, n: int) -> None:
         """`n` more units are done."""
 
+    def note(self, text: str) -> None:
+        """Take one line for the user."""
+
 
 class NobodyWatches:
     """Drops what it is told."""
@@ -54,6 +57,9 @@ class NobodyWatches:
         """Ignore it."""
 
     def advance(self, n: int) -> None:
+        """Ignore it."""
+
+    def note(self, text: str) -> None:
         """Ignore it."""
 
 
@@ -161,9 +167,8 @@ def _build(raw: RawGraph, scratch: Scratch, sink: Sink, watcher: Watcher) -> Gra
     by_rank = sort_by_rank(edges, positions.key_base, ranks, scratch, watcher.advance)
     edges.drop()
     watcher.phase("writing the graph", histogram.num_slots, "neighbours")
-    known = raw.id_range or collected.known
-    label_counts = _write_vertices(raw, known, positions, ranks, histogram, sink, scratch)
-    transactions = _write_transactions(raw, known, positions, ranks, n, sink, scratch)
+    label_counts = _write_vertices(raw, positions, ranks, histogram, sink, scratch)
+    transactions = _write_transactions(raw, positions, ranks, n, sink, scratch)
     ranks.drop()
     positions.drop()
     sample = WedgeSample(histogram)
@@ -179,7 +184,6 @@ def _build(raw: RawGraph, scratch: Scratch, sink: Sink, watcher: Watcher) -> Gra
 
 def _write_vertices(
     raw: RawGraph,
-    known: tuple[int, int],
     positions: Positions,
     ranks: ScratchArray,
     histogram: DegreeHistogram,
@@ -207,7 +211,9 @@ def _write_vertices(
     if raw.vertex_labels is not None:
         sink.begin("labels", np.int32, n, scratch)
         with scratch.book(4 * n, "the vertex labels"):
-            labels = _place(raw.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), known, n, scratch)
+            labels = _place(
+                raw.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), raw.id_range, n, scratch
+            )
             sink.append("labels", labels)
             size = max(1, scratch.work // 32)
             for start in range(0, n, size):
@@ -218,7 +224,7 @@ def _write_vertices(
 
 
 def _place(
-    labels: LabelSource, index: "_Ranked", known: tuple[int, int], n: int, scratch: Scratch
+    labels: LabelSource, index: "_Ranked", known: tuple[int, int] | None, n: int, scratch: Scratch
 ) -> npt.NDArray[np.int32]:
     # Blocks of labels are booked by `place_labels` itself: leave it half of the work space's size.
     with scratch.book(scratch.work // 2, "matching labels") as room:
@@ -228,7 +234,6 @@ def _place(
 
 def _write_transactions(
     raw: RawGraph,
-    known: tuple[int, int],
     positions: Positions,
     ranks: ScratchArray,
     n: int,
@@ -242,7 +247,7 @@ def _write_transactions(
     sink.begin("transactions", np.int32, n, scratch)
     scratch.book(4 * n, "the transactions of the vertices")
     numbered = Numbered(raw.transactions, ids, scratch)
-    placed = _place(numbered, _Ranked(positions, ranks, n, scratch.work // 8), known, n, scratch)
+    placed = _place(numbered, _Ranked(positions, ranks, n, scratch.work // 8), raw.id_range, n, scratch)
     sink.append("transactions", placed)
     sink.begin("transaction_ids", np.int64, len(ids), scratch)
     sink.append("transaction_ids", ids)

@@ -37,7 +37,8 @@ def _blocks(
         text.take()
         declared.id_range = 1, size
         found = 0
-        for lines in text.parse(width=2, needed=2):
+        text.peek()
+        for lines in text.parse(fields=text.count_fields()):
             _check_range(text, lines, size)
             found += lines.columns.shape[1]
             yield EdgeBlock(lines.columns[0], lines.columns[1])
@@ -48,7 +49,7 @@ def _blocks(
 
 
 def _check_range(text: TextFile, lines: Lines, size: int) -> None:
-    if lines.columns.min(initial=1) >= 1 and lines.columns.max(initial=1) <= size:
+    if lines.columns.min(initial=1) >= 1 and lines.columns.max(initial=0) <= size:
         return
     row = int(np.argmax(((lines.columns < 1) | (lines.columns > size)).any(axis=0)))
     i, j = lines.columns[:, row]

@@ -3,15 +3,18 @@
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
+from longwall.storage.readers.columns import EDGE_COLUMNS, LABEL_COLUMNS, ColumnRequest, choose_columns, describe_choice
 from longwall.storage.readers.in_order import blocks_in_flight, in_order
+from longwall.storage.readers.parquet_pages import Damaged, TooLarge, check_pages, thrift_limits
 from longwall.storage.readers.raw import EdgeBlock, RawGraph
 from longwall.storage.readers.source import Progress, input_errors, open_input
+from longwall.storage.sizes import round_size
 from longwall.storage.vertex_labels import Int64s, LabelBlock, LabelSource
 
 LARGEST_BATCH = 2**17
@@ -19,47 +22,51 @@ _LEAST_BATCH = 2**12
 _BYTES_A_ROW = 64  # two columns as Arrow decodes them (levels, values, validity), as int64, and masks over them
 _PAGE_BUFFER = 2**18
 _ARROW_BYTES = 8 * 2**20  # pages and dictionaries of both columns, compressed and decoded
-_EDGE_NAMES = (("src", "dst"), ("source", "target"), ("u", "v"), ("from", "to"))
-_LABEL_NAMES = (("vertex", "label"), ("id", "label"), ("node", "label"), ("v", "label"))
 
 
-def open_parquet(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
-    """Read edges from columns src/dst, source/target, u/v or from/to, else the first two integer columns.
+def open_parquet(
+    path: Path,
+    memory: int,
+    workers: int,
+    progress: Progress | None = None,
+    request: ColumnRequest = EDGE_COLUMNS,
+) -> RawGraph:
+    """Read edges from two integer columns: those with known names, or that are chosen, or the only two.
 
-    See `raw` for the parameters. Columns are decoded page by page, so row groups may be of any size. Pages and
-    dictionaries are taken to have the usual 1 MiB; a file with larger ones needs their size besides `memory`, and
-    every file that of its footer, some hundred bytes per row group and column. A batch has 4096 rows at least.
+    See `raw` for the parameters. Columns are decoded page by page, so row groups may be of any size. What the footer,
+    pages and dictionaries take is found beforehand, see `parquet_pages`. A batch has 4096 rows at least.
 
     Raises
     ------
     InputError
-        From the iteration: the file is not Parquet or lacks two integer columns, or a value (its row is named) is
-        not an id.
+        From the iteration: the file is not Parquet, or damaged; it is not clear which columns are meant; a page needs
+        more than `memory`; or a value (its row is named) is not an id.
     """
-    return RawGraph(str(path), _edges(path, memory, workers, progress))
+    return RawGraph(str(path), _edges(path, memory, workers, progress, request))
 
 
-def open_parquet_labels(path: Path, memory: int, workers: int) -> LabelSource:
-    """Read labels from columns vertex (or id, node, v) and label, else the first two integer columns.
+def open_parquet_labels(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:
+    """Read labels from columns vertex (or id, node, v) and label, or the only two integer columns.
 
     Parameters and errors are those of `open_parquet`.
     """
-    return _ParquetLabels(path, memory, workers)
+    return _ParquetLabels(path, memory, workers, request)
 
 
 class _ParquetLabels(LabelSource):
-    def __init__(self, path: Path, memory: int, workers: int) -> None:
+    def __init__(self, path: Path, memory: int, workers: int, request: ColumnRequest) -> None:
         self.source = str(path)
-        self._opening = path, memory, workers
+        self._opening = path, memory, workers, None, request
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
-        path, memory, workers = self._opening
-        for start, ids, values in _pairs(path, _LABEL_NAMES, memory, workers, None):
+        for start, ids, values in _pairs(*self._opening):
             yield LabelBlock(ids, values, partial(_place, start))
 
 
-def _edges(path: Path, memory: int, workers: int, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
-    for _, src, dst in _pairs(path, _EDGE_NAMES, memory, workers, progress):
+def _edges(
+    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
+) -> Generator[EdgeBlock, None, None]:
+    for _, src, dst in _pairs(path, memory, workers, progress, request):
         yield EdgeBlock(src, dst)
 
 
@@ -68,33 +75,56 @@ def _place(start: int, row: int) -> str:
 
 
 def _pairs(
-    path: Path, names: tuple[tuple[str, str], ...], memory: int, workers: int, progress: Progress | None
+    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
 ) -> Generator[tuple[int, Int64s, Int64s], None, None]:
     """Yield consecutive rows of two columns: the number of rows ahead of them, and int64[rows] twice."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     workers = min(workers, 2)  # they check and copy, which is faster than decoding, on one thread
-    most = (memory - _ARROW_BYTES) // (_BYTES_A_ROW * (blocks_in_flight(workers) + 1))
-    batch_size = max(_LEAST_BATCH, min(LARGEST_BATCH, most))
     with input_errors(path), open_input(path) as file:
         size = path.stat().st_size
         try:
-            # Without read-ahead and with small buffers a column is read page by page, not whole.
-            parquet = pq.ParquetFile(file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True)
-            columns = _choose(path, parquet.schema_arrow, names)
+            parquet, columns, needed = _open(path, file, size, memory, request)
+            most = (memory - needed) // (_BYTES_A_ROW * (blocks_in_flight(workers) + 1))
+            batch_size = max(_LEAST_BATCH, min(LARGEST_BATCH, most))
             batches = _numbered(parquet.iter_batches(batch_size, columns=list(columns), use_threads=False))
-            total = parquet.metadata.num_rows
+            total, start = parquet.metadata.num_rows, 0
             for (start, batch), (first, second) in in_order(
                 lambda: next(batches, None), lambda item: _convert(path, columns, *item), workers
             ):
                 yield start, first, second
+                start += batch.num_rows
                 if progress is not None:
-                    progress(size * (start + batch.num_rows) // total, size)
-        except (pa.ArrowException, OSError) as error:
+                    progress(size * start // total, size)
+            if start != total:
+                raise Damaged
+        except TooLarge as error:
+            raise InputError(
+                f"{path}: {error} takes {round_size(error.size)}, too much to read the file: raise memory.host, or "
+                "write the file with smaller row groups and pages"
+            ) from None
+        except (pa.ArrowException, OSError, Damaged) as error:
             raise InputError(
                 f"{path}: this is not a complete Parquet file; write it again, or name it by its format"
             ) from error
+
+
+def _open(
+    path: Path, file: BinaryIO, size: int, memory: int, request: ColumnRequest
+) -> tuple[Any, tuple[str, str], int]:
+    """Return the opened file, the columns to read, and what their pages take."""
+    import pyarrow.parquet as pq
+
+    memory = max(memory, _ARROW_BYTES)
+    # Without read-ahead and with small buffers a column is read page by page, not whole.
+    limits = thrift_limits(file, size, memory)
+    parquet = pq.ParquetFile(
+        file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **limits
+    )
+    columns = _choose(path, parquet, request)
+    leaves = [parquet.schema.column(leaf).path for leaf in range(len(parquet.schema))]
+    needed = check_pages(file, size, parquet.metadata, [leaves.index(name) for name in columns], memory)
+    return parquet, columns, max(needed, _ARROW_BYTES)
 
 
 def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:
@@ -104,21 +134,24 @@ def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:
         start += batch.num_rows
 
 
-def _choose(path: Path, schema: Any, names: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+def _choose(path: Path, parquet: Any, request: ColumnRequest) -> tuple[str, str]:
     import pyarrow as pa
 
-    integers = {field.name.lower(): field.name for field in schema if pa.types.is_integer(field.type)}
-    for first, second in names:
-        if first in integers and second in integers:
-            return integers[first], integers[second]
-    if len(integers) < 2:
-        columns = ", ".join(f"{field.name} ({field.type})" for field in schema)
-        raise InputError(
-            f"{path}: two integer columns are needed, the file has {columns}; "
-            f"store integers in columns {names[0][0]} and {names[0][1]}"
-        )
-    first, second, *_ = integers.values()
-    return first, second
+    def error(what: str) -> InputError:
+        return InputError(f"{path}: {what}")
+
+    try:
+        schema = parquet.schema_arrow
+        names = list(schema.names)
+    except UnicodeDecodeError:
+        raise error("a column has a name that is not UTF-8; write the file with other names") from None
+    types = ["" if pa.types.is_integer(field.type) else str(field.type) for field in schema]
+    first, second = choose_columns(names, request, error, types)
+    for name in (names[first], names[second]):
+        if names.count(name) > 1:
+            raise error(f"more than one column is named {name!r}; write the file with other names")
+    request.note(describe_choice(path, (names[first], names[second]), len(names) - 2))
+    return names[first], names[second]
 
 
 def _convert(path: Path, columns: tuple[str, str], start: int, batch: Any) -> tuple[Int64s, Int64s]:

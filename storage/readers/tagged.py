@@ -41,7 +41,7 @@ def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = N
 def open_graph(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
     """Read `t n m`, then n lines `v id label degree` and m lines `e u v`; further columns are ignored.
 
-    See `raw` for the parameters.
+    The header may be `t id n` or `t # id` as well, where `id` is the number of the graph. See `raw` for the parameters.
 
     Raises
     ------
@@ -123,7 +123,7 @@ class _TaggedFile(LabelSource):
     def _lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
         with TextFile(*self._opening, progress) as text:
             self._check_header(text)
-            yield from text.parse(width=3, needed=2, letters=b"ve", end=b"t # -1")
+            yield from text.parse_tagged(b"ve", end=b"t # -1")
 
     def _edge_lines(self, progress: Progress | None) -> Generator[Lines, None, None]:
         vertices = 0
@@ -198,16 +198,25 @@ class _LgFile(_TaggedFile):
 
 
 class _GraphFile(_TaggedFile):
+    _header: tuple[int, list[int]] | None
+    """The line of the header, and its two counts; None where it has none."""
+
     def _check_header(self, text: TextFile) -> None:
         line, header = text.peek()
         first, *words = header.split() or [""]
-        numbers = [number for word in words if (number := whole_number(word)) is not None]
-        if first != "t" or len(words) != 2 or len(numbers) != 2:
-            raise self._error(line, "this is not the header of a .graph file; write 't VERTICES EDGES'")
+        only_id = words[:1] == ["#"]
+        counts = words[1:] if only_id else words
+        numbers = [number for word in counts if (number := whole_number(word)) is not None]
+        if first != "t" or len(counts) != len(numbers) or len(counts) != (1 if only_id else 2):
+            raise self._error(
+                line,
+                "this is not the header of a .graph file; write 't VERTICES EDGES', 't ID VERTICES' or 't # ID' (METIS "
+                "files, lists of neighbours, are not read: write one edge a line)",
+            )
         if max(numbers) >= 2**63:
             raise self._error(line, "the header announces 2^63 or more; correct the line")
         text.take()
-        self._header = line, numbers[0], numbers[1]
+        self._header = None if only_id else (line, numbers)
 
     def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
         """Read the edges; compare the counts with the header's."""
@@ -215,7 +224,11 @@ class _GraphFile(_TaggedFile):
         for edges in self._edge_lines(progress):
             count += edges.tags.size
             yield EdgeBlock(edges.columns[0], edges.columns[1])
-        line, *announced = self._header
+        if self._header is None:
+            return
+        line, announced = self._header
+        if count and announced[0] != self._vertices and announced[1] == self._vertices:
+            return  # 't ID VERTICES'
         for expected, found, what in zip(announced, (self._vertices, count), ("vertices", "edges"), strict=True):
             if expected != found:
                 raise self._error(

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.readers import text_kernel
 from longwall.storage.readers.in_order import blocks_in_flight, in_order
-from longwall.storage.readers.source import Progress, Source, decompression_bytes
-from longwall.storage.readers.text_errors import explain, line_of
-from longwall.storage.readers.text_kernel import count_newlines, parse_lines
+from longwall.storage.readers.source import Progress, Source, decompression_bytes, format_suffix
+from longwall.storage.readers.text_errors import NOT_A_LINE, explain, line_of
+from longwall.storage.readers.text_kernel import OWN_SEPARATOR, byte_kinds, count_newlines, parse_lines
 
 LEAST_BLOCK = 2**16
 LARGEST_BLOCK = 2**21
@@ -63,6 +63,22 @@ class _Block:
 
 
 @dataclass(frozen=True, eq=False)
+class _Rows:
+    """What the rows of a file look like; see `text_kernel.parse_lines`."""
+
+    kinds: npt.NDArray[np.uint8]
+    places: npt.NDArray[np.int64]
+    needed: int
+    separator: int = OWN_SEPARATOR
+    fields: int = 0
+    letters: bytes = b""
+
+    @property
+    def width(self) -> int:
+        return int(self.places.max()) + 1
+
+
+@dataclass(frozen=True, eq=False)
 class _Parsed:
     columns: npt.NDArray[np.int64]
     tags: npt.NDArray[np.uint8]
@@ -71,6 +87,7 @@ class _Parsed:
     code: int
     line_at: int
     token_at: int
+    fields: int
 
 
 class _EndlessLine(Exception):
@@ -78,7 +95,7 @@ class _EndlessLine(Exception):
 
 
 class TextFile:
-    """A text file, opened: `peek` and `take` read a header line by line, `parse` the rest.
+    """A text file, opened: `peek` and `take` read a header line by line, `parse` or `parse_tagged` the rest.
 
     Parameters
     ----------
@@ -95,6 +112,8 @@ class TextFile:
 
     def __init__(self, path: Path, memory: int, workers: int, progress: Progress | None = None) -> None:
         self.path = path
+        self._tab_separates = format_suffix(path) == ".tsv"
+        self._kinds = byte_kinds(self._tab_separates)
         self._progress = progress
         self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers)
         self._buffers: deque[mmap.mmap] = deque()
@@ -119,6 +138,11 @@ class TextFile:
             self._parsing.close()
         self._source.close()
 
+    @property
+    def tab_separates(self) -> bool:
+        """Whether a tab separates fields even if one of them is empty."""
+        return self._tab_separates
+
     def error(self, line: int, what: str) -> InputError:
         """Make the error for a line (from 1)."""
         return InputError(f"{self.path}, line {line}: {what}")
@@ -126,7 +150,13 @@ class TextFile:
     def peek(self) -> tuple[int, str]:
         """Return number and text of the next line that is neither blank nor a `#` or `%` comment.
 
-        The text is empty at the end of the file. Blank lines and comments before it are consumed.
+        The text is empty at the end of the file; what is not UTF-8 becomes U+FFFD. Blank lines and comments before it
+        are consumed.
+
+        Raises
+        ------
+        InputError
+            A line holds binary data, or a carriage return inside.
         """
         while True:
             text = self._look()
@@ -143,21 +173,28 @@ class TextFile:
             self._line += 1
         return number, text
 
+    def count_fields(self) -> int:
+        """Return the number of fields of the next row, 0 if that row is wrong; call `peek` first."""
+        if self._header is None:
+            return 0
+        stop = self._header.buffer.find(b"\n", self._header.start, self._header.end)
+        row = _Block(self._header.buffer, self._header.start, self._header.end if stop < 0 else stop, 0)
+        parsed = _parse(row, _Rows(self._kinds, np.arange(2), needed=2))
+        return parsed.fields if parsed.code == text_kernel.OK else 0
+
     def parse(
-        self, width: int, needed: int, letters: bytes = b"", end: bytes | None = None
+        self, places: tuple[int, ...] = (0, 1), separator: int = OWN_SEPARATOR, fields: int = 0
     ) -> Generator[Lines, None, None]:
-        """Parse the rest of the file.
+        """Parse the rest of the file: rows with the same number of fields.
 
         Parameters
         ----------
-        width
-            Integers wanted of each line; further tokens are ignored.
-        needed
-            Integers that each line must have (at least 1 with a letter, at least 2 without).
-        letters
-            Each line begins with one of these letters, if there are any; `t` is followed by `#` and one integer.
-        end
-            A line which ends the file's contents where there are letters.
+        places
+            Where among the columns each of the first fields goes, -1 for fields that are not wanted.
+        separator
+            The byte that separates the fields, see `text_kernel.parse_lines`.
+        fields
+            Fields of each row; 0: any number.
 
         Yields
         ------
@@ -167,14 +204,42 @@ class TextFile:
         Raises
         ------
         InputError
-            With file and line: binary data, missing columns, ids that are negative, not integers or >= 2^63.
+            With file and line: binary data, missing columns, empty fields, rows with other fields than `fields`, ids
+            that are negative, not integers or >= 2^63.
         """
-        self._parsing = in_order(self._read, lambda block: _parse(block, width, needed, letters), self._workers)
+        wanted = np.array(places, np.int64)
+        yield from self._parse(_Rows(self._kinds, wanted, int((wanted >= 0).sum()), separator, fields))
+
+    def parse_tagged(self, letters: bytes, end: bytes) -> Generator[Lines, None, None]:
+        """Parse the rest of the file: a letter, then two or three integers; what follows them is ignored.
+
+        Parameters
+        ----------
+        letters
+            Each line begins with one of these letters; `t` is followed by `#` and one integer.
+        end
+            A line which ends the file's contents.
+
+        Yields
+        ------
+        Lines
+            A block of lines.
+
+        Raises
+        ------
+        InputError
+            As `parse`.
+        """
+        yield from self._parse(_Rows(self._kinds, np.arange(3), needed=2, letters=letters), end)
+
+    def _parse(self, rows: _Rows, end: bytes | None = None) -> Generator[Lines, None, None]:
+        self._parsing = in_order(self._read, lambda block: _parse(block, rows), self._workers)
         try:
             for block, parsed in self._parsing:
                 ended = parsed.code != text_kernel.OK and line_of(block.buffer, parsed.line_at, block.end) == end
                 if parsed.code != text_kernel.OK and not ended:
-                    what = explain(block.buffer, parsed.code, parsed.line_at, parsed.token_at, block.end, needed)
+                    fault = parsed.code, parsed.line_at, parsed.token_at
+                    what = explain(block.buffer, *fault, block.end, rows.needed, (parsed.fields, rows.fields))
                     raise self.error(self._line + parsed.line_count, what)
                 yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line)
                 if self._progress is not None:
@@ -194,7 +259,13 @@ class TextFile:
             self._header = self._header_block()
         if self._header is None:
             return ""
-        return line_of(self._header.buffer, self._header.start, self._header.end).decode("ascii", "replace")
+        buffer, start, end = self._header.buffer, self._header.start, self._header.end
+        stop = buffer.find(b"\n", start, end)
+        if fault := NOT_A_LINE.search(buffer, start, end if stop < 0 else stop):
+            code = text_kernel.LONE_RETURN if fault[0].startswith(b"\r") else text_kernel.BINARY
+            raise self.error(self._line, explain(buffer, code, start, fault.start(), end, needed=0))
+        line = buffer[start : end if stop < 0 else stop]
+        return line.strip(b" \v\f\r" if self._tab_separates else None).decode("utf-8", "replace")
 
     def _move(self, start: int) -> None:
         assert self._header is not None
@@ -251,13 +322,13 @@ def _divide(memory: int, workers: int) -> tuple[int, int]:
     return workers, max(LEAST_BLOCK, min(LARGEST_BLOCK, each))
 
 
-def _parse(block: _Block, width: int, needed: int, letters: bytes) -> _Parsed:
+def _parse(block: _Block, rows: _Rows) -> _Parsed:
     data = np.frombuffer(block.buffer, np.uint8)[: block.end]
     # Short of blank lines and comments there are as many rows as newlines.
     most = min(count_newlines(data, block.start), (block.end - block.start) // _SHORTEST_ROW) + 1
-    columns = np.empty((width, most), np.int64)
-    tags, lines = np.empty(most if letters else 0, np.uint8), np.empty(most, np.int32)
-    rows, count, code, line_at, token_at = parse_lines(
-        data, block.start, needed, np.frombuffer(letters, np.uint8), columns, tags, lines
-    )
-    return _Parsed(columns[:, :rows], tags[:rows], lines[:rows], count, code, line_at, token_at)
+    columns = np.empty((rows.width, most), np.int64)
+    tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
+    letters = np.frombuffer(rows.letters, np.uint8)
+    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters
+    found, count, *fault = parse_lines(data, block.start, *layout, columns, tags, lines)
+    return _Parsed(columns[:, :found], tags[:found], lines[:found], count, *fault)

@@ -8,9 +8,19 @@ from longwall.storage.readers import text_kernel
 _SHOWN = 40
 _TOKEN = re.compile(rb"[^\s,;|]+")
 _NOT_TEXT = re.compile(rb"[^\t-\r -~]")
+NOT_A_LINE = re.compile(rb"[\x00-\x08\x0e-\x1f]|\r+[^\r\n]")
+"""What no line may hold: control characters, and a carriage return ahead of anything but its end."""
 
 
-def explain(text: bytes | mmap.mmap, code: int, line_at: int, token_at: int, end: int, needed: int) -> str:
+def explain(
+    text: bytes | mmap.mmap,
+    code: int,
+    line_at: int,
+    token_at: int,
+    end: int,
+    needed: int,
+    fields: tuple[int, int] = (0, 0),
+) -> str:
     """Make the sentence for a line that the kernel refused.
 
     Parameters
@@ -23,6 +33,8 @@ def explain(text: bytes | mmap.mmap, code: int, line_at: int, token_at: int, end
         The end of the block.
     needed
         Integers that the line must have.
+    fields
+        How many fields the line has, and how many it should have.
     """
     line = line_of(text, line_at, end)
     token = _TOKEN.match(text, token_at, end)
@@ -43,6 +55,17 @@ def explain(text: bytes | mmap.mmap, code: int, line_at: int, token_at: int, end
         return f"{shown} is 2^63 or more; renumber the vertices with smaller ids"
     if code == text_kernel.LONE_RETURN:
         return "a carriage return without a newline; convert the file to Unix line ends"
+    if code == text_kernel.EMPTY_FIELD:
+        return f"an empty field in {_shorten(line)!r}; fill it, or remove the line"
+    if code == text_kernel.OTHER_FIELDS:
+        return (
+            f"the number of fields changes from {fields[1]} to {fields[0]} in {_shorten(line)!r}; give one edge (or "
+            "vertex) a line, and all lines the same fields"
+        )
+    if code == text_kernel.MIXED_SEPARATORS:
+        return f"different separators in {_shorten(line)!r}; separate all fields of a line by the same one"
+    if code == text_kernel.OPEN_QUOTE:
+        return f"a quote that the line does not close, in {_shorten(line)!r}; give every row one line"
     if code == text_kernel.BAD_HEADER:
         return f"{_shorten(line)!r} does not begin a transaction; write 't # NUMBER'"
     if code == text_kernel.UNKNOWN_TAG and line.startswith(b"t"):

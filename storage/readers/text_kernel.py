@@ -5,23 +5,59 @@ import numpy.typing as npt
 
 from longwall.storage.lazy_kernel import lazy_kernel
 
-OK, FEW_COLUMNS, NEGATIVE, NOT_INTEGER, TOO_LARGE, BINARY, UNKNOWN_TAG, LONE_RETURN, BAD_HEADER = range(9)
+(
+    OK,
+    FEW_COLUMNS,
+    NEGATIVE,
+    NOT_INTEGER,
+    TOO_LARGE,
+    BINARY,
+    UNKNOWN_TAG,
+    LONE_RETURN,
+    BAD_HEADER,
+    EMPTY_FIELD,
+    OTHER_FIELDS,
+    MIXED_SEPARATORS,
+    OPEN_QUOTE,
+) = range(13)
+
+# Kinds of bytes. All from `NEWLINE` on end a line, rightly or not.
+TEXT, BLANK, SEPARATOR, NEWLINE, RETURN, CONTROL = range(6)
+OWN_SEPARATOR, BLANKS = 0, 32
+"""Separators of a row: the one between its first two fields; blanks."""
+
+
+def byte_kinds(tab_separates: bool) -> npt.NDArray[np.uint8]:
+    """Return uint8[256]: the kind of each byte; a tab is a separator, or a blank as any other."""
+    kinds = np.full(256, TEXT, np.uint8)
+    kinds[:32] = CONTROL
+    kinds[[9, 11, 12, 32]] = BLANK
+    kinds[list(b",;|")] = SEPARATOR
+    kinds[10], kinds[13] = NEWLINE, RETURN
+    if tab_separates:
+        kinds[9] = SEPARATOR
+    return kinds
 
 
 @lazy_kernel
 def parse_lines(
     block: npt.NDArray[np.uint8],
     start: int,
+    kinds: npt.NDArray[np.uint8],
+    separator: int,
+    places: npt.NDArray[np.int64],
+    fields: int,
     needed: int,
     letters: npt.NDArray[np.uint8],
     columns: npt.NDArray[np.int64],
     tags: npt.NDArray[np.uint8],
     lines: npt.NDArray[np.int32],
-) -> tuple[int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int]:
     """Parse whole lines of non-negative integers.
 
-    Tokens are separated by spaces, tabs, commas, semicolons and bars; lines that start with `#` or `%` and
-    lines without a token are skipped; tokens beyond the wanted columns are ignored.
+    The fields of a row are separated by blanks, or by one comma, semicolon, bar (or tab) each, whichever stands behind
+    the row's first field; one separator may end the row. Lines that start with `#` or `%`, and blank lines, are
+    skipped. A line ends with a newline; carriage returns may stand ahead of it, and nowhere else.
 
     Parameters
     ----------
@@ -29,10 +65,19 @@ def parse_lines(
         Whole lines; only the last may lack its newline.
     start
         First byte to look at.
+    kinds : uint8[256]
+        See `byte_kinds`.
+    separator
+        The byte that separates fields, or `BLANKS`; `OWN_SEPARATOR`: each row's own, if its first field is wanted.
+    places : int64[k]
+        Where among `columns` each of the first fields goes, -1 for fields that are not wanted.
+    fields
+        Fields that each row must have; 0: any number.
     needed
-        Integers that each line must have; lines that begin with `t` need one, after `#`.
+        Wanted integers that each line must have; lines that begin with `t` need one, after `#`.
     letters : uint8[k]
-        Letters that a line may begin with, before its integers; none: lines begin with integers.
+        Letters that a line may begin with, before its integers, fields beyond `places` are not looked at then; none:
+        lines begin with integers.
     columns : int64[width, rows]
         Receives the integers, -1 where a line has fewer than `width`.
     tags : uint8[rows]
@@ -42,7 +87,7 @@ def parse_lines(
 
     Returns
     -------
-    rows, lines, code, offset of the faulty line, offset of the faulty token
+    rows, lines, code, offset of the faulty line, offset of the faulty token, fields of the last row
     """
     size = block.size
     width = columns.shape[0]
@@ -51,81 +96,124 @@ def parse_lines(
     at = start
     row = 0
     line = 0
+    field = 0
     while at < size:
         line_start = at
-        column = -1 if tagged else 0
-        wanted = width
-        comment = False
-        while at < size and block[at] != 10:
-            byte = block[at]
-            if byte < 32 and not 9 <= byte <= 13:
-                return row, line, BINARY, line_start, at
-            if byte == 13 and at + 1 < size and block[at + 1] != 10 and block[at + 1] != 13:
-                return row, line, LONE_RETURN, line_start, at
-            if comment or column == wanted:
-                at += 1
-                continue
-            if byte <= 32 or byte == 44 or byte == 59 or byte == 124:  # white space , ; |
-                at += 1
-                continue
-            token = at
-            if (byte == 35 or byte == 37) and column == (-1 if tagged else 0):  # "#" or "%" begins the line
-                comment = True
-                continue
-            if column < 0:
+        while at < size and kinds[block[at]] == BLANK:
+            at += 1
+        first = block[at] if at < size else np.uint8(10)
+        is_row = kinds[first] < NEWLINE and first != 35 and first != 37  # "#", "%"
+        wanted, needed_here, found = places.size, needed, 0
+        if is_row:
+            if tagged:
+                token = at
                 at += 1
                 following = block[at] if at < size else np.uint8(10)
                 known = False
                 for letter in letters:
-                    known |= letter == byte
+                    known |= letter == first
                 if not known or following > 32:
-                    return row, line, UNKNOWN_TAG, line_start, token
-                tags[row] = byte
-                column = 0
-                if byte == 116:  # "t": "#" stands before its integer
-                    wanted = 1
-                    while at < size and (block[at] == 32 or block[at] == 9):
-                        at += 1
-                    if at == size or block[at] != 35 or (at + 1 < size and block[at + 1] > 32):
-                        return row, line, BAD_HEADER, line_start, token
+                    return row, line, UNKNOWN_TAG, line_start, token, 0
+                tags[row] = first
+                while at < size and kinds[block[at]] == BLANK:
                     at += 1
-                continue
-            value = np.uint64(0)
-            digits = 0
-            while at < size:
-                digit = block[at] - np.uint8(48)  # wraps round for bytes below "0"
-                if digit > 9:
+                if first == 116:  # "t": "#" stands before its integer
+                    wanted = needed_here = 1
+                    if at == size or block[at] != 35 or (at + 1 < size and block[at + 1] > 32):
+                        return row, line, BAD_HEADER, line_start, token, 0
+                    at += 1
+                    while at < size and kinds[block[at]] == BLANK:
+                        at += 1
+            for column in range(width):
+                columns[column, row] = -1
+            field = 0
+            between = np.int64(separator)
+            while at < size and kinds[block[at]] < NEWLINE:
+                token = at
+                place = places[field] if field < wanted else np.int64(-1)
+                if place >= 0:
+                    value = np.uint64(0)
+                    digits = 0
+                    while at < size:
+                        digit = block[at] - np.uint8(48)  # wraps round for bytes below "0"
+                        if digit > 9:
+                            break
+                        value = value * np.uint64(10) + np.uint64(digit)
+                        if digits > 0 or value > 0:  # 20 digits may wrap round to 0
+                            digits += 1
+                        if digits > 19 or value > limit:
+                            return row, line, TOO_LARGE, line_start, token, field
+                        at += 1
+                    if at < size and kinds[block[at]] == TEXT:
+                        code = NOT_INTEGER
+                        if at == token and block[at] == 45:  # "-" before a digit
+                            following = block[at + 1] if at + 1 < size else np.uint8(10)
+                            if 48 <= following <= 57:
+                                code = NEGATIVE
+                        return row, line, code, line_start, token, field
+                    if at == token:
+                        return row, line, EMPTY_FIELD, line_start, token, field
+                    columns[place, row] = np.int64(value)
+                    found += 1
+                elif tagged:
+                    while at < size and kinds[block[at]] < NEWLINE:
+                        at += 1
                     break
-                value = value * np.uint64(10) + np.uint64(digit)
-                if digits > 0 or value > 0:  # 20 digits may wrap round to 0
-                    digits += 1
-                if digits > 19 or value > limit:
-                    return row, line, TOO_LARGE, line_start, token
-                at += 1
-            if at < size:
+                else:
+                    quotes = block[at] == 34 and between != BLANKS  # a separator may stand between quotes
+                    quoted = False
+                    while at < size and kinds[block[at]] < NEWLINE:
+                        byte = block[at]
+                        if quotes and byte == 34:
+                            quoted = not quoted
+                        elif not quoted and (byte == between or (between == BLANKS and kinds[byte] == BLANK)):
+                            break
+                        at += 1
+                    if quoted and (at == size or kinds[block[at]] != CONTROL):
+                        return row, line, OPEN_QUOTE, line_start, token, field
+                    if at == token:
+                        return row, line, EMPTY_FIELD, line_start, token, field
+                field += 1
+                ended = at
+                while at < size and kinds[block[at]] == BLANK:
+                    at += 1
+                if at == size or kinds[block[at]] >= NEWLINE:
+                    break
                 byte = block[at]
-                if not (byte <= 32 or byte == 44 or byte == 59 or byte == 124):
-                    code = NOT_INTEGER
-                    if at == token and byte == 45:  # "-" before a digit
-                        following = block[at + 1] if at + 1 < size else np.uint8(10)
-                        if 48 <= following <= 57:
-                            code = NEGATIVE
-                    return row, line, code, line_start, token
-            columns[column, row] = np.int64(value)
-            column += 1
-        if column > 0 or (tagged and column == 0):
-            header = tagged and tags[row] == 116
-            if header and column == 0:
-                return row, line, BAD_HEADER, line_start, line_start
-            if column < needed and not header:
-                return row, line, FEW_COLUMNS, line_start, line_start
-            for rest in range(column, width):
-                columns[rest, row] = -1
+                if kinds[byte] != SEPARATOR or (between == BLANKS and ended < at):
+                    if between == OWN_SEPARATOR:
+                        between = np.int64(BLANKS)
+                    if between != BLANKS:
+                        return row, line, MIXED_SEPARATORS, line_start, token, field
+                    continue
+                if between == OWN_SEPARATOR:
+                    between = np.int64(byte)
+                at += 1
+                while at < size and kinds[block[at]] == BLANK:
+                    at += 1
+                if byte != between and at < size and kinds[block[at]] < NEWLINE:
+                    return row, line, MIXED_SEPARATORS, line_start, token, field
+        else:
+            while at < size and kinds[block[at]] < NEWLINE:
+                at += 1
+        while at < size and block[at] == 13:
+            at += 1
+        if at < size and block[at] != 10:
+            code = BINARY if kinds[block[at]] == CONTROL else LONE_RETURN
+            return row, line, code, line_start, at, field
+        if is_row:
+            if tagged and first == 116 and found == 0:
+                return row, line, BAD_HEADER, line_start, line_start, field
+            if found < needed_here:
+                code = FEW_COLUMNS if field < needed_here else OTHER_FIELDS
+                return row, line, code, line_start, line_start, field
+            if fields > 0 and field != fields:
+                return row, line, OTHER_FIELDS, line_start, line_start, field
             lines[row] = line
             row += 1
         at += 1
         line += 1
-    return row, line, OK, 0, 0
+    return row, line, OK, 0, 0, field
 
 
 @lazy_kernel

@@ -79,7 +79,7 @@ class _Database(TransactionSource):
             first, line = text.peek()
             if line[:1].isdigit():
                 raise self._error(first, f"{line[:_SHOWN]!r} {_OTHER_FORMAT}")
-            for lines in text.parse(width=3, needed=2, letters=b"tve", end=b"t # -1"):
+            for lines in text.parse_tagged(b"tve", end=b"t # -1"):
                 code, row = _number(lines.tags, lines.columns, state)
                 if code != _OK:
                     raise self._error(lines.number(row), _explain(code, lines.columns[:, row].tolist(), state.tolist()))
