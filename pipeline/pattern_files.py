@@ -1,11 +1,16 @@
 """Patterns from files: ``.graph`` of the subgraph-matching field, and GraphML."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from longwall.pipeline.patterns import Pattern, make_pattern
 from longwall.storage.errors import InputError
+from longwall.storage.readers.source import input_errors, open_input
+from longwall.storage.sizes import round_size
+
+_LARGEST_FILE = 2**20  # bytes; patterns have a few vertices
 
 
 def read_pattern(path: Path, labels: Sequence[int] | None = None) -> Pattern:
@@ -24,6 +29,12 @@ def read_pattern(path: Path, labels: Sequence[int] | None = None) -> Pattern:
     InputError
         Naming the file and what is wrong with it.
     """
+    with input_errors(path):
+        size = path.stat().st_size
+    if size > _LARGEST_FILE:
+        raise InputError(
+            f"{path}: {round_size(size)} are no pattern; give a file of at most {round_size(_LARGEST_FILE)}"
+        )
     ids, edges, own = _read_graphml(path) if path.suffix == ".graphml" else _read_graph(path)
     number = {v: i for i, v in enumerate(ids)}
     given = labels if labels is not None else own
@@ -43,10 +54,10 @@ def _read_graph(path: Path) -> tuple[list[int], list[tuple[int, int]], list[int]
 def _read_graphml(path: Path) -> tuple[list[Any], list[tuple[Any, Any]], list[int] | None]:
     import networkx
 
+    with input_errors(path), open_input(path) as file:
+        content = io.BytesIO(file.read(_LARGEST_FILE))
     try:
-        graph = networkx.read_graphml(path)
-    except OSError as reason:
-        raise InputError(f"{path}: {reason.strerror or reason}; give the path of a GraphML file") from None
+        graph = networkx.read_graphml(content)
     except Exception as reason:  # networkx passes on what the XML parser and its own checks raise
         raise InputError(f"{path} is not a GraphML file: {reason}") from None
     ids = list(graph)
@@ -54,7 +65,7 @@ def _read_graphml(path: Path) -> tuple[list[Any], list[tuple[Any, Any]], list[in
     if not labels:
         return ids, list(graph.edges()), None
     for v in ids:
-        if not isinstance(labels.get(v), int):
+        if type(labels.get(v)) is not int:
             raise InputError(
                 f'{path}: node {v!r} has the label {labels.get(v)!r}; give every node an int "label" or none'
             )

@@ -1,5 +1,7 @@
 """Patterns from files."""
 
+import os
+
 import networkx as nx
 import pytest
 
@@ -16,6 +18,22 @@ def test_graph_file(tmp_path):
     assert pattern.edges == ((0, 1), (0, 3), (1, 2), (2, 3))
     assert pattern.labels == (1, 0, 1, 2)
     assert parse_pattern(str(file), [0, 0, 0, 0]).labels == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("header", ["t 3 4", "t 0 4", "t # 12", "t  #\t0 "])
+def test_graph_files_with_a_number(tmp_path, header):
+    file = tmp_path / "square.graph"
+    file.write_text(SQUARE.replace("t 4 4", header))
+    assert parse_pattern(str(file)).edges == ((0, 1), (0, 3), (1, 2), (2, 3))
+
+
+@pytest.mark.parametrize("suffix", ["graph", "graphml"])
+def test_pipes_and_devices_are_no_pattern_files(tmp_path, suffix):
+    os.mkfifo(tmp_path / f"pipe.{suffix}")
+    (tmp_path / f"device.{suffix}").symlink_to("/dev/zero")
+    for kind in ("pipe", "device"):
+        with pytest.raises(InputError, match="not a regular file"):
+            parse_pattern(str(tmp_path / f"{kind}.{suffix}"))
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -35,8 +53,10 @@ def test_graphml(tmp_path, labelled):
         ("none.graph", None, "none.graph"),
         ("bad.graph", "t 2 1\nv 0 0 1\n", "announced"),
         ("loop.graph", "t 2 2\nv 0 0 1\nv 1 0 1\ne 0 1\ne 1 1\n", "loop"),
-        ("none.graphml", None, "No such file"),
+        ("none.graphml", None, "there is no such file"),
         ("bad.graphml", "<graph>", "not a GraphML file"),
+        ("large.graphml", "<graph/>" + " " * 2**20, "at most 1 MiB"),
+        ("large.graph", SQUARE + "#" * 2**20, "at most 1 MiB"),
     ],
 )
 def test_bad_files(tmp_path, name, text, message):

@@ -34,6 +34,8 @@ def input_errors(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: this is a folder, neither a graph file nor a graph store; give a file") from error
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read this file; change its mode or its owner") from error
+    except ValueError as error:
+        raise InputError(f"{path}: cannot be read ({error}); check the path") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the file") from error
 
@@ -48,7 +50,7 @@ def open_input(path: Path, buffering: int = -1) -> BinaryIO:
     """
     with input_errors(path):
         mode = path.stat().st_mode
-        if not S_ISREG(mode) and not S_ISDIR(mode):  # to open a pipe is to wait for who writes to it
+        if not S_ISREG(mode) and not S_ISDIR(mode):  # to open a pipe is to wait for its writer
             raise InputError(f"{path}: this is not a regular file but a pipe or a device; write its contents to a file")
         return path.open("rb", buffering)
 
