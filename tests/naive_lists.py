@@ -73,11 +73,13 @@ def split_row(
     fields = re.split(rb"[" + re.escape(blanks) + rb"]+", text) if separator == b" " else split_quoted(text, separator)
     if fields is None:
         return None
+    ended = False
     if separator != b" ":
         fields = [field.strip(blanks) for field in fields]
-        if not fields[-1]:
+        ended = not fields[-1]
+        if ended:
             fields.pop()
-    if len(fields) - 1 in wanted and fields[-1][-1:] and fields[-1][-1:] in hard:
+    if not ended and len(fields) - 1 in wanted and fields[-1][-1:] and fields[-1][-1:] in hard:
         fields[-1] = fields[-1][:-1].rstrip(blanks)  # one separator may end a row
     return fields if all(fields) else None
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.readers.columns import EDGE_COLUMNS, LABEL_COLUMNS, ColumnRequest, choose_columns, describe_choice
 from longwall.storage.readers.in_order import blocks_in_flight, in_order
-from longwall.storage.readers.parquet_pages import Damaged, TooLarge, check_pages, thrift_limits
+from longwall.storage.readers.parquet_pages import Damaged, TooLarge, check_pages, read_footer, thrift_limits
 from longwall.storage.readers.raw import EdgeBlock, RawGraph
 from longwall.storage.readers.source import Progress, input_errors, open_input
 from longwall.storage.sizes import round_size
@@ -103,6 +103,10 @@ def _pairs(
                 f"{path}: {error} takes {round_size(error.size)}, too much to read the file: raise memory.host, or "
                 "write the file with smaller row groups and pages"
             ) from None
+        except UnicodeDecodeError:
+            raise InputError(
+                f"{path}: a column has a name that is not UTF-8; write the file with other names"
+            ) from None
         except (pa.ArrowException, OSError, Damaged) as error:
             raise InputError(
                 f"{path}: this is not a complete Parquet file; write it again, or name it by its format"
@@ -117,13 +121,14 @@ def _open(
 
     memory = max(memory, _ARROW_BYTES)
     # Without read-ahead and with small buffers a column is read page by page, not whole.
-    limits = thrift_limits(file, size, memory)
+    footer = read_footer(file, size, memory)
+    limits = thrift_limits(footer, memory)
     parquet = pq.ParquetFile(
         file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **limits
     )
     columns = _choose(path, parquet, request)
     leaves = [parquet.schema.column(leaf).path for leaf in range(len(parquet.schema))]
-    needed = check_pages(file, size, parquet.metadata, [leaves.index(name) for name in columns], memory)
+    needed = check_pages(file, size, footer, [leaves.index(name) for name in columns], memory)
     return parquet, columns, max(needed, _ARROW_BYTES)
 
 
@@ -140,11 +145,8 @@ def _choose(path: Path, parquet: Any, request: ColumnRequest) -> tuple[str, str]
     def error(what: str) -> InputError:
         return InputError(f"{path}: {what}")
 
-    try:
-        schema = parquet.schema_arrow
-        names = list(schema.names)
-    except UnicodeDecodeError:
-        raise error("a column has a name that is not UTF-8; write the file with other names") from None
+    schema = parquet.schema_arrow
+    names = list(schema.names)
     types = ["" if pa.types.is_integer(field.type) else str(field.type) for field in schema]
     first, second = choose_columns(names, request, error, types)
     for name in (names[first], names[second]):

@@ -34,8 +34,6 @@ def input_errors(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: this is a folder, neither a graph file nor a graph store; give a file") from error
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read this file; change its mode or its owner") from error
-    except ValueError as error:
-        raise InputError(f"{path}: cannot be read ({error}); check the path") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the file") from error
 
@@ -49,7 +47,10 @@ def open_input(path: Path, buffering: int = -1) -> BinaryIO:
         There is no such file, it may not be read, or it is a pipe or a device.
     """
     with input_errors(path):
-        mode = path.stat().st_mode
+        try:
+            mode = path.stat().st_mode
+        except ValueError as error:  # a NUL in the path
+            raise InputError(f"{path}: cannot be read ({error}); check the path") from error
         if not S_ISREG(mode) and not S_ISDIR(mode):  # to open a pipe is to wait for its writer
             raise InputError(f"{path}: this is not a regular file but a pipe or a device; write its contents to a file")
         return path.open("rb", buffering)

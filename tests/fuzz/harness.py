@@ -127,8 +127,9 @@ def _run_child(target: str, where: Path, first: int, end: int, folder: Path, out
 
 
 def _load(target: str, where: Path) -> Any:
-    if str(where) not in sys.path:
-        sys.path.insert(0, str(where))
+    for folder in (HERE.parent, where):
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
     return importlib.import_module(f"fuzz_{target}")
 
 
@@ -159,7 +160,6 @@ def run_cases(target: str, where: Path, first: int, end: int, folder: Path) -> N
     """Run cases in this process; says on standard output what became of each."""
     from longwall.storage.errors import InputError, RunError
 
-    sys.path.insert(0, str(HERE.parent))
     faulthandler.enable()
     os.nice(1)
     module = _load(target, where)
