@@ -254,8 +254,9 @@ def _run(
                 cluster_of(spec, directory.where, engine.workers, spill.path, observer, devices)
             )
         say_compiling = cache(lambda: observer.note(COMPILING))
+        notes: list[str] = []
         with engine.watch_compilation(say_compiling), sentences(engine), _timed(timings, "graph"):
-            graph = read_graph(spec, observer, accounts, spill, engine)
+            graph = read_graph(spec, observer, accounts, spill, engine, notes)
         workload = get_workload(spec.workload.kind)
         with _timed(timings, "plan"):
             plan = workload.plan(spec.workload, graph)
@@ -263,7 +264,7 @@ def _run(
             directory,
             {
                 "engine": _engine_facts(spec, engine, devices),
-                "graph": describe_graph(spec, graph),
+                "graph": describe_graph(spec, graph) | ({"columns": notes} if notes else {}),
                 "plan": plan.to_dict(),
             },
         )
@@ -405,8 +406,17 @@ def resolve_budget(spec: RunSpec) -> Budget:
     return Budget.resolve(device=memory.device, host=memory.host, disk=memory.disk, spill=memory.spill)
 
 
-def read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder, engine: Engine) -> Graph:
+def read_graph(
+    spec: RunSpec,
+    observer: Observer,
+    accounts: Accounts,
+    spill: SpillFolder,
+    engine: Engine,
+    notes: list[str] | None = None,
+) -> Graph:
     """Read, open or generate the data graph of a config, for an engine; it is booked in the host's account.
+
+    What the observer hears of the columns that are read is appended to `notes`.
 
     Raises
     ------
@@ -417,12 +427,14 @@ def read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: Spi
     from longwall.storage.account import OverBudget
 
     try:
-        return _read_graph(spec, observer, accounts, spill, engine)
+        return _read_graph(spec, observer, accounts, spill, engine, [] if notes is None else notes)
     except OverBudget as error:
         raise InputError(str(error)) from None  # the budgets are the user's
 
 
-def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder, engine: Engine) -> Graph:
+def _read_graph(
+    spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder, engine: Engine, notes: list[str]
+) -> Graph:
     from longwall.pipeline.placement import adjacency_maker
 
     adjacency = adjacency_maker(engine, spec.memory.access, spec.memory.device)
@@ -435,6 +447,10 @@ def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: Sp
         return generate(kind, **parameters, accounts=accounts, spill=spill, adjacency=adjacency)
     from longwall.storage.ingest import Reading, load_graph
 
+    def note(text: str) -> None:
+        notes.append(text)
+        observer.note(text)
+
     assert spec.graph.path is not None
     return load_graph(
         spec.graph.path,
@@ -446,7 +462,7 @@ def _read_graph(spec: RunSpec, observer: Observer, accounts: Accounts, spill: Sp
         accounts=accounts,
         spill=spill,
         adjacency=adjacency,
-        note=observer.note,
+        note=note,
     )
 
 

@@ -204,6 +204,9 @@ def test_ingest_equals_load(tmp_path: Path) -> None:
         def advance(self, n: int) -> None:
             assert n >= 0
 
+        def note(self, text: str) -> None:
+            raise AssertionError(text)
+
     with SpillFolder(tmp_path / "spill") as spill:
         stats = ingest(
             text,

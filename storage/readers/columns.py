@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from longwall.storage.errors import InputError
 from longwall.storage.readers.text_kernel import BLANKS
@@ -52,8 +52,12 @@ class ColumnRequest:
     names: PairNames
     chosen: tuple[str, str] | None = None
     """The columns to read, by their names."""
-    note: Callable[[str], None] = lambda text: None  # noqa: ARG005 - drops what it is given
+    note: Callable[[str], None] = field(default_factory=lambda: _ignore)
     """Called with one line that says which columns are read, where the table has others or names them."""
+
+
+def _ignore(text: str) -> None:
+    """Drop a note."""
 
 
 EDGE_COLUMNS, LABEL_COLUMNS = ColumnRequest(EDGES), ColumnRequest(LABELS)
