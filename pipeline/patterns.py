@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 
+from longwall.storage.arguments import require_path
 from longwall.storage.errors import InputError
 
 MAX_VERTICES = 16
@@ -72,7 +73,7 @@ def make_pattern(edges: Iterable[tuple[int, int]], labels: Sequence[int] | None 
         or a number of labels that differs from the number of vertices.
     """
     unique = sorted({(min(u, v), max(u, v)) for u, v in edges})
-    shown = f"pattern {name!r}" if name else "the pattern"
+    shown = f"pattern {_quoted(name)}" if name else "the pattern"
     if not unique:
         raise InputError(f"{shown} has no edge: give at least one, for example '0-1,1-2,2-0'")
     for u, v in unique:
@@ -159,6 +160,11 @@ def named_patterns() -> list[tuple[str, str, str]]:
     return rows
 
 
+def is_pattern_file(text: str) -> bool:
+    """Say whether a pattern is given by the path of a file."""
+    return text.strip().endswith((".graph", ".graphml"))
+
+
 def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     """Read a pattern from its name, its edge list, or the path of a file.
 
@@ -183,14 +189,15 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
         low, high, build, _ = _FAMILIES[family[1]]
         k = int(family[2])
         if not low <= k <= high:
-            raise InputError(f"pattern {text!r}: k must lie between {low} and {high}")
+            raise InputError(f"pattern {_quoted(text)}: k must lie between {low} and {high}")
         return make_pattern(build(k), labels, name=text)
     if re.fullmatch(r"\s*\d{1,999}\s*-\s*\d{1,999}\s*(,\s*\d{1,999}\s*-\s*\d{1,999}\s*)*", text):
         pairs = [part.split("-") for part in text.split(",")]
         return make_pattern([(int(u), int(v)) for u, v in pairs], labels, name=text)
-    if text.endswith((".graph", ".graphml")):
+    if is_pattern_file(text):
         from longwall.pipeline.pattern_files import read_pattern
 
+        require_path("pattern", text, "a .graph or .graphml file")
         return read_pattern(Path(text), labels)
     if not text:
         raise InputError("the pattern is empty: give a name, an edge list such as '0-1,1-2,2-0', or a file")
@@ -198,6 +205,10 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     near = difflib.get_close_matches(text, known, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise InputError(
-        f"unknown pattern {text!r}: {hint}Give a name (see `longwall patterns`), an edge list such as "
+        f"unknown pattern {_quoted(text)}: {hint}Give a name (see `longwall patterns`), an edge list such as "
         "'0-1,1-2,2-0', or a .graph or .graphml file"
     )
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:60]}...{text[-17:]}")

@@ -8,7 +8,7 @@ from decimal import Decimal
 _BINARY = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 _DECIMAL = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "KB": 10**3}
 _UNITS = {name.lower(): size for name, size in {**_BINARY, **_DECIMAL, "B": 1, "": 1}.items()}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_SIZE = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([A-Za-z]{0,3})\s*")
 _LARGEST = 2**62
 
 
@@ -32,15 +32,15 @@ def parse_size(text: str | int) -> int:
         With a sentence, when `text` is not a size.
     """
     if isinstance(text, int):
-        number, unit = Decimal(text), ""
+        size = text
     else:
         match = _SIZE.fullmatch(text)
         if match is None or match[2].lower() not in _UNITS:
-            raise ValueError(f'"{text}" is not a size; write a number and a unit, such as "8GiB" or "512MiB"')
-        number, unit = Decimal(match[1]), match[2].lower()
-    size = int(number * _UNITS[unit])
+            raise ValueError(f'"{text[:40]}" is not a size; write a number and a unit, such as "8GiB" or "512MiB"')
+        size = int(Decimal(match[1]) * _UNITS[match[2].lower()])
     if not 1 <= size <= _LARGEST:
-        raise ValueError(f"a size is at least 1 byte and at most {format_size(_LARGEST)}, not {text}")
+        given = f", not {text}" if -_LARGEST <= size <= 10**30 else ""
+        raise ValueError(f"a size is at least 1 byte and at most {format_size(_LARGEST)}{given}")
     return size
 
 

@@ -1,6 +1,7 @@
 """The config: every fault is named with its place and the nearest name; what is valid comes out whole."""
 
 import importlib.resources
+import os
 import tomllib
 from pathlib import Path
 
@@ -117,7 +118,8 @@ def test_values_of_numpy_are_pythons():
 
 @pytest.mark.parametrize("config", [None, 3, ["run.toml"], b"run.toml"])
 def test_what_is_no_config(config):
-    assert faults(config)[0].startswith("config: give the path of a TOML file, or a mapping of sections, not ")
+    expected = "config: expected the path of a TOML file, or a mapping of sections, not "
+    assert faults(config) == [expected + ("None" if config is None else type(config).__name__)]
 
 
 def test_the_resolved_config_is_the_same_config(tmp_path):
@@ -405,6 +407,114 @@ def test_unreadable_configs(tmp_path):
     assert "line 1" in faults(path)[0]
     path.write_bytes(b"\xff\xfe\x00")
     assert "not a text file" in faults(path)[0]
+    assert "no file can have this name" in faults("a\0b.toml")[0]
+    assert "File name too long" in faults("x" * 5000)[0]
+
+
+def test_only_a_small_regular_file_is_a_config(tmp_path):
+    """Neither a pipe without a writer nor an endless device is waited for."""
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (tmp_path / "pipe.toml", Path("/dev/zero"), Path("/dev/null")):
+        assert faults(path) == [f"{path}: this is a pipe or a device, not a file; give the TOML file itself"]
+    large = write(tmp_path, "# " + "x" * 2**20)
+    assert faults(large) == [f"{large}: this file has more than 1,048,576 bytes; give the TOML file of a run"]
+    with large.open("r+b") as file:
+        file.truncate(2**40)
+    assert "more than 1,048,576 bytes" in faults(large)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[engine]\nthreads = " + "9" * 5000, "a whole number has thousands of digits"),
+        ("[engine]\nthreads = " + "9" * 400, "engine.threads: a whole number has at most 64 bits"),
+        ("[engine]\nthreads = 0x" + "f" * 6000, "engine.threads: a whole number has at most 64 bits"),
+        ("[graph]\npath = " + "[" * 3000, "tables or lists in one another, too many"),
+        ("[graph]\npath = " + "{a = " * 3000, "tables or lists in one another, too many"),
+        ("[graph]\npath = " + "[" * 50 + "]" * 50, "graph.path[0]"),
+        ("graph." + "a." * 100 + "b = 1", "more than 8 tables or lists in one another"),
+        ("a." * 200_000 + "b = 1", "more than 256 dots (at line 1)"),
+        ('[graph]\npath = "a\\u0000b"', "has a NUL character"),
+        ('"a\\u0000b" = 1', "has a NUL character"),
+        ('[graph]\npath = "' + "x" * 5000 + '"', "graph.path: 'xxx"),
+        ('[run]\ndirectory = "' + "x" * 300 + '"', "run.directory: 'xxx"),
+        ('[memory]\nspill = "' + "x/" * 3000 + '"', "memory.spill: 'x/x/"),
+        ('[run]\nname = "' + "x" * 300 + '"', "too long to name a folder; use at most 200"),
+        ('[memory]\nhost = "' + "9" * 5000 + '"', "is not a size"),
+        ('[workload]\nkind = "match"\npattern = "' + "x" * 5000 + '.graph"', "longer than a path can be"),
+        ("x" * 5000 + " = 1", "there is no such section"),
+    ],
+)
+def test_values_that_no_config_can_have_are_named_briefly(tmp_path, text, said):
+    lines = faults(write(tmp_path, text + "\n"))
+    assert any(said in line for line in lines), lines
+    assert max(map(len, lines)) < 500
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("graph.path=\udcff.txt", '--set: graph.path: "\udcff.txt" is not UTF-8'),
+        ("graph.\udcff=1", "is not UTF-8"),
+        ("graph.path=a\0b", "has a NUL character"),
+        ("run.name=" + "9" * 5000, "too long to name a folder"),
+        ("engine.threads=" + "9" * 400, "at most 64 bits"),
+        ("engine.threads=" + "[" * 5000, "expected a whole number"),
+        ("graph." + "a." * 5000 + "b=1", "more than 8 tables or lists"),
+        ("workload.kind=" + "x" * 100_000, "there is no"),
+        ("x" * 100_000, "write it as section.key=value"),
+    ],
+)
+def test_overrides_that_no_config_can_have_are_named_briefly(override, said):
+    lines = faults(TRIANGLES, [override])
+    assert any(said in line for line in lines), lines
+    assert max(map(len, lines)) < 500
+
+
+@pytest.mark.parametrize("overrides", ["workload.k=4", 3, [b"workload.k=4"], {"workload.k": 4}, None])
+def test_overrides_are_a_list_of_texts(overrides):
+    assert faults(TRIANGLES, overrides)[0].startswith("overrides")
+
+
+def test_a_mapping_may_be_anything():
+    """Of a program: values that no TOML file has."""
+    endless: dict = {}
+    endless["a"] = endless
+    deep: list = []
+    for _ in range(3000):
+        deep = [deep]
+    for value, said in (
+        (endless, "more than 8 tables"),
+        (deep, "more than 8 tables"),
+        (10**5000, "at most 64 bits"),
+        ({1: 2}, "a key must be a text, not int"),
+        (object(), "expected"),
+        (float("nan"), "expected"),
+        (np.array([object()]), "expected"),
+        (Path("a\0b"), "has a NUL character"),
+        ("\ud800", "is not UTF-8"),
+    ):
+        for section, key in (("graph", "path"), ("engine", "threads"), ("export", "columns")):
+            lines = faults(TRIANGLES | {section: {key: value}})
+            assert any(said in line or "expected" in line for line in lines), (lines, value)
+            assert max(map(len, lines)) < 500
+    assert faults({1: {}})[0] == "config: a key must be a text, not int"
+    assert len(faults(TRIANGLES | {f"x{number}": 1 for number in range(1000)})) == 21
+
+
+def test_the_name_of_a_config_may_be_longer_than_that_of_a_run(tmp_path):
+    path = tmp_path / ("é" * 120 + ".toml")
+    path.write_text('[graph]\npath = "g.txt"\n[workload]\nkind = "triangles"\n')
+    assert load_config(path).run.name == "é" * 100
+
+
+def test_a_path_that_is_not_utf_8_cannot_be_written_down(tmp_path, monkeypatch):
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff"))
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    spec = load_config(TRIANGLES).located()
+    with pytest.raises(InputError, match=r"^'path = .*odd .udcff/graph.txt.*: this path is not UTF-8; rename"):
+        spec.to_toml()
 
 
 def test_the_commented_configs_are_valid():
@@ -457,3 +567,12 @@ def test_a_located_config_means_the_same_anywhere(tmp_path, monkeypatch):
     spec = load_config(workload(kind="match", pattern="query.graph")).located()
     assert spec.graph.path == tmp_path / "graph.txt"
     assert spec.workload.pattern == str(tmp_path / "query.graph")
+
+
+@pytest.mark.parametrize("pattern", ["diamond", "0-1,1-2", "0-1," * 2000 + "1-2"])
+def test_a_pattern_that_is_no_file_stays_as_it_is(tmp_path, monkeypatch, pattern):
+    """Whatever lies in the working directory under that name, and however long it is."""
+    monkeypatch.chdir(tmp_path)
+    if len(pattern) < 20:
+        (tmp_path / pattern).write_text("a file")
+    assert load_config(workload(kind="match", pattern=pattern)).located().workload.pattern == pattern

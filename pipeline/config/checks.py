@@ -12,7 +12,7 @@ from longwall.pipeline.config.sections import (
     WORKLOADS,
     Output,
 )
-from longwall.pipeline.config.values import listed, section_of, shown, suggestion
+from longwall.pipeline.config.values import dotted, listed, section_of, shown, suggestion
 from longwall.pipeline.patterns import MAX_VERTICES, parse_pattern
 from longwall.storage.errors import InputError
 
@@ -42,10 +42,10 @@ def impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if type(export.get("embeddings")) is bool and export["embeddings"] != (output == "embeddings"):
         yield "export.embeddings", f'contradicts workload.output = "{output}": remove one of them'
     elif output != "embeddings":
-        for key in export.keys() - {"embeddings"}:
+        for key in sorted({"limit", "columns"} & export.keys()):
             yield f"export.{key}", 'only embeddings are exported: remove it, or set output = "embeddings"'
     elif workload.get("kind") in ("frequent", "transactions"):
-        for key in export.keys() - {"embeddings"}:
+        for key in sorted({"limit", "columns"} & export.keys()):
             yield f"export.{key}", "all embeddings of frequent patterns are written: remove it"
     elif isinstance(export.get("columns"), list):
         yield from _column_faults(export["columns"], _pattern_size(workload))
@@ -160,7 +160,7 @@ def _generator_faults(generator: Mapping[str, Any]) -> Iterator[tuple[str, str]]
         if key == "kind":
             continue
         if key not in types:
-            yield f"graph.generator.{key}", f"{kind} has no such parameter" + suggestion(key, types)
+            yield dotted(("graph", "generator", key)), f"{kind} has no such parameter" + suggestion(key, types)
         elif isinstance(value, bool) or not isinstance(value, types[key] | int):
             noun = "a whole number" if types[key] is int else "a number"
             yield f"graph.generator.{key}", f"expected {noun}, not {shown(value)}"

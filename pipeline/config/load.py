@@ -13,12 +13,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from longwall.pipeline.config.checks import impossible
-from longwall.pipeline.config.sections import RunSpec
-from longwall.pipeline.config.values import deep_plain, section_of, shown
-from longwall.pipeline.config.wording import dotted, explain
+from longwall.pipeline.config.raw import parse_toml, plain_data, read_toml
+from longwall.pipeline.config.sections import MOST_NAME_BYTES, RunSpec
+from longwall.pipeline.config.values import cut, dotted, section_of
+from longwall.pipeline.config.wording import explain
+from longwall.storage.arguments import require_texts, wrong_type
 from longwall.storage.errors import InputError
 
 DEFAULT_SEED = 1
+_MOST_FAULTS = 20  # that are listed
 
 
 def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str] = ()) -> RunSpec:
@@ -46,13 +49,15 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
         Naming every fault: file, key, what is wrong, and the nearest valid name.
     """
     if isinstance(source, Mapping):
-        data = deep_plain(source)
+        data = plain_data(source, "config")
         kind = section_of(data, "workload").get("kind")
         config = _Config("config", Path(), data, default_name=kind if isinstance(kind, str) else "run")
     elif isinstance(source, str | os.PathLike):
-        config = _read(Path(source))
+        path = Path(source)
+        config = _Config(str(path), path.parent, read_toml(path), default_name=path.stem)
     else:
-        raise InputError(f"config: give the path of a TOML file, or a mapping of sections, not {shown(source)}")
+        raise wrong_type("config", source, "the path of a TOML file, or a mapping of sections")
+    require_texts("overrides", overrides, '["workload.k=5"]')
     for override in overrides:
         config.override(override)
     return config.check()
@@ -73,16 +78,17 @@ class _Config:
         key, equals, value = text.partition("=")
         parts = [part.strip() for part in key.split(".")]
         if not equals or len(parts) < 2 or not all(parts):
-            raise InputError(f'--set {text}: write it as section.key=value, such as "--set workload.k=5"')
+            raise InputError(f'--set {cut(text, 200)}: write it as section.key=value, such as "--set workload.k=5"')
+        given = _override_value(parts, value.strip())
         table = self.data
         for depth, part in enumerate(parts[:-1], start=1):
             table = table.setdefault(part, {})
             if not isinstance(table, dict):
-                raise InputError(f"--set {text}: {'.'.join(parts[:depth])} is a value, not a table")
+                raise InputError(f"--set {cut(text, 200)}: {dotted(parts[:depth])} is a value, not a table")
         if not value.strip():
             table.pop(parts[-1], None)
             return
-        table[parts[-1]] = _override_value(value.strip())
+        table[parts[-1]] = given
         rivals = {"path": "generator", "generator": "path"}
         if parts[0] == "graph" and parts[1] in rivals:
             self.data["graph"].pop(rivals[parts[1]], None)
@@ -99,7 +105,7 @@ class _Config:
             workload.setdefault("output", "embeddings")
         run = self.data.setdefault("run", {})
         if isinstance(run, dict):
-            run.setdefault("name", re.sub(r"[^\w.-]+", "-", self.default_name))
+            run.setdefault("name", _run_name(self.default_name))
         generator = section_of(self.data, "graph").get("generator")
         if isinstance(generator, dict):
             generator.setdefault("seed", DEFAULT_SEED)
@@ -113,7 +119,11 @@ class _Config:
         for key, text in impossible(self.data):
             self._fault(key, text)
         if spec is None or self.faults:
-            raise InputError("\n".join(self.faults.values()))
+            lines = list(self.faults.values())
+            more = len(lines) - _MOST_FAULTS
+            raise InputError(
+                "\n".join(lines[:_MOST_FAULTS] + ([f"{self.origin}: and {more} more"] if more > 0 else []))
+            )
         return spec
 
     def _fault(self, key: str, text: str) -> None:
@@ -131,25 +141,8 @@ class _Config:
             # A pattern's name or edge list has no dot and no slash; a file's name has one of them.
             if not isinstance(value, str) or (key == "pattern" and not re.search(r"[./]", value)):
                 continue
-            if value and (self.folder / value).exists():
+            if value and _is_there(self.folder / value):
                 section[key] = str(self.folder / value)
-
-
-def _read(path: Path) -> _Config:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such config file; check the path") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: this is a folder; give the TOML file itself") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: this is not a text file; a config is a TOML file in UTF-8") from None
-    except OSError as error:
-        raise InputError(f"{path}: the config cannot be read: {error.strerror}") from None
-    try:
-        return _Config(str(path), path.parent, tomllib.loads(text), default_name=path.stem)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from None
 
 
 def _meaningless_beside(key: str, value: Any) -> tuple[str, ...]:
@@ -161,9 +154,28 @@ def _meaningless_beside(key: str, value: Any) -> tuple[str, ...]:
     return ("address", "security") if key in ("workers", "threads_per_worker") else ()
 
 
-def _override_value(text: str) -> Any:
+def _override_value(keys: Sequence[str], text: str) -> Any:
+    """The value that a text stands for: TOML, or the text itself."""
     try:
-        value = tomllib.loads(f"value = {text}")
+        parsed = parse_toml(f"value = {text}")
     except tomllib.TOMLDecodeError:
-        return text
-    return value["value"] if len(value) == 1 else text
+        parsed = {}
+    value = parsed["value"] if len(parsed) == 1 else text
+    for key in reversed(keys):
+        value = {key: value}
+    value = plain_data(value, "--set")
+    for key in keys:
+        value = value[key]
+    return value
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # no file can have this name
+        return False
+
+
+def _run_name(text: str) -> str:
+    """The name of a config as that of a run."""
+    return re.sub(r"[^\w.-]+", "-", text).encode()[:MOST_NAME_BYTES].decode("utf-8", "ignore")

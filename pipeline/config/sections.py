@@ -10,6 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from longwall.pipeline.config.values import plain, shown, toml
+from longwall.pipeline.patterns import is_pattern_file
+from longwall.storage.arguments import path_fault
+from longwall.storage.errors import InputError
 from longwall.storage.remote import is_url
 from longwall.storage.sizes import format_size, parse_size
 
@@ -19,6 +22,8 @@ MANY_PATTERNS: frozenset[WorkloadKind] = frozenset({"motifs", "frequent", "trans
 MAX_MOTIF_VERTICES, MAX_COUNTED_VERTICES, MAX_ORBIT_VERTICES = 8, 6, 4
 """Largest motifs: of all, by pattern-aware counting, and per vertex."""
 MAX_PATTERN_EDGES = 64
+MOST_NAME_BYTES = 200
+"""Of `run.name`: file systems take 255, and other names are made from it."""
 Output = Literal["count", "embeddings", "vertices"]
 
 
@@ -60,10 +65,11 @@ def _size(value: object) -> int | None:
 
 
 def _path(value: object) -> object:
-    if value == "":
-        raise ValueError("the path is empty")
     if isinstance(value, str) and is_url(value):
-        raise ValueError(f"{value} is a URL: only a graph and run.directory may be one; give a path")
+        raise ValueError(f"{shown(value)} is a URL: only a graph and run.directory may be one; give a path")
+    fault = path_fault(value) if isinstance(value, str) else ""
+    if fault:
+        raise ValueError(fault)
     return Path(value) if isinstance(value, str) else value
 
 
@@ -99,6 +105,8 @@ def _two_columns(value: object) -> object:
 def _run_name(value: object) -> object:
     if isinstance(value, str) and (value in (".", "..") or not re.fullmatch(r"[\w.-]+", value)):
         raise ValueError(f"{shown(value)} cannot name a folder; use letters, digits, '.', '-' and '_'")
+    if isinstance(value, str) and len(value.encode()) > MOST_NAME_BYTES:
+        raise ValueError(f"{shown(value)} is too long to name a folder; use at most {MOST_NAME_BYTES} letters")
     return value
 
 
@@ -260,8 +268,8 @@ class RunSpec(_Section):
         graph, workload = self.graph, self.workload
         keys = ("path", "labels", "transactions")
         paths = {key: path.absolute() for key in keys if isinstance(path := getattr(graph, key), Path)}
-        if workload.pattern is not None and Path(workload.pattern).is_file():
-            workload = workload.model_copy(update={"pattern": str(Path(workload.pattern).absolute())})
+        if workload.pattern is not None and is_pattern_file(workload.pattern):
+            workload = workload.model_copy(update={"pattern": str(Path(workload.pattern.strip()).absolute())})
         scheduler = self.scheduler
         if (files := scheduler.security) is not None:
             there = {key: getattr(files, key).absolute() for key in ("ca", "cert", "key")}
@@ -270,8 +278,17 @@ class RunSpec(_Section):
         return self.model_copy(update={"graph": graph, "workload": workload, "scheduler": scheduler})
 
     def to_toml(self) -> str:
-        """Return the config as TOML text."""
-        return "\n".join(
-            f"[{name}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in section.items())
-            for name, section in self.to_dict().items()
-        )
+        """Return the config as TOML text.
+
+        Raises
+        ------
+        InputError
+            If a path cannot be written in UTF-8: its folders may have any name.
+        """
+        lines = []
+        for name, section in self.to_dict().items():
+            lines += [f"[{name}]", *(f"{key} = {toml(value)}" for key, value in section.items()), ""]
+        for line in lines:
+            if re.search("[\ud800-\udfff]", line):
+                raise InputError(f"{line!a}: this path is not UTF-8; rename its folders, or work in another one")
+        return "\n".join(lines)

@@ -15,31 +15,25 @@ def section_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def plain(section: Mapping[str, Any]) -> dict[str, Any]:
-    """A section as plain values: paths are texts, tuples and arrays are lists."""
+    """A section as plain values: paths are texts, tuples are lists."""
     return {key: _plain_value(value) for key, value in section.items()}
 
 
 def _plain_value(value: Any) -> Any:
-    if isinstance(value, Path):
-        return str(value)
     if isinstance(value, dict):
         return plain(value)
-    numpy = sys.modules.get("numpy")  # who has none of its values need not wait for its import
-    if numpy is not None and isinstance(value, numpy.generic | numpy.ndarray):
-        return value.tolist()
+    value = python_value(value)
     return [_plain_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def deep_plain(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a caller's mapping: mappings are dicts, paths are texts, None means not given.
-
-    Values of NumPy become Python's.
-    """
-    return {
-        key: deep_plain(value) if isinstance(value, Mapping) else _plain_value(value)
-        for key, value in source.items()
-        if value is not None
-    }
+def python_value(value: Any) -> Any:
+    """A value as TOML's types: a path is a text, scalars and arrays of NumPy are numbers and lists."""
+    if isinstance(value, Path):
+        return str(value)
+    numpy = sys.modules.get("numpy")  # without it there are none of its values
+    if numpy is not None and isinstance(value, numpy.generic | numpy.ndarray):
+        return value.tolist()
+    return value
 
 
 def toml(value: Any) -> str:
@@ -62,9 +56,24 @@ def _toml_key(key: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a sentence quotes it, cut where it is long."""
+    """A value as a message quotes it, cut where it is long."""
+    if isinstance(value, int) and value.bit_length() > 1000:  # Python writes no number of more than 4,300 digits
+        return f"a number of {value.bit_length():,} bits"
     text = toml(value) if isinstance(value, bool | int | float | str | list | dict) else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return cut(text, 60)
+
+
+def cut(text: str, most: int) -> str:
+    """Text of at most so many characters: what is left out of a longer one is its middle."""
+    return text if len(text) <= most else f"{text[: most - 23]}...{text[-20:]}"
+
+
+def dotted(location: Iterable[str | int]) -> str:
+    """Return ``workload.pattern_labels[2]`` for ("workload", "pattern_labels", 2)."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{cut(part, 60)}"
+    return text.removeprefix(".")
 
 
 def listed(names: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """Pydantic's faults in our own sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from longwall.pipeline.config.sections import RunSpec
@@ -15,14 +15,6 @@ _EXPECTED = {
     "string_type": "a text in quotes",
     "tuple_type": "a list",
 }
-
-
-def dotted(location: Iterable[str | int]) -> str:
-    """Return ``workload.pattern_labels[2]`` for ("workload", "pattern_labels", 2)."""
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
 
 
 def explain(fault: Any) -> str:

@@ -1,0 +1,131 @@
+"""What a config is before any key is looked at: a file of a bounded size, TOML, and values that TOML can hold."""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Any
+
+from longwall.pipeline.config.values import cut, dotted, python_value, shown
+from longwall.storage.errors import InputError
+
+MOST_BYTES = 2**20
+"""Of a config file: the commented ones have a few thousand."""
+_MOST_LEVELS = 8  # of tables and lists; a config has four
+_MOST_DOTS = 256  # of a line; to read a key takes the cube of its parts
+_INTEGERS = range(-(2**63), 2**64)  # what TOML readers must hold, and every seed
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a config file.
+
+    Raises
+    ------
+    InputError
+        If it is no regular file, cannot be read, is too large, or is not TOML.
+    """
+    name = cut(str(path), 300)
+    try:
+        # To open a pipe would be to wait for its writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            mode = os.fstat(descriptor).st_mode
+            if S_ISDIR(mode):
+                raise IsADirectoryError
+            if not S_ISREG(mode):
+                raise InputError(f"{name}: this is a pipe or a device, not a file; give the TOML file itself")
+            content = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise InputError(f"{name}: there is no such config file; check the path") from None
+    except IsADirectoryError:
+        raise InputError(f"{name}: this is a folder; give the TOML file itself") from None
+    except OSError as error:
+        raise InputError(f"{name}: the config cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{name!a}: no file can have this name; check the path") from None
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{name}: this file has more than {MOST_BYTES:,} bytes; give the TOML file of a run")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{name}: this is not a text file; a config is a TOML file in UTF-8") from None
+    try:
+        data = parse_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name}: not valid TOML: {error}") from None
+    return plain_data(data, name)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML.
+
+    Raises
+    ------
+    TOMLDecodeError
+        Whatever is wrong with it.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.count(".") > _MOST_DOTS and not line.lstrip().startswith("#"):
+            raise tomllib.TOMLDecodeError(f"more than {_MOST_DOTS} dots (at line {number})")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise tomllib.TOMLDecodeError(cut(str(error), 200)) from None
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("tables or lists in one another, too many") from None
+    except ValueError:  # Python's own limit
+        raise tomllib.TOMLDecodeError("a whole number has thousands of digits") from None
+
+
+def plain_data(source: Mapping[Any, Any], origin: str, above: tuple[str | int, ...] = ()) -> dict[str, Any]:
+    """Copy a mapping into values that TOML can hold: mappings are dicts, paths are texts, None means not given.
+
+    Parameters
+    ----------
+    source
+        Sections, or what is below one. Values of NumPy become Python's; of other types they stay as they are.
+    origin
+        Where it comes from, for messages.
+    above
+        The keys of `source` itself.
+
+    Raises
+    ------
+    InputError
+        If it is nested too deeply, a key is no text, a text is not UTF-8 or has a NUL, or an integer has more than 64
+        bits.
+    """
+    found = {}
+    for key, value in source.items():
+        if not isinstance(key, str):
+            where = f"{dotted(above)}: " if above else ""
+            raise InputError(f"{origin}: {where}a key must be a text, not {type(key).__name__}")
+        _require_text(key, f"{origin}: {dotted((*above, key))}: the key")
+        if value is not None:
+            found[key] = _plain_value(value, origin, (*above, key))
+    return found
+
+
+def _plain_value(value: Any, origin: str, keys: tuple[str | int, ...]) -> Any:
+    where = f"{origin}: {dotted(keys)}"
+    if len(keys) > _MOST_LEVELS:
+        raise InputError(f"{where}: more than {_MOST_LEVELS} tables or lists in one another; no key takes so many")
+    value = python_value(value)
+    if isinstance(value, Mapping):
+        return plain_data(value, origin, keys)
+    if isinstance(value, list | tuple):
+        return [_plain_value(item, origin, (*keys, at)) for at, item in enumerate(value)]
+    if isinstance(value, str):
+        _require_text(value, f"{where}: {shown(value)}")
+    elif isinstance(value, int) and value not in _INTEGERS:
+        raise InputError(f"{where}: a whole number has at most 64 bits")
+    return value
+
+
+def _require_text(text: str, what: str) -> None:
+    if "\0" in text:
+        raise InputError(f"{what} has a NUL character; remove it")
+    if re.search("[\ud800-\udfff]", text):
+        raise InputError(f"{what} is not UTF-8; write it in UTF-8, or rename the file")

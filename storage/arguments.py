@@ -1,0 +1,110 @@
+"""Arguments of the public functions that are of another type than they should be."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from longwall.storage.errors import InputError
+
+_MOST_NAME_BYTES, _MOST_PATH_BYTES = 255, 4095  # of a file's name, and of a whole path
+_LONGEST_QUOTED = 80
+
+
+def require_type(name: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Refuse an argument of another type.
+
+    Parameters
+    ----------
+    name
+        The argument's.
+    value
+        What was given.
+    kinds
+        Types that it may have; no number may be a bool instead.
+    expected
+        What to pass, for the message.
+
+    Raises
+    ------
+    InputError
+        Naming the argument, its type, and what to pass.
+    """
+    allowed = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+        raise wrong_type(name, value, expected)
+
+
+def wrong_type(name: str, value: object, expected: str) -> InputError:
+    """Return the error for an argument of another type; parameters as in `require_type`."""
+    return InputError(f"{name}: expected {expected}, not {type_name(value)}")
+
+
+def type_name(value: object) -> str:
+    """Name the type of a value as its users know it."""
+    kind = type(value)
+    if value is None:
+        return "None"
+    package = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if package in ("builtins", "pathlib") else f"{package}.{kind.__qualname__}"
+
+
+def require_path(name: str, value: object, what: str, *, optional: bool = False) -> None:
+    """Refuse what is no path or URL, or no path that there can be; parameters as in `require_type`.
+
+    Raises
+    ------
+    InputError
+        Naming the argument and what is wrong.
+    """
+    if value is None and optional:
+        return
+    require_type(name, value, (str, Path), what)
+    fault = path_fault(str(value))
+    if fault:
+        raise InputError(f"{name}: {fault}; give {what}")
+
+
+def path_fault(path: str) -> str:
+    """Say why no file can have a path; nothing where one can."""
+    if not path:
+        return "the path is empty"
+    if "\0" in path:
+        return f"{_quoted(path)} has a NUL character, which no path has"
+    try:
+        sizes = [len(os.fsencode(part)) for part in path.split("/")]
+    except UnicodeEncodeError:
+        return f"{_quoted(path)} has characters that no path has"
+    if max(sizes) > _MOST_NAME_BYTES or sum(sizes) + len(sizes) > _MOST_PATH_BYTES:
+        return f"{_quoted(path)} is longer than a path can be"
+    return ""
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_QUOTED else f"{text[: _LONGEST_QUOTED - 20]}...{text[-17:]}")
+
+
+def require_texts(name: str, value: object, example: str) -> None:
+    """Refuse what is no list of texts; parameters as in `require_type`.
+
+    Raises
+    ------
+    InputError
+        Naming the argument and its type.
+    """
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise wrong_type(name, value, f"a list of texts such as {example}")
+    for at, text in enumerate(value):
+        require_type(f"{name}[{at}]", text, str, "a text")
+
+
+def require_methods(name: str, value: Any, methods: Sequence[str], expected: str) -> None:
+    """Refuse an object that lacks methods; parameters as in `require_type`.
+
+    Raises
+    ------
+    InputError
+        Naming the argument, its type, and what to pass.
+    """
+    if not all(callable(getattr(value, method, None)) for method in methods):
+        raise wrong_type(name, value, expected)
