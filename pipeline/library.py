@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from longwall.kernels.engine import GraphArrays
 from longwall.pipeline.placement import EDGES_PAGE_SHARE
 from longwall.pipeline.session import Access, Session
 from longwall.stages import aggregation, filtering, free_extension, grouping
+from longwall.storage.arguments import brief, require_path, require_type, wrong_type
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph
 from longwall.storage.tables.chunked_table import ChunkedTable
@@ -200,6 +202,7 @@ def extend_vertices(embeddings: Embeddings, adjacent_to: Sequence[int] | None = 
     Embeddings
         One row per embedding and new vertex; a vertex is never matched twice in a row.
     """
+    _require_embeddings(embeddings)
     if embeddings.kind != "vertex":
         raise InputError("extend_vertices takes embeddings made of vertices: start from longwall.vertices(graph)")
     columns, arrays, take = embeddings.table.num_levels, embeddings.arrays, embeddings.session.take
@@ -215,10 +218,23 @@ def _column_numbers(adjacent_to: Sequence[int], columns: int) -> list[int]:
     try:
         wanted = [operator.index(column) for column in adjacent_to]
     except TypeError:
-        raise InputError(f"adjacent_to={adjacent_to!r} must be a list of columns, such as [0]") from None
-    if not wanted or not all(0 <= column < columns for column in wanted):
-        raise InputError(f"adjacent_to={wanted} must name columns 0 to {columns - 1}")
+        raise wrong_type("adjacent_to", adjacent_to, "a list of the numbers of columns, such as [0]") from None
+    if not wanted:
+        raise InputError("adjacent_to: the list is empty; name at least one column, such as [0]")
+    for column in wanted:
+        if not 0 <= column < columns:
+            raise InputError(f"adjacent_to: there is no column {brief(column)}, only columns 0 to {columns - 1}")
     return wanted
+
+
+def _require_embeddings(embeddings: object) -> None:
+    expected = "a longwall.Embeddings, such as longwall.vertices(graph) or longwall.edges(graph) gives"
+    require_type("embeddings", embeddings, Embeddings, expected)
+
+
+def _require_function(name: str, function: object) -> None:
+    if not callable(function):
+        raise wrong_type(name, function, "a function of (columns, graph, xp)")
 
 
 def extend_edges(embeddings: Embeddings) -> Embeddings:
@@ -234,6 +250,7 @@ def extend_edges(embeddings: Embeddings) -> Embeddings:
     Embeddings
         One row per embedding and new edge; the same set of edges appears once per order in which it grew.
     """
+    _require_embeddings(embeddings)
     if embeddings.kind != "edge":
         raise InputError("extend_edges takes embeddings made of edges: start from longwall.edges(graph)")
     arrays, engine, take = embeddings.arrays, embeddings.session.engine, embeddings.session.take
@@ -278,7 +295,10 @@ def aggregate(
     """
     import pyarrow as pa
 
+    _require_embeddings(embeddings)
+    require_type("labelled", labelled, (bool, NoneType), "True or False")
     if key is not None:
+        _require_function("key", key)
         return _count_by(embeddings, key)
     wanted = embeddings.graph.has_labels if labelled is None else labelled
     if wanted and not embeddings.graph.has_labels:
@@ -312,6 +332,8 @@ def filter(embeddings: Embeddings, keep: filtering.Predicate) -> Embeddings:  # 
         It is called for parts of the rows, and only the columns that it asks for are made. NumPy arrays that it
         gets are read-only.
     """
+    _require_embeddings(embeddings)
+    _require_function("keep", keep)
     session, arrays = embeddings.session, embeddings.arrays
     row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * embeddings.table.num_levels
 
@@ -341,6 +363,8 @@ def export(embeddings: Embeddings, path: str | Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    _require_embeddings(embeddings)
+    require_path("path", path, "the path of a Parquet file")
     target = Path(path)
     if target.exists():
         raise InputError(f"{target} exists: choose another name or remove it")

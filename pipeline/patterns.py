@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 
-from longwall.storage.arguments import require_path
+from longwall.storage.arguments import brief, require_path
 from longwall.storage.errors import InputError
 
 MAX_VERTICES = 16
@@ -73,7 +73,7 @@ def make_pattern(edges: Iterable[tuple[int, int]], labels: Sequence[int] | None 
         or a number of labels that differs from the number of vertices.
     """
     unique = sorted({(min(u, v), max(u, v)) for u, v in edges})
-    shown = f"pattern {_quoted(name)}" if name else "the pattern"
+    shown = f"pattern {brief(name)}" if name else "the pattern"
     if not unique:
         raise InputError(f"{shown} has no edge: give at least one, for example '0-1,1-2,2-0'")
     for u, v in unique:
@@ -189,7 +189,7 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
         low, high, build, _ = _FAMILIES[family[1]]
         k = int(family[2])
         if not low <= k <= high:
-            raise InputError(f"pattern {_quoted(text)}: k must lie between {low} and {high}")
+            raise InputError(f"pattern {brief(text)}: k must lie between {low} and {high}")
         return make_pattern(build(k), labels, name=text)
     if re.fullmatch(r"\s*\d{1,999}\s*-\s*\d{1,999}\s*(,\s*\d{1,999}\s*-\s*\d{1,999}\s*)*", text):
         pairs = [part.split("-") for part in text.split(",")]
@@ -205,10 +205,6 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     near = difflib.get_close_matches(text, known, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise InputError(
-        f"unknown pattern {_quoted(text)}: {hint}Give a name (see `longwall patterns`), an edge list such as "
+        f"unknown pattern {brief(text)}: {hint}Give a name (see `longwall patterns`), an edge list such as "
         "'0-1,1-2,2-0', or a .graph or .graphml file"
     )
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:60]}...{text[-17:]}")

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config
@@ -24,6 +25,7 @@ from longwall.pipeline.progress import NullObserver, Observer
 from longwall.pipeline.run_directory import TOO_LARGE, RunDirectory, write_counts
 from longwall.pipeline.signals import interrupted_by, interrupting, last_signal, undisturbed
 from longwall.pipeline.url_run import UrlRunDirectory
+from longwall.storage.arguments import brief, require_methods, require_path, require_texts, require_type
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.mirror import Mirror
 from longwall.storage.remote import is_url
@@ -84,6 +86,7 @@ class Result:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
         folder = f"{self.path}/results"
         mirror = Mirror(folder) if isinstance(self.path, str) else None
         files = sorted(mirror.sizes() if mirror else (file.name for file in Path(folder).glob("*")))
@@ -91,7 +94,7 @@ class Result:
         wanted = [file for table, file in tables if table == name]
         if not wanted:
             there = ", ".join(sorted({table for table, _ in tables})) or "nothing"
-            raise InputError(f'{folder} holds no table "{name}", only {there}')
+            raise InputError(f"{folder} holds no table {brief(name)}, only {there}")
         sources = [pa.BufferReader(mirror.read(file)) if mirror else Path(folder, file) for file in wanted]
         return pa.concat_tables([pq.read_table(source) for source in sources])
 
@@ -139,6 +142,7 @@ def run(
         If the user interrupts, or SIGTERM or SIGHUP comes that the caller does not handle; its folder says so, and
         `resume` goes on with it.
     """
+    _require_observer(observer)
     spec = load_config(config, overrides)
     kind = UrlRunDirectory if is_url(spec.run.directory) else RunDirectory
     return _whole(kind.create(spec), spec, observer or NullObserver(), fresh=True)
@@ -164,9 +168,12 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
     RunError, KeyboardInterrupt
         As `run`.
     """
+    require_path("path", path, "the folder of a run, or its URL")
+    require_texts("overrides", overrides, '["memory.host=8GiB"]')
+    _require_observer(observer)
     for override in overrides:
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
-            raise InputError(f"--set {override}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
+            raise InputError(f"--set {brief(override)}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
     directory: RunDirectory
     if is_url(path):
         directory, spec = UrlRunDirectory.resume(str(path), overrides)
@@ -178,6 +185,12 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
             directory.close()
             raise
     return _whole(directory, spec, observer or NullObserver(), fresh=False)
+
+
+def _require_observer(observer: object) -> None:
+    methods = ("phase", "advance", "note", "close")
+    if observer is not None:
+        require_methods("observer", observer, methods, f"an object with the methods {', '.join(methods)}")
 
 
 def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh: bool) -> Result:
@@ -506,6 +519,12 @@ def open_graph(
     """
     from longwall.storage.ingest import Reading, load_graph
 
+    in_memory = "write edges that are in memory to a Parquet or text file first"
+    require_path("path", path, "the path or the URL of a graph file or a graph store", in_memory)
+    require_path("labels", labels, 'a file of "vertex label" lines', optional=True)
+    require_path("transactions", transactions, 'a file of "vertex transaction" lines', optional=True)
+    require_type("file_format", file_format, (str, NoneType), 'the name of a format, such as "edge-list"')
+    _require_observer(observer)
     observer = observer or NullObserver()
     return load_graph(
         path,

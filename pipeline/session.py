@@ -20,6 +20,7 @@ from longwall.stages.free_extension import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
 from longwall.storage.account import Account, Accounts, OverBudget
 from longwall.storage.allocator import return_freed_memory
+from longwall.storage.arguments import brief, require_path, require_type
 from longwall.storage.budget import Budget
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
@@ -102,10 +103,12 @@ class Session:
         copies: float,
     ):
         return_freed_memory()
-        if not isinstance(graph, Graph):
-            raise InputError(f"graph: {graph!r:.60} is no graph; open it first, with longwall.open_graph(path)")
+        require_type("graph", graph, Graph, "a longwall.Graph, which longwall.open_graph(path) gives")
+        require_type("engine", engine, str, '"cpu", "cuda" or "auto"')
+        require_path("spill", spill, "a folder")
+        require_type("access", access, str, f"one of {', '.join(get_args(Access))}")
         if access not in get_args(Access):
-            raise InputError(f"access: {access!r} is not one of {', '.join(get_args(Access))}")
+            raise InputError(f"access: {brief(access)} is not one of {', '.join(get_args(Access))}")
         folder = SpillFolder(Path(spill), advice="choose another spill, or raise memory")
         folder.check()
         sizes = {"device": _size("device", device), "host": _size("memory", memory), "disk": _size("disk", disk)}
@@ -116,7 +119,7 @@ class Session:
         try:
             self.engine = select_engine(engine)
         except EngineUnavailable as reason:
-            raise InputError(f'engine "{engine}": {reason}') from None
+            raise InputError(f'engine "{engine:.40}": {reason}') from None
         self.xp = self.engine.xp
         in_memory = host_arrays(graph)
         with self.engine.faults():
@@ -255,12 +258,9 @@ def _close(folder: SpillFolder, process: int) -> None:
 
 
 def _size(option: str, value: str | int | None) -> int | None:
-    if value is None or value == "auto":
+    if value is None or (isinstance(value, str) and value == "auto"):
         return None
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise InputError(
-            f'{option}: {value!r} is not a size; give whole bytes, or a number and a unit in a string, such as "8GiB"'
-        )
+    require_type(option, value, (str, int), 'a size: whole bytes, or a number and a unit in a string, such as "8GiB"')
     try:
         return parse_size(value)
     except ValueError as error:

@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
+from numbers import Number
 from typing import Any
 
 from longwall.storage.errors import InputError
 
 _MOST_NAME_BYTES, _MOST_PATH_BYTES = 255, 4095  # of a file's name, and of a whole path
 _LONGEST_QUOTED = 80
+_MOST_BITS = 1000  # Python refuses to write down numbers of more than 4,300 digits
 
 
-def require_type(name: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
+def require_type(name: str, value: object, kinds: type | tuple[type, ...], expected: str, advice: str = "") -> None:
     """Refuse an argument of another type.
 
     Parameters
@@ -24,6 +25,8 @@ def require_type(name: str, value: object, kinds: type | tuple[type, ...], expec
         Types that it may have; no number may be a bool instead.
     expected
         What to pass, for the message.
+    advice
+        What to do otherwise, for the message.
 
     Raises
     ------
@@ -32,12 +35,22 @@ def require_type(name: str, value: object, kinds: type | tuple[type, ...], expec
     """
     allowed = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-        raise wrong_type(name, value, expected)
+        raise wrong_type(name, value, expected, advice)
 
 
-def wrong_type(name: str, value: object, expected: str) -> InputError:
+def wrong_type(name: str, value: object, expected: str, advice: str = "") -> InputError:
     """Return the error for an argument of another type; parameters as in `require_type`."""
-    return InputError(f"{name}: expected {expected}, not {type_name(value)}")
+    return InputError(f"{name}: expected {expected}, not {type_name(value)}" + (f"; {advice}" if advice else ""))
+
+
+def brief(value: object) -> str:
+    """A value as a message quotes it: cut where it is long, and only the type of what is no text or number."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"a number of {value.bit_length():,} bits"
+    if value is not None and not isinstance(value, str | bytes | Number):
+        return f"a {type_name(value)}"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_QUOTED else f"{text[: _LONGEST_QUOTED - 20]}...{text[-17:]}"
 
 
 def type_name(value: object) -> str:
@@ -49,7 +62,7 @@ def type_name(value: object) -> str:
     return kind.__qualname__ if package in ("builtins", "pathlib") else f"{package}.{kind.__qualname__}"
 
 
-def require_path(name: str, value: object, what: str, *, optional: bool = False) -> None:
+def require_path(name: str, value: object, expected: str, advice: str = "", *, optional: bool = False) -> None:
     """Refuse what is no path or URL, or no path that there can be; parameters as in `require_type`.
 
     Raises
@@ -59,10 +72,10 @@ def require_path(name: str, value: object, what: str, *, optional: bool = False)
     """
     if value is None and optional:
         return
-    require_type(name, value, (str, Path), what)
+    require_type(name, value, (str, os.PathLike), expected, advice)
     fault = path_fault(str(value))
     if fault:
-        raise InputError(f"{name}: {fault}; give {what}")
+        raise InputError(f"{name}: {fault}; give {expected}")
 
 
 def path_fault(path: str) -> str:
@@ -70,18 +83,14 @@ def path_fault(path: str) -> str:
     if not path:
         return "the path is empty"
     if "\0" in path:
-        return f"{_quoted(path)} has a NUL character, which no path has"
+        return f"{brief(path)} has a NUL character, which no path has"
     try:
         sizes = [len(os.fsencode(part)) for part in path.split("/")]
     except UnicodeEncodeError:
-        return f"{_quoted(path)} has characters that no path has"
+        return f"{brief(path)} has characters that no path has"
     if max(sizes) > _MOST_NAME_BYTES or sum(sizes) + len(sizes) > _MOST_PATH_BYTES:
-        return f"{_quoted(path)} is longer than a path can be"
+        return f"{brief(path)} is longer than a path can be"
     return ""
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_QUOTED else f"{text[: _LONGEST_QUOTED - 20]}...{text[-17:]}")
 
 
 def require_texts(name: str, value: object, example: str) -> None:

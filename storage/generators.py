@@ -5,12 +5,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.account import Account, Accounts
+from longwall.storage.arguments import brief, require_type
 from longwall.storage.building.build import Watcher, build_in_memory, build_store
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph, NewArray
@@ -102,6 +104,8 @@ def generate(
     RunError
         A budget or the disk is too small.
     """
+    require_type("accounts", accounts, (Accounts, NoneType), "longwall's own budgets, or nothing")
+    require_type("spill", spill, (SpillFolder, NoneType), "longwall's own spill folder, or nothing")
     with (
         open_resources(accounts, spill) as (accounts, spill),
         _open(kind, seed, num_labels, params, accounts.host) as raw,
@@ -184,8 +188,8 @@ class _RandomLabels(LabelSource):
 
 def _checked(kind: str, seed: int, num_labels: int, params: dict[str, int | float]) -> dict[str, int | float]:
     """Return all parameters of a kind."""
-    if kind not in GENERATORS:
-        raise InputError(f"generator kind {kind!r} is unknown; choose one of {', '.join(GENERATORS)}")
+    if not isinstance(kind, str) or kind not in GENERATORS:
+        raise InputError(f"generator kind {brief(kind)} is unknown; choose one of {', '.join(GENERATORS)}")
     generator = GENERATORS[kind]
     unknown = sorted(set(params) - set(generator.parameters))
     if unknown:
@@ -197,12 +201,14 @@ def _checked(kind: str, seed: int, num_labels: int, params: dict[str, int | floa
         if name not in values:
             raise InputError(f"generator {kind}: parameter {name!r} is missing; give a value")
         if not _is_number(values[name], wanted):
-            raise InputError(f"generator {kind}: parameter {name!r} must be {_NOUNS[wanted]}, not {values[name]!r}")
+            raise InputError(
+                f"generator {kind}: parameter {name!r} must be {_NOUNS[wanted]}, not {brief(values[name])}"
+            )
     if not (_is_number(seed, int) and 0 <= seed < 2**64):
-        raise InputError(f"generator {kind}: parameter 'seed' must be an integer from 0 to 2^64 - 1, not {seed!r}")
+        raise InputError(f"generator {kind}: parameter 'seed' must be an integer from 0 to 2^64 - 1, not {brief(seed)}")
     if not (_is_number(num_labels, int) and 0 <= num_labels < 2**31):
         raise InputError(
-            f"generator {kind}: parameter 'num_labels' must be an integer from 0 to 2^31 - 1, not {num_labels!r}"
+            f"generator {kind}: parameter 'num_labels' must be an integer from 0 to 2^31 - 1, not {brief(num_labels)}"
         )
     return values
 

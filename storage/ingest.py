@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from longwall.storage.account import Account, Accounts
+from longwall.storage.arguments import brief
 from longwall.storage.building.build import NobodyWatches, Watcher, build_in_memory, build_store
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph, NewArray
@@ -239,7 +240,7 @@ def _open(path: Path, asked: _Asked, progress: Progress | None, host: Account) -
 def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Progress | None) -> RawGraph:
     chosen = asked.file_format or detect_format(path)
     if chosen not in FORMATS:
-        raise InputError(f"{path}: there is no format {chosen!r}; choose one of {', '.join(FORMATS)}")
+        raise InputError(f"{path}: there is no format {brief(chosen)}; choose one of {', '.join(FORMATS)}")
     _check_kind(path, asked.file_format)
     if asked.columns is not None and (len(asked.columns) != 2 or len(set(asked.columns)) != 2):
         raise InputError(

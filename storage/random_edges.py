@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.account import Account
+from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.parallel import core_count, map_ordered
@@ -198,4 +199,4 @@ def _attach(seed: np.uint64, vertices: int, each: int) -> tuple[Words, Words]:
 
 def _need(holds: bool, name: str, value: float, range_text: str) -> None:
     if not holds:
-        raise InputError(f"generator parameter {name!r} is {value}, it must be {range_text}; change it")
+        raise InputError(f"generator parameter {name!r} is {brief(value)}, it must be {range_text}; change it")

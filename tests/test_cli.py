@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.cli import app
+from longwall.pipeline.config import raw
 
 HEAVY = {"cupy", "networkx", "numba", "numpy", "pandas", "pyarrow", "zarr"}
 HELP = [["--help"], ["--version"], ["run", "--help"], ["explain", "-h"], ["generate", "--help"], ["rnu"]]
@@ -187,6 +188,68 @@ def test_bad_input_is_one_sentence_and_exit_code_2(config, tmp_path, words, sent
     assert set(tmp_path.iterdir()) == before
 
 
+LONG = "x" * 5000
+NOT_UTF_8 = os.fsdecode(b"\xff")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", LONG],
+        ["run", ""],
+        ["run", "pipe"],
+        ["run", "/dev/zero"],
+        ["run", "mine.toml", "--set", f"graph.path={LONG}"],
+        ["run", "mine.toml", "--set", f"graph.path={NOT_UTF_8}"],
+        ["run", "mine.toml", "--set", f"run.directory={NOT_UTF_8}"],
+        ["run", "mine.toml", "--set", f"memory.spill={LONG}"],
+        ["run", "mine.toml", "--set", "engine.threads=" + "9" * 5000],
+        ["run", "mine.toml", "--set", "graph.path=" + "[" * 5000],
+        ["explain", "pipe"],
+        ["explain", "mine.toml", "--set", LONG],
+        ["info", LONG],
+        ["info", ""],
+        ["info", "pipe"],
+        ["ingest", LONG, "new.zarr"],
+        ["ingest", "graph.txt", LONG],
+        ["ingest", "graph.txt", "new.zarr", "--labels", LONG],
+        ["generate", "rmat", LONG, "--scale", "4"],
+        ["generate", LONG, "new.zarr"],
+        ["generate", "rmat", "new.zarr", "--scale", "9" * 50],
+        ["resume", LONG],
+        ["resume", NOT_UTF_8],
+        ["resume", "runs", "--set", LONG],
+    ],
+)
+def test_no_argument_ends_in_a_traceback_or_waits(config, tmp_path, words):
+    os.mkfifo(tmp_path / "pipe")
+    before = set(tmp_path.iterdir())
+    result = call(*words)
+    assert result.exit_code == 2, result.exception
+    assert "error: " in result.stderr
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(("name", "encoding"), [("odd-\udcff", "utf-8:strict"), ("é", "ascii:strict")])
+def test_a_name_that_the_terminal_cannot_show_is_escaped(config, name, encoding):
+    process = start("ingest", "graph.txt", f"{name}.zarr", "-q", env=os.environ | {"PYTHONIOENCODING": encoding})
+    said, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    assert said.split(":")[0] == f"{name}.zarr".encode("ascii", "backslashreplace").decode()
+
+
+def test_a_run_below_a_folder_whose_name_is_not_utf_8_is_refused(config, tmp_path, monkeypatch):
+    """Its config could not be written down for `resume`."""
+    folder = tmp_path / NOT_UTF_8
+    folder.mkdir()
+    (folder / "own.txt").write_text("1 2\n")
+    monkeypatch.chdir(folder)
+    result = call("run", config, "--set", "graph.path=own.txt")
+    assert result.exit_code == 2
+    assert "this path is not UTF-8; rename its folders" in result.stderr
+    assert [path.name for path in folder.iterdir()] == ["own.txt"]
+
+
 def test_a_damaged_store_is_bad_input(config, tmp_path):
     assert call("ingest", "graph.txt", "small.zarr").exit_code == 0
     (tmp_path / "small.zarr" / "indices" / "c" / "0").unlink()
@@ -202,10 +265,10 @@ def test_a_damaged_store_is_bad_input(config, tmp_path):
 
 
 def test_a_config_that_cannot_be_read_is_one_sentence(config, monkeypatch):
-    def refuse(path):
+    def refuse(path, *flags):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(raw.os, "open", refuse)
     monkeypatch.setattr(os, "access", lambda *arguments, **options: False)  # as root may read everything
     for command in ("run", "explain"):
         result = call(command, config)

@@ -154,8 +154,10 @@ def test_kinds_do_not_mix(graph):
         longwall.extend_vertices(longwall.edges(graph))
     with pytest.raises(longwall.InputError, match=r"longwall.edges"):
         longwall.extend_edges(longwall.vertices(graph))
-    with pytest.raises(longwall.InputError, match="columns 0 to 0"):
+    with pytest.raises(longwall.InputError, match="there is no column 1, only columns 0 to 0"):
         longwall.extend_vertices(longwall.vertices(graph), [1])
+    with pytest.raises(longwall.InputError, match="the list is empty"):
+        longwall.extend_vertices(longwall.vertices(graph), [])
 
 
 # Out of core
@@ -372,7 +374,7 @@ def test_the_device_is_named_where_it_is_too_small_for_a_hub(star, monkeypatch):
 @pytest.mark.parametrize("size", [4e9, True, b"4GiB", [1]])
 def test_a_size_of_another_type_is_refused(graph, size):
     for option in ("memory", "disk"):
-        with pytest.raises(longwall.InputError, match=rf"{option}: .* is not a size; give whole bytes"):
+        with pytest.raises(longwall.InputError, match=rf"^{option}: expected a size: whole bytes, or .*, not \w+$"):
             longwall.vertices(graph, **{option: size})
 
 
@@ -483,7 +485,7 @@ def test_auto_is_the_default_size(graph):
 
 @pytest.mark.parametrize("columns", [0, 1.5, "0", [0.0], [None]])
 def test_columns_that_are_no_list_of_numbers_are_refused(graph, columns):
-    with pytest.raises(longwall.InputError, match=r"adjacent_to=.* must be a list of columns"):
+    with pytest.raises(longwall.InputError, match=r"^adjacent_to: expected a list of the numbers of columns"):
         longwall.extend_vertices(longwall.vertices(graph), columns)
 
 
@@ -555,17 +557,10 @@ def test_a_budget_that_is_too_small_is_named(lab, graph, tmp_path, options, sent
 
 @pytest.mark.parametrize("start", [longwall.vertices, longwall.edges])
 def test_an_engine_that_there_is_not_is_refused(graph, start):
-    for engine in ("gpu", "CPU", "", None, 3):
+    for engine in ("gpu", "CPU", ""):
         with pytest.raises(longwall.InputError) as refusal:
             start(graph, engine=engine)
         assert str(refusal.value) == f'engine "{engine}": there is no such engine; choose one of auto, cpu, cuda'
-
-
-@pytest.mark.parametrize("what", ["graph.txt", None, [(0, 1)]])
-def test_what_is_no_graph_is_refused(what):
-    for start in (longwall.vertices, longwall.edges):
-        with pytest.raises(longwall.InputError, match=r"^graph: .* is no graph; open it first, with longwall.open_gra"):
-            start(what)
 
 
 def test_a_size_that_is_none_is_refused(graph):

@@ -48,6 +48,7 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
     InputError
         Naming every fault: file, key, what is wrong, and the nearest valid name.
     """
+    require_texts("overrides", overrides, '["workload.k=5"]')
     if isinstance(source, Mapping):
         data = plain_data(source, "config")
         kind = section_of(data, "workload").get("kind")
@@ -57,7 +58,6 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
         config = _Config(str(path), path.parent, read_toml(path), default_name=path.stem)
     else:
         raise wrong_type("config", source, "the path of a TOML file, or a mapping of sections")
-    require_texts("overrides", overrides, '["workload.k=5"]')
     for override in overrides:
         config.override(override)
     return config.check()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from io import TextIOWrapper
 
 from longwall.pipeline import signals
 
@@ -11,6 +12,8 @@ def main() -> None:
     # Where they were closed, the next files to be opened would take their places.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - no module more, and open to the end
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # paths have names that not every terminal can show
     with signals.interrupting():
         try:
             from longwall.pipeline.cli import main as command_line

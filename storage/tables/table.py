@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longwall.storage.arguments import brief, wrong_type
+
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
@@ -197,7 +199,12 @@ class Columns(Sequence[Array]):
         """Column `level`, int64[rows]; a slice gives a tuple of columns."""
         if isinstance(level, slice):
             return tuple(self[i] for i in range(*level.indices(len(self))))
-        number = range(len(self))[level]
+        try:
+            number = range(len(self))[level]
+        except TypeError:
+            raise wrong_type("columns", level, "the number of a column") from None
+        except IndexError:  # iteration ends with it
+            raise IndexError(f"columns: there is no column {brief(level)}, only 0 to {len(self) - 1}") from None
         if number not in self._flat:
             if self._table.values[number] is None:
                 raise NotRead(number)
