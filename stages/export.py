@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from longwall.storage.tables.table import EmbeddingTable
 
-ROWS_PER_FILE = 1 << 24
+ROWS_PER_FILE = 1 << 24  # at most, however many come at a time
 ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save
 _ROWS_AT_ONCE = 1 << 16  # of a file that is shortened
 _COMPRESSION: dict[str, Any] = {"compression": "zstd", "compression_level": 1}
@@ -137,11 +137,16 @@ class EmbeddingWriter:
         granted = self._limit.take(batch.num_rows)
         if not granted:
             return
-        self._held.append(batch.slice(0, granted))
-        self._held_rows += granted
         self.rows += granted
-        if self._held_rows >= min(self._group_rows, ROWS_PER_FILE - self._file_rows):
-            self._write_group()
+        begin = 0
+        while begin < granted:
+            room = ROWS_PER_FILE - self._file_rows
+            part = batch.slice(begin, min(granted - begin, room - self._held_rows))
+            self._held.append(part)
+            self._held_rows += part.num_rows
+            begin += part.num_rows
+            if self._held_rows >= min(self._group_rows, room):
+                self._write_group()
 
     def _write_group(self) -> None:
         if self._file is None:
