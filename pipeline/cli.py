@@ -42,7 +42,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with:  longwall run configs/demo.toml  (the configs/ folder of the project holds one "
-    "commented config per workload), and look at its plan with  longwall explain configs/demo.toml",
+    "commented config per workload). Its plan:  longwall explain configs/demo.toml",
 )
 
 # What cannot be read is told by who reads it, in a sentence.
@@ -195,7 +195,7 @@ def ingest(
         _make_store(store, memory, spill, disk, quiet, make)
 
 
-@app.command(epilog="Example:  longwall generate rmat big.zarr --scale 20 --edge-factor 16 --seed 1 --labels 10")
+@app.command(epilog="Example:  longwall generate rmat random.zarr --scale 14 --edge-factor 16 --seed 1 --labels 10")
 def generate(
     kind: Annotated[
         str,

@@ -134,8 +134,8 @@ def _motif_faults(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "workload.k", f"counts per vertex are given for at most {MAX_ORBIT_VERTICES} vertices, not {k}"
     elif k > MAX_MOTIF_VERTICES:
         yield "workload.k", f"motifs have at most {MAX_MOTIF_VERTICES} vertices, not {k}"
-    if per_vertex and method is not None:
-        yield "workload.method", "counts per vertex are always taken by enumeration; remove it"
+    if per_vertex and method == "counting":
+        yield "workload.method", 'counts per vertex are always taken by enumeration; use "auto", or remove it'
     elif method == "counting" and k > MAX_COUNTED_VERTICES:
         yield "workload.method", f'"counting" is for at most {MAX_COUNTED_VERTICES} vertices; use "enumeration"'
 
