@@ -1,9 +1,10 @@
 """Every command that the README, the docs, the help texts and the configs show does what it says, in the order shown.
 
-Commands of `longwall` and blocks of Python are run in this process, in a folder with the files that they mention. Blocks of
-markdown say what they are: ``sh`` are commands, ``console`` are commands with what they print, ``python`` is run, ``toml`` is a
-config, or a part of one; a config that begins with a comment ``# NAME.toml`` is written to that file. Code in the text
-that begins with the name of a program is a command, too; one with placeholders must have the options that there are.
+Commands of `longwall` and blocks of Python are run in this process, in a folder with the files that they mention.
+Blocks of markdown say what they are: ``sh`` are commands, ``console`` are commands with what they print, ``python`` is
+run, ``toml`` is a config, or a part of one; a config that begins with a comment ``# NAME.toml`` is written to that file.
+Code in the text that begins with the name of a program is a command, too; of one with placeholders the options must
+be there.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ NOT_RUN = {
     "CUDA_VISIBLE_DEVICES=1 dask worker tcp://10.0.0.1:8786 --nthreads 1 --memory-limit 0": _MACHINES,
     "dask cuda worker tcp://10.0.0.1:8786 --memory-limit 0": _MACHINES,
     "dask scheduler --protocol tls --host 10.0.0.1 --tls-ca-file ca.pem --tls-cert me.pem --tls-key me.key": _MACHINES,
-    "dask worker tls://10.0.0.1:8786 --tls-ca-file ca.pem --tls-cert me.pem --tls-key me.key --memory-limit 0": _MACHINES,
-    "dask ssh --hostfile hosts.txt --nworkers 1 --nthreads 8 --memory-limit 0 --remote-python /shared/venv/bin/python": (
-        _MACHINES
-    ),
+    "dask worker tls://10.0.0.1:8786 --tls-ca-file ca.pem --tls-cert me.pem --tls-key me.key "
+    "--memory-limit 0": _MACHINES,
+    "dask ssh --hostfile hosts.txt --nworkers 1 --nthreads 8 --memory-limit 0 "
+    "--remote-python /shared/venv/bin/python": _MACHINES,
     "helm install --repo https://helm.dask.org --create-namespace -n dask-operator --generate-name "
     "dask-kubernetes-operator": _MACHINES,
     "longwall run /shared/mine.toml": _MACHINES,

@@ -160,10 +160,10 @@ def _override_value(keys: Sequence[str], text: str) -> Any:
         parsed = parse_toml(f"value = {text}")
     except tomllib.TOMLDecodeError:
         parsed = {}
-    value = parsed["value"] if len(parsed) == 1 else text
-    for key in reversed(keys):
-        value = {key: value}
-    value = plain_data(value, "--set")
+    nested = {keys[-1]: parsed["value"] if len(parsed) == 1 else text}
+    for key in reversed(keys[:-1]):
+        nested = {key: nested}
+    value: Any = plain_data(nested, "--set")
     for key in keys:
         value = value[key]
     return value
