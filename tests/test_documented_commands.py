@@ -2,7 +2,7 @@
 
 Commands of `longwall` and blocks of Python are run in this process, in a folder with the files that they mention.
 Blocks of markdown say what they are: ``sh`` are commands, ``console`` are commands with what they print, ``python`` is
-run, ``toml`` is a config, or a part of one; a config that begins with a comment ``# NAME.toml`` is written to that file.
+run, ``toml`` is a config, or a part of one; a config that begins with a comment ``# NAME.toml`` is written to a file.
 Code in the text that begins with the name of a program is a command, too; of one with placeholders the options must
 be there.
 """
