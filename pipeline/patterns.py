@@ -16,6 +16,7 @@ from longwall.storage.arguments import brief, require_path
 from longwall.storage.errors import InputError
 
 MAX_VERTICES = 16
+MAX_LABEL = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,9 @@ def make_pattern(edges: Iterable[tuple[int, int]], labels: Sequence[int] | None 
         )
     if labels is not None and len(labels) != count:
         raise InputError(f"{shown} has {count} vertices but {len(labels)} labels: give one label per vertex")
-    if labels is not None and min(labels) < 0:
-        raise InputError(f"{shown} has the negative label {min(labels)}: labels are integers from 0")
+    for label in labels or ():
+        if not 0 <= label <= MAX_LABEL:
+            raise InputError(f"{shown} has the label {brief(label)}: labels are integers from 0 to {MAX_LABEL}")
     pattern = Pattern(count, tuple(unique), None if labels is None else tuple(labels), name)
     reached, frontier = {0}, [0]
     while frontier:

@@ -82,6 +82,8 @@ class Result:
         ------
         InputError
             If the run wrote no such table.
+        RunError
+            If a file is damaged.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -94,9 +96,17 @@ class Result:
         wanted = [file for table, file in tables if table == name]
         if not wanted:
             there = ", ".join(sorted({table for table, _ in tables})) or "nothing"
-            raise InputError(f"{folder} holds no table {brief(name)}, only {there}")
-        sources = [pa.BufferReader(mirror.read(file)) if mirror else Path(folder, file) for file in wanted]
-        return pa.concat_tables([pq.read_table(source) for source in sources])
+            raise InputError(f'{folder} holds no table "{name:.60}", only {there}')
+        parts = []
+        for file in wanted:
+            try:
+                parts.append(pq.read_table(pa.BufferReader(mirror.read(file)) if mirror else Path(folder, file)))
+            except (OSError, pa.ArrowException) as error:
+                raise RunError(f"{folder}/{file}: cannot be read ({error!s:.200}): restore the file") from error
+        try:
+            return pa.concat_tables(parts)
+        except pa.ArrowException:
+            raise RunError(f'{folder}: files of the table "{name}" differ in their columns: restore them') from None
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary that ``longwall run --json`` prints."""

@@ -1,5 +1,8 @@
 """Public functions that are given something else than they take: one message with the argument and its type."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -152,3 +155,20 @@ def test_what_a_users_function_gives_is_checked(given, value):
         longwall.filter(given.vertices, lambda columns, graph, xp: value)
     with pytest.raises(longwall.InputError, match="must give"):
         longwall.aggregate(given.vertices, lambda columns, graph, xp: value)
+
+
+def test_a_damaged_file_of_results_is_named(given):
+    folder = Path(given.result.path) / "results"
+    (file,) = folder.glob("embeddings-*.parquet")
+    content = file.read_bytes()
+    for damage in (b"", b"PAR1", content[:-20], content[:20] + b"\xff" * (len(content) - 40) + content[-20:]):
+        file.write_bytes(damage)
+        with pytest.raises(longwall.RunError, match=rf"(?s){file.name}: cannot be read .*: restore the file"):
+            given.result.table("embeddings")
+    file.write_bytes(content)
+    shutil.copy(folder / "counts.parquet", folder / "embeddings-99999.parquet")
+    with pytest.raises(longwall.RunError, match="differ in their columns"):
+        given.result.table("embeddings")
+    shutil.rmtree(folder)
+    with pytest.raises(longwall.InputError, match='no table "embeddings", only nothing'):
+        given.result.table("embeddings")

@@ -235,6 +235,7 @@ LISTED = workload(kind="cliques", k=4, output="embeddings")
         (workload(kind="match", pattern="dimond"), "workload.pattern", "did you mean 'diamond'?"),
         (workload(kind="match", pattern="0-1,2-3"), "workload.pattern", "not connected"),
         (workload(kind="match", pattern="wedge", pattern_labels=[1, 2]), "workload.pattern", "2 labels"),
+        (workload(kind="match", pattern="edge", pattern_labels=[0, 2**31]), "workload.pattern", "0 to 2147483647"),
         (
             workload(kind="match", pattern="wedge", pattern_labels=[0, 1, -1]),
             "workload.pattern_labels[2]",

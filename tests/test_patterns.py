@@ -96,7 +96,7 @@ def test_edge_lists_in_any_direction_order_and_number(text):
         ("-1-0", None, "unknown pattern"),
         ("triangle", [0, 1], "2 labels"),
         ("triangle", [0, 1, 2, 3], "4 labels"),
-        ("triangle", [0, -1, 2], "negative label -1"),
+        ("triangle", [0, -1, 2], "has the label -1"),
         ("triangle", [], "0 labels"),
         ("missing.graph", None, "missing.graph"),
         ("missing.graphml", None, "missing.graphml"),
