@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import os
 import re
 import shutil
 import socketserver
@@ -137,6 +138,9 @@ def test_certificates_are_of_no_use_without_tls(cluster: Any, certificates: Path
 def test_certificates_that_are_none_are_named(certificates: Path) -> None:
     address = "tls://127.0.0.1:1"
     assert "scheduler.security.cert" in refused(section(address, certificates, "nobody"))
+    os.mkfifo(certificates / "pipe.pem")  # to open one would be to wait for its writer
+    shutil.copy(certificates / "me.key", certificates / "pipe.key")
+    assert "scheduler.security.cert" in refused(section(address, certificates, "pipe"))
     (certificates / "empty.pem").touch()
     (certificates / "empty.key").touch()
     assert "must be PEM files" in refused(section(address, certificates, "empty"))

@@ -12,6 +12,7 @@ from typing import Any
 
 from longwall.pipeline.config import SchedulerSection
 from longwall.storage.errors import InputError
+from longwall.storage.readers.source import open_input
 
 
 def security_of(section: SchedulerSection) -> Any:
@@ -154,9 +155,10 @@ async def _call(comm: Any, operation: str) -> Any:
 
 
 def _see(name: str, path: Path) -> None:
-    with suppress(OSError), path.open("rb"):
-        return
-    raise InputError(f"scheduler.security.{name}: {path} cannot be read: check the path")
+    try:
+        open_input(path).close()
+    except InputError as error:
+        raise InputError(f"scheduler.security.{name}: {error}") from None
 
 
 def _text(error: BaseException) -> str:

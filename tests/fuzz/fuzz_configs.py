@@ -17,11 +17,13 @@ import numpy as np
 
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.patterns import parse_pattern
+from longwall.pipeline.run import choose_engine, resolve_budget
+from longwall.pipeline.workloads import get_workload
 from longwall.storage.errors import InputError
 
 SECONDS = 5.0
 BYTES = 256 * 2**20
-_MOST_PLANNED = 5  # pattern vertices; plans of larger ones take longer than a case should
+_MOST_PLANNED = 4  # vertices of a pattern or a motif; plans of larger ones take longer than a case should
 _NUMBERS = ("0", "-1", "1", "3", "16", "1e400", "nan", "-inf", "0x" + "f" * 6000, "9" * 5000, "9" * 400, "9" * 25)
 _WORDS = (
     *_NUMBERS,
@@ -196,13 +198,13 @@ def _accept(state: State, spec: RunSpec, folder: Path) -> None:
     again = load_config(folder / "again.toml")
     # Not a number equals nothing.
     assert again == spec.located() or "nan" in spec.to_toml(), (again, spec)
+    resolve_budget(spec)
+    choose_engine(spec.on_host())
     workload = spec.workload
-    if workload.pattern is not None:
-        pattern = parse_pattern(workload.pattern, workload.pattern_labels)
-        if pattern.num_vertices <= _MOST_PLANNED:
-            from longwall.pipeline.workloads import get_workload
-
-            get_workload(workload.kind).plan(workload, state.graph).to_dict()
+    pattern = None if workload.pattern is None else parse_pattern(workload.pattern, workload.pattern_labels)
+    size = pattern.num_vertices if pattern is not None else workload.k or 0
+    if workload.kind not in ("match", "motifs") or size <= _MOST_PLANNED:
+        get_workload(workload.kind).plan(workload, state.graph).to_dict()
 
 
 _PATTERNS = ("diamond", "clique-5", "quasi-clique-4", "0-1,1-2,2-0", " 0 - 1 , 1-2 ", "star-15")
