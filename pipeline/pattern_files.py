@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from longwall.pipeline.patterns import Pattern, make_pattern
+from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.readers.source import input_errors, open_input
 from longwall.storage.sizes import round_size
@@ -59,7 +60,7 @@ def _read_graphml(path: Path) -> tuple[list[Any], list[tuple[Any, Any]], list[in
     try:
         graph = networkx.read_graphml(content)
     except Exception as reason:  # networkx passes on what the XML parser and its own checks raise
-        raise InputError(f"{path} is not a GraphML file: {reason}") from None
+        raise InputError(f"{path} is not a GraphML file: {reason!s:.200}") from None
     ids = list(graph)
     labels = networkx.get_node_attributes(graph, "label")
     if not labels:
@@ -67,6 +68,6 @@ def _read_graphml(path: Path) -> tuple[list[Any], list[tuple[Any, Any]], list[in
     for v in ids:
         if type(labels.get(v)) is not int:
             raise InputError(
-                f'{path}: node {v!r} has the label {labels.get(v)!r}; give every node an int "label" or none'
+                f'{path}: node {brief(v)} has the label {brief(labels.get(v))}; give every node an int "label" or none'
             )
     return ids, list(graph.edges()), [labels[v] for v in ids]
