@@ -1,33 +1,40 @@
 """What is finished of a run: ranges of roots with their partial results, on disk before they count as done.
 
-The journal is a file of lines, one a commit, each with a checksum; a commit is one line that has reached the disk,
-so a range is finished with all of its results or not at all. A line that was cut off by a crash is no line. Files
-that no line names are of no range, and are removed when the run goes on.
+The journal is a file of lines, one a commit; a commit is one line that has reached the disk, so a range is finished
+with all of its results or not at all. A line begins with a checksum of all lines up to its end: none can be changed,
+repeated, moved or taken out unseen. A line that was cut off by a crash is no line. Files that no line names are of no
+range, and are removed when the run goes on.
 
 A run is a fixed sequence of phases (a pattern, a term of a sum, a level). The ranges of a phase may be cut
 differently when the run goes on: what is left is what no line covers.
 """
 
 import errno
+import hashlib
 import json
+import operator
 import os
 import re
 import shutil
 import threading
 import zlib
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from longwall.pipeline.run_names import is_own, survey
 from longwall.storage.account import Account
 from longwall.storage.errors import FinalError
+from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.spill import sync_folder
 
 if TYPE_CHECKING:
     from longwall.storage.mirror import Mirror
 
-FORMAT = 1  # of the journal, and of what its numbers mean
+FORMAT = 2  # of the journal, and of what its numbers mean
+RESULTS, FOLDER = "results.partial/", "checkpoint"
 _REMOVALS = 3  # of a folder, to which a worker that comes late may still write: what it leaves goes with the checkpoint
 COMMIT_SECONDS = 5.0  # of work that a crash may cost each worker, where its tasks are no longer
 
@@ -45,7 +52,8 @@ class Partial:
     files: tuple[dict[str, Any], ...] = ()
     """Files that hold the rest of it, as the phase describes them.
 
-    `name` is relative to the run's folder; `bytes` is the size of a file that must be there as long as the run goes on.
+    `name` is relative to the run's folder; `bytes` is the size of a file that must be there as long as the run goes on,
+    `sha256` its checksum. Where files have `rows`, their sum is the value.
     """
     levels: LevelFigures = field(default_factory=dict)
     replaces: tuple[str, ...] = ()
@@ -66,7 +74,7 @@ class Phase:
     total
         Number of roots: ranges lie in 0 to `total`.
     done
-        Finished ranges, in the order of their commits.
+        Finished ranges, ascending; no two overlap.
     partials
         Their results, aligned with the commits.
     """
@@ -76,6 +84,39 @@ class Phase:
     journal: "Journal"
     done: list[Range] = field(default_factory=list)
     partials: list[Partial] = field(default_factory=list)
+    _names: set[str] = field(default_factory=set)
+
+    def add(self, ranges: Sequence[Range], partial: Partial) -> None:
+        """Take note of a commit.
+
+        Raises
+        ------
+        FinalError
+            If it repeats another one, or contradicts itself: something would be counted twice, or be missing.
+        """
+        for first, last in ranges:
+            at = bisect(self.done, (first, last))
+            begin = self.done[at - 1][1] if at else 0
+            end = self.done[at][0] if at < len(self.done) else self.total
+            if not begin <= first < last <= end:
+                raise self._contradiction(f"roots {first} to {last} were finished twice, or are not below {self.total}")
+            self.done.insert(at, (first, last))
+        names = [file["name"] for file in partial.files]
+        if not ranges and partial.value:
+            raise self._contradiction(f"{partial.value!r:.60} was found in no root")
+        if len(set(names)) < len(names) or not self._names.isdisjoint(names):
+            raise self._contradiction("a file was recorded twice")
+        if not self._names.issuperset(partial.replaces):
+            raise self._contradiction("a file was replaced that was never recorded")
+        rows = [file["rows"] for file in partial.files if "rows" in file]
+        if rows and sum(rows) != partial.value:
+            raise self._contradiction(f"{partial.value!r:.60} rows were recorded of files that have {sum(rows)}")
+        self._names.update(names)
+        self._names.difference_update(partial.replaces)
+        self.partials.append(partial)
+
+    def _contradiction(self, text: str) -> FinalError:
+        return FinalError(f'the record of "{self.name}" contradicts itself, {text}: start a new run')
 
     def commit(self, ranges: list[Range], partial: Partial) -> None:
         """Record finished ranges; returns when they are on disk."""
@@ -88,7 +129,7 @@ class Phase:
     def missing(self) -> Iterator[Range]:
         """The ranges that are not finished, ascending."""
         first = 0
-        for begin, end in sorted(self.done):
+        for begin, end in self.done:
             if begin > first:
                 yield first, begin
             first = end
@@ -145,6 +186,7 @@ class Checkpoint:
         self._found: dict[str, Phase] = {}
         folder.mkdir(exist_ok=True)
         self._path = folder / "journal.jsonl"
+        self._lines = JournalLines(self._found, self)
         self._read()
         self._check_files()
         self._next: dict[str, int] = {}
@@ -200,13 +242,14 @@ class Checkpoint:
     def append(self, phase: Phase, commits: Sequence[Commit]) -> None:
         """Write a line for each; see `Phase.commit_all`."""
         commits = self._keep(commits)
-        text = b"".join(_line(phase, ranges, partial) for ranges, partial in commits)
         with self._lock:
-            self._write(text)
-            # Here, so that the order is that of the journal: a level's chunks are counted in it.
+            # Here, so that the order is that of the journal: a level's chunks are counted in it. Where a line cannot be
+            # written the run ends, and what the phase has is of no matter.
             for ranges, partial in commits:
-                phase.done += ranges
-                phase.partials.append(partial)
+                phase.add(ranges, partial)
+            text, checksum = self._lines.text(phase, commits)
+            self._write(text)
+            self._lines.checksum = checksum
         self._drop([name for _, partial in commits for name in partial.replaces])
 
     def local(self, name: str) -> Path:
@@ -241,91 +284,138 @@ class Checkpoint:
             (self._run / name).unlink(missing_ok=True)
 
     def _read(self) -> None:
-        kept, size = read_journal(self._path, self._found, self)
-        if kept < size:
+        if not self._path.exists():
+            return
+        text = self._path.read_bytes()
+        kept = self._lines.read(text, str(self._path))
+        if kept < len(text):
             os.truncate(self._path, kept)
 
     def _named(self) -> set[str]:
-        return {file["name"] for phase in self._found.values() for file in phase.files()}
+        return {file["name"] for file in self.files()}
+
+    def files(self) -> list[dict[str, Any]]:
+        """The files of all commits, without those that were replaced."""
+        return [file for phase in self._found.values() for file in phase.files()]
+
+    def results(self) -> list[dict[str, Any]]:
+        """Those of them that are results."""
+        return [file for file in self.files() if file["name"].startswith(RESULTS)]
 
     def _check_files(self) -> None:
-        for file in (file for phase in self._found.values() for file in phase.files() if "bytes" in file):
-            path = self._run / file["name"]
-            if not path.exists() or path.stat().st_size != file["bytes"]:
-                raise FinalError(f"{path}: the run had finished this file, and it is gone or changed: start a new run")
+        files = self.files()
+        for file in files:
+            if "bytes" in file and self._size(file["name"]) != file["bytes"]:
+                raise self._changed(file["name"])
+        # Chunks of levels, and counts per vertex, have checksums that are checked whenever they are read.
+        wanted = [file for file in files if "sha256" in file]
+        digests = map_ordered(lambda file: self._digest(file["name"]), wanted, core_count())
+        for file, digest in zip(wanted, digests, strict=True):
+            if digest != file["sha256"]:
+                raise self._changed(file["name"])
+
+    def _changed(self, name: str) -> FinalError:
+        return changed(f"{self._run}/{name}")
+
+    def _size(self, name: str) -> int | None:
+        """The bytes of a file; None where there is none."""
+        path = self._run / name
+        return path.stat().st_size if path.exists() else None
+
+    def _digest(self, name: str) -> str:
+        """The checksum of a file that a commit names; empty where there is none."""
+        try:
+            with (self._run / name).open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return ""
 
     def _remove_unfinished(self) -> set[str]:
         """Remove what was being written when the run ended; gives its names."""
-        named = self._named()
-        folders = [self._run / "results.partial", self.folder]
-        folders += [path for path in self.folder.iterdir() if path.is_dir()]
-        removed = set()
-        for path in _entries(folders):
-            name = str(path.relative_to(self._run))
-            if path != self._path and path not in folders and name not in named:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-                removed.add(name)
+        kept = self._named() | {f"{FOLDER}/{self._path.name}"}
+        places = (RESULTS, f"{FOLDER}/")
+        removed = {name for name in survey(self._run)[0] if name.startswith(places) and name not in kept}
+        for name in removed:
+            (self._run / name).unlink()
         return removed
 
 
-def read_journal(path: Path, phases: dict[str, Phase], owner: "Journal", begin: int = 0) -> tuple[int, int]:
-    """Read a journal from a line on that begins at byte `begin`; phases that are not in `phases` yet are added there.
+class JournalLines:
+    """The lines of a journal, read and made in their order.
 
-    Returns
-    -------
-    kept, size
-        Bytes of whole lines, and of all that there is, from there on.
+    Parameters
+    ----------
+    phases
+        Where commits that are read go, by the phases' names; phases that are not there yet are added.
+    owner
+        The journal that such phases write to.
 
-    Raises
-    ------
-    FinalError
-        If the journal is damaged.
+    Attributes
+    ----------
+    checksum
+        Of all lines so far.
     """
-    if not path.exists():
-        return 0, 0
-    with path.open("rb") as file:
-        file.seek(begin)
-        text = file.read()
-    return read_lines(text, phases, owner, str(path)), len(text)
 
+    def __init__(self, phases: dict[str, Phase], owner: "Journal"):
+        self._phases, self._owner = phases, owner
+        self.checksum = 0
 
-def read_lines(text: bytes, phases: dict[str, Phase], owner: "Journal", where: str) -> int:
-    """Read lines of a journal; see `read_journal`. Gives the bytes of whole lines; `where` is for the message."""
-    whole = text[: text.rfind(b"\n") + 1]
-    lines = whole.decode("ascii", "replace").splitlines()
-    kept = 0
-    for number, line in enumerate(lines, start=1):
-        checksum, _, body = line.partition(" ")
-        if _checksum(body) != checksum:
-            if number == len(lines):
-                break  # cut off in the middle of a block
-            raise FinalError(f"{where}, line {number}: the journal is damaged: start a new run")
-        kept += len(line) + 1
-        entry = json.loads(body)
-        phase = phases.setdefault(entry["phase"], Phase(entry["phase"], entry["total"], owner))
-        phase.done += [(first, last) for first, last in entry["ranges"]]
+    def read(self, text: bytes, where: str) -> int:
+        """Read the lines that follow; gives the bytes of whole ones. `where` is for messages.
+
+        Raises
+        ------
+        FinalError
+            If a line is damaged, or contradicts another one.
+        """
+        whole = text[: text.rfind(b"\n") + 1].splitlines()
+        kept = 0
+        for number, line in enumerate(whole, start=1):
+            begin, _, body = line.partition(b" ")
+            checksum = zlib.crc32(body, self.checksum)
+            if begin != _hexadecimal(checksum):
+                if number == len(whole):
+                    break  # cut off in the middle of a block
+                raise FinalError(f"{where}, line {number}: the journal is damaged: start a new run")
+            try:
+                self._add(json.loads(body))
+            except FinalError as error:
+                raise FinalError(f"{where}, line {number}: {error}") from None
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                raise FinalError(f"{where}, line {number}: this is no record of a run: start a new run") from None
+            self.checksum = checksum
+            kept += len(line) + 1
+        return kept
+
+    def _add(self, entry: dict[str, Any]) -> None:
+        name, total = str(entry["phase"]), operator.index(entry["total"])
         levels = {int(level): figures for level, figures in entry["levels"].items()}
         partial = Partial(entry["value"], tuple(entry["files"]), levels, tuple(entry["replaces"]))
-        for name in (*(file["name"] for file in partial.files), *partial.replaces):
-            if name.startswith("/") or ".." in name.split("/"):
-                raise FinalError(f"{where}, line {number}: {name!r} is no file of a run: start a new run")
-        phase.partials.append(partial)
-    return kept
+        for file in (*(file["name"] for file in partial.files), *partial.replaces):
+            if not is_own(file):
+                raise FinalError(f"{file!r:.200} is no file of a run: start a new run")
+        phase = self._phases.setdefault(name, Phase(name, total, self._owner))
+        if phase.total != total:
+            raise FinalError(f"{name!r:.60} has {phase.total} roots, and {total}: start a new run")
+        phase.add([(operator.index(first), operator.index(last)) for first, last in entry["ranges"]], partial)
 
-
-def _line(phase: Phase, ranges: list[Range], partial: Partial) -> bytes:
-    line = json.dumps(
-        {
-            "phase": phase.name,
-            "total": phase.total,
-            "ranges": ranges,
-            "value": partial.value,
-            "files": partial.files,
-            "levels": partial.levels,
-            "replaces": partial.replaces,
-        }
-    )
-    return f"{_checksum(line)} {line}\n".encode("ascii")
+    def text(self, phase: Phase, commits: Sequence[Commit]) -> tuple[bytes, int]:
+        """A line for each commit, and the checksum of all lines once they are written."""
+        text, checksum = b"", self.checksum
+        for ranges, partial in commits:
+            entry = {
+                "phase": phase.name,
+                "total": phase.total,
+                "ranges": ranges,
+                "value": partial.value,
+                "files": partial.files,
+                "levels": partial.levels,
+                "replaces": partial.replaces,
+            }
+            body = json.dumps(entry).encode("ascii")
+            checksum = zlib.crc32(body, checksum)
+            text += _hexadecimal(checksum) + b" " + body + b"\n"
+        return text, checksum
 
 
 def checkpoint_bytes(files: Iterable[dict[str, Any]]) -> int:
@@ -334,9 +424,10 @@ def checkpoint_bytes(files: Iterable[dict[str, Any]]) -> int:
     return sum(file.get("stored", file.get("bytes", 0)) for file in mine)
 
 
-def _entries(folders: Iterable[Path]) -> list[Path]:
-    return [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+def changed(file: str) -> FinalError:
+    """What is raised where a finished file is not what it was."""
+    return FinalError(f"{file}: the run had finished this file, and it is gone or changed: start a new run")
 
 
-def _checksum(line: str) -> str:
-    return f"{zlib.crc32(line.encode('ascii', 'replace')):08x}"
+def _hexadecimal(checksum: int) -> bytes:
+    return b"%08x" % checksum

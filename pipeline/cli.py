@@ -92,18 +92,23 @@ def root(
 def run(
     config: Config,
     overrides: Overrides = [],  # noqa: B006 - typer copies it
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a run of this name, once the new one is done.")
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a config and write its results.
 
-    The results are Parquet files in <run.directory>/<run.name>/results. The folder must not exist yet.
+    The results are Parquet files in <run.directory>/<run.name>/results. The folder must not exist yet, unless
+    --overwrite is given.
     """
     with _reporting():
         from longwall.pipeline.progress import choose_observer
         from longwall.pipeline.run import run as run_config
 
-        result = run_config(config, overrides=overrides, observer=choose_observer(quiet))
+        more = ["run.overwrite=true"] if overwrite else []
+        result = run_config(config, overrides=[*overrides, *more], observer=choose_observer(quiet))
     _print_result(result, as_json=as_json, quiet=quiet)
 
 
@@ -340,7 +345,15 @@ def _print_result(result: "Result", *, as_json: bool, quiet: bool) -> None:
     if as_json and not quiet:
         _tell(_summary(result))
     text = json.dumps(result.to_json()) if as_json else _summary(result)
-    _print(text, besides=f"; the run is done, its results are in {result.path}/results")
+    _print(text, besides=f"; the run is done, its results are in {_results(result)}")
+
+
+def _results(result: "Result") -> str:
+    """Where the results of a run are, as people call it who work in this folder."""
+    path = result.path
+    if isinstance(path, Path) and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return f"{path}/results"
 
 
 def _make_store(
@@ -407,7 +420,7 @@ def _summary(result: "Result") -> str:
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
     lines.append(f"seconds  {result.seconds:.2f} ({parts})")
     lines.append(f"engine   {result.engine}")
-    lines.append(f"results  {result.path}/results")
+    lines.append(f"results  {_results(result)}")
     return "\n".join(lines)
 
 

@@ -19,9 +19,10 @@ from longwall.kernels.engine import GraphArrays
 from longwall.pipeline.placement import EDGES_PAGE_SHARE
 from longwall.pipeline.session import Access, Session
 from longwall.stages import aggregation, filtering, free_extension, grouping
-from longwall.storage.arguments import brief, require_path, require_type, wrong_type
+from longwall.storage.arguments import brief, require_type, wrong_type
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph
+from longwall.storage.paths import require_path, user_path
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.table import Columns, EmbeddingTable, NotRead
 
@@ -361,20 +362,21 @@ def export(embeddings: Embeddings, path: str | Path) -> Path:
         If the file exists.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from longwall.storage.parquet_files import ParquetSink
 
     _require_embeddings(embeddings)
     require_path("path", path, "the path of a Parquet file")
-    target = Path(path)
+    target = user_path(path)
     if target.exists():
         raise InputError(f"{target} exists: choose another name or remove it")
     if not target.parent.is_dir():
         raise InputError(f"{target}: the folder {target.parent} does not exist: create it first")
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
     try:
-        with pq.ParquetWriter(partial, embeddings.schema, compression="zstd") as writer:
+        with ParquetSink(partial, embeddings.schema) as sink:
             for group in _row_groups(embeddings.batches()):
-                writer.write_table(pa.Table.from_batches(group))
+                sink.write(pa.Table.from_batches(group))
         partial.rename(target)
     except OSError as error:
         raise RunError(f"{target}: the file could not be written ({error.strerror or error})") from error

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
 
-from longwall.storage.arguments import brief, require_path
+from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
+from longwall.storage.paths import require_path, user_path
 
 MAX_VERTICES = 16
 MAX_LABEL = 2**31 - 1
@@ -200,7 +200,7 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
         from longwall.pipeline.pattern_files import read_pattern
 
         require_path("pattern", text, "a .graph or .graphml file")
-        return read_pattern(Path(text), labels)
+        return read_pattern(user_path(text), labels)
     if not text:
         raise InputError("the pattern is empty: give a name, an edge list such as '0-1,1-2,2-0', or a file")
     known = [*_FIXED, *(f"{name}-{max(low, 4)}" for name, (low, _, _, _) in _FAMILIES.items())]

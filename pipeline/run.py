@@ -18,16 +18,17 @@ from pathlib import Path, PurePosixPath
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config
+from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config, names_run
 from longwall.pipeline.context import Metrics, PatternCount, RunContext
 from longwall.pipeline.devices import devices_of
 from longwall.pipeline.progress import NullObserver, Observer
 from longwall.pipeline.run_directory import TOO_LARGE, RunDirectory, write_counts
 from longwall.pipeline.signals import interrupted_by, interrupting, last_signal, undisturbed
 from longwall.pipeline.url_run import UrlRunDirectory
-from longwall.storage.arguments import brief, require_methods, require_path, require_texts, require_type
+from longwall.storage.arguments import brief, require_methods, require_texts, require_type
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.mirror import Mirror
+from longwall.storage.paths import require_path, user_path
 from longwall.storage.remote import is_url
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Result:
     """What a run found, and where it is."""
 
     path: Path | str
-    """The run's folder; a string where it is a URL."""
+    """The run's folder, absolute; a string where it is a URL."""
     workload: str
     """The kind of workload."""
     count: int | None
@@ -83,10 +84,11 @@ class Result:
         InputError
             If the run wrote no such table.
         RunError
-            If a file is damaged.
+            If a file of it is damaged.
         """
         import pyarrow as pa
-        import pyarrow.parquet as pq
+
+        from longwall.storage.parquet_files import read_parquet
 
         require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
         folder = f"{self.path}/results"
@@ -99,10 +101,8 @@ class Result:
             raise InputError(f'{folder} holds no table "{name:.60}", only {there}')
         parts = []
         for file in wanted:
-            try:
-                parts.append(pq.read_table(pa.BufferReader(mirror.read(file)) if mirror else Path(folder, file)))
-            except (OSError, pa.ArrowException) as error:
-                raise RunError(f"{folder}/{file}: cannot be read ({error!s:.200}): restore the file") from error
+            with pa.BufferReader(mirror.read(file)) if mirror else Path(folder, file).open("rb") as source:
+                parts.append(read_parquet(source, f"{folder}/{file}"))
         try:
             return pa.concat_tables(parts)
         except pa.ArrowException:
@@ -131,7 +131,7 @@ def run(
     Parameters
     ----------
     config
-        A TOML file, or the same sections as a mapping.
+        A TOML file, or the same sections as a mapping. A mapping without ``run.name`` gets one that no run has yet.
     overrides
         ``"section.key=value"`` each, applied on top of `config`.
     observer
@@ -155,7 +155,9 @@ def run(
     _require_observer(observer)
     spec = load_config(config, overrides)
     kind = UrlRunDirectory if is_url(spec.run.directory) else RunDirectory
-    return _whole(kind.create(spec), spec, observer or NullObserver(), fresh=True)
+    fresh_name = isinstance(config, Mapping) and not names_run(config, overrides)
+    directory = kind.create(spec, fresh_name=fresh_name)
+    return _whole(directory, spec, observer or NullObserver(), fresh=True)
 
 
 def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observer | None = None) -> Result:
@@ -188,7 +190,7 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
     if is_url(path):
         directory, spec = UrlRunDirectory.resume(str(path), overrides)
     else:
-        directory = RunDirectory.reopen(Path(path))
+        directory = RunDirectory.reopen(user_path(path))
         try:
             spec = load_config(directory.path / "config.toml", overrides)
         except BaseException:

@@ -3,35 +3,34 @@
 Result files are written into ``results.partial/``, which becomes ``results/`` in one rename as the last step
 but one; the last is the manifest that says ``done``. A run that fails, is interrupted or killed leaves what it
 has finished (``results.partial/`` and ``checkpoint/``) for ``longwall resume``, and no ``results/``.
+
+A run that replaces another one works in a folder beside it, see :mod:`longwall.pipeline.replacement`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
-import platform
-import shutil
-import sys
 from contextlib import suppress
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.checkpoint import FORMAT, Checkpoint
+from longwall.pipeline.checkpoint import Checkpoint, changed
+from longwall.pipeline.manifest import ended, first_manifest, read_manifest, require_resumable, resumed_manifest
+from longwall.pipeline.replacement import Replacement, complete
+from longwall.pipeline.run_names import busy, exists, remove_files, survey
 from longwall.storage.errors import InputError
-from longwall.storage.spill import sync_folder
+from longwall.storage.paths import user_path
+from longwall.storage.spill import hold, sync_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.context import Metrics, PatternCount
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
-_LIBRARIES = ("numpy", "numba", "pyarrow", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
 
 
 class RunDirectory:
@@ -56,37 +55,60 @@ class RunDirectory:
         self.manifest = manifest
         self._finished = False
         self._lock: int | None = None
+        self._replacement: Replacement | None = None
+        self._committed: Checkpoint | None = None
 
     @classmethod
-    def create(cls, spec: RunSpec) -> RunDirectory:
+    def create(cls, spec: RunSpec, *, fresh_name: bool = False) -> RunDirectory:
         """Make the folder ``run.directory/run.name`` with its config and first manifest.
+
+        Parameters
+        ----------
+        spec
+            The config.
+        fresh_name
+            Whether the run takes another name where there is one of this name.
 
         Raises
         ------
         InputError
             If it exists, or cannot be made or written.
         """
-        path = Path(spec.run.directory) / spec.run.name
-        config = spec.located().to_toml()
-        directory = cls(path, first_manifest(spec, config))
+        path = user_path(Path(spec.run.directory) / spec.run.name).absolute()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.mkdir()
-        except FileExistsError:
-            if path.parent.is_dir():
-                other = f'"--set run.name={free_name(path)}"'
-                raise InputError(
-                    f"{path} exists already: remove it, go on with it (longwall resume {path}), or choose another "
-                    f"name: {other}"
-                ) from None
-            raise InputError(f"{path.parent} is a file, not a folder: choose another run.directory") from None
+            complete(path)
+            if spec.run.overwrite and os.path.lexists(path):
+                return cls._begin(path, spec, Replacement.of(path))
+            while True:
+                try:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.mkdir()
+                except FileExistsError:
+                    if not path.parent.is_dir():
+                        raise InputError(
+                            f"{path.parent} is a file, not a folder: choose another run.directory"
+                        ) from None
+                    if not fresh_name:
+                        raise exists(path, free_name(path)) from None
+                    path = path.with_name(free_name(path))
+                    continue
+                return cls._begin(path, spec.named(path.name))
         except OSError as error:
-            raise InputError(f"{path} cannot be made ({error.strerror}): choose another run.directory") from None
+            raise InputError(
+                f"{path} cannot be made ({error.strerror or error}): choose another run.directory"
+            ) from None
+
+    @classmethod
+    def _begin(cls, path: Path, spec: RunSpec, replacement: Replacement | None = None) -> RunDirectory:
+        """Begin in a folder that was just made, or in that of a replacement."""
+        config = spec.located().to_toml()
+        directory = cls(path if replacement is None else replacement.path, first_manifest(spec, config))
+        directory._replacement = replacement
         try:
             directory._hold()
             directory.results.mkdir()
-            (path / "config.toml").write_text(config, encoding="utf-8")
-            sync_folder(path / "config.toml")
+            (directory.path / "config.toml").write_text(config, encoding="utf-8")
+            sync_folder(directory.path / "config.toml")
             directory.save()
             sync_folder(path.parent)
         except OSError as error:
@@ -104,32 +126,35 @@ class RunDirectory:
         Raises
         ------
         InputError
-            If it is not the folder of a run, the run is finished or going on, its config was edited, or another
-            version wrote what it has finished.
+            If it is not the folder of a run, the run is finished or going on, its config was edited, another
+            version wrote what it has finished, or there is something in it that no run writes.
         """
+        path = user_path(path).absolute()
+        with suppress(OSError):
+            path = complete(path)
         directory = cls(path, {})
         try:
             directory._hold()
-            manifest = json.loads((path / "manifest.json").read_bytes())
-            status = manifest["status"]
+            survey(path)
+            directory._replacement = Replacement.going_on(path)
+            manifest = read_manifest((path / "manifest.json").read_bytes())
             config = (path / "config.toml").read_text(encoding="utf-8")
+            there = (path / "results").is_dir()
+            if manifest["status"] == "done" and there:
+                raise InputError(f"{path}: this run is finished, its results are in {path / 'results'}")
+            require_resumable(path, manifest, config)
+            if there:  # it was killed between its last two steps
+                (path / "results").rename(directory.results)
+            directory.results.mkdir(exist_ok=True)
         except BlockingIOError:
-            raise InputError(f"{path}: another process is busy with this run; wait for it or stop it") from None
-        except (OSError, ValueError, KeyError, TypeError):
+            directory.close()
+            raise busy(path) from None
+        except (OSError, ValueError):
             directory.close()
             raise InputError(f"{path}: this is not the folder of a run, which holds manifest.json") from None
-        directory.manifest = manifest
-        if status == "done" and (path / "results").exists():
-            directory.close()
-            raise InputError(f"{path}: this run is finished, its results are in {path / 'results'}")
-        try:
-            require_resumable(path, manifest, config)
-        except InputError:
+        except BaseException:
             directory.close()
             raise
-        if (path / "results").exists():  # it was killed between its last two steps
-            (path / "results").rename(directory.results)
-        directory.results.mkdir(exist_ok=True)
         directory.manifest = resumed_manifest(manifest)
         return directory
 
@@ -140,23 +165,20 @@ class RunDirectory:
 
     def open_checkpoint(self) -> Checkpoint:
         """Read what the run has finished; see `longwall.pipeline.checkpoint.Checkpoint`."""
-        return Checkpoint(self.checkpoint)
+        self._committed = Checkpoint(self.checkpoint)
+        return self._committed
 
     def _hold(self) -> None:
         """Keep other processes away until this one closes the folder or dies."""
-        lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            raise
-        self._lock = lock
+        self._lock = hold(self.path)
 
     def close(self) -> None:
         """Let other processes have the folder; more than once does no harm."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+        if self._replacement is not None:
+            self._replacement.close()
 
     @property
     def has_finished_work(self) -> bool:
@@ -185,16 +207,28 @@ class RunDirectory:
         ------
         OSError
             If the disk is full or the folder was taken away; the run is not done then.
+        FinalError
+            If a finished file was changed since it was recorded.
+        InputError
+            If there is something in the folder that no run writes.
+        RunError
+            If the run is done, and cannot take the place of the one that it replaces.
         """
         write_metrics(metrics, self.path / "metrics.parquet")
-        results = {file.name: describe(file) for file in sorted(self.results.iterdir())}
+        recorded = {} if self._committed is None else {Path(one["name"]).name: one for one in self._committed.results()}
+        survey(self.path)
+        found = {file.name: describe(file) for file in sorted(self.results.iterdir())}
+        require_unchanged(self.results, recorded, found)
         sync_folder(self.results)
         self.results.rename(self.path / "results")
         sync_folder(self.path)  # the results must be there before anything says so
-        self.manifest |= ended("done") | {"results": results}
+        self.manifest |= ended("done") | {"results": found}
         self.save()
         self._finished = True
-        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        with suppress(OSError, InputError):  # the run is done, whatever else lies there
+            remove_files(self.path, "checkpoint")
+        if self._replacement is not None:
+            self.path = self._replacement.take_place()
 
     def abandon(self, status: str, reason: str, metrics: Metrics) -> None:
         """Record why the run ended; what it finished stays for `reopen`. A run that is done stays so.
@@ -223,60 +257,43 @@ class RunDirectory:
 
     def discard(self) -> None:
         """Remove the folder, and its parent if that is empty: the input was wrong, nothing has run."""
+        if not self._finished:
+            with suppress(OSError, InputError):
+                remove_files(self.path)
+                self.path.rmdir()
+                self.path.parent.rmdir()
         self.close()
-        shutil.rmtree(self.path, ignore_errors=True)
-        try:
-            self.path.parent.rmdir()
-        except OSError:
-            return
 
 
-def first_manifest(spec: RunSpec, config: str) -> dict[str, Any]:
-    """What the manifest of a run says as it begins; `config` is the text of its config."""
-    return {
-        "status": "running",
-        "workload": spec.workload.kind,
-        "argv": sys.argv,
-        "versions": _versions(),
-        "checkpoint_format": FORMAT,
-        "config_sha256": _sha256(config),
-        "started": _now(),
-    }
+def require_unchanged(
+    where: Path | str, recorded: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """See that finished files are what commits say of them.
 
-
-def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:
-    """See that a run that ended early can go on.
+    Parameters
+    ----------
+    where
+        Their folder.
+    recorded
+        Name -> what a commit says of the file.
+    found
+        Name -> what `describe` gives of it.
 
     Raises
     ------
-    InputError
-        If its config was edited, or another version wrote what it has finished.
+    FinalError
+        If one was changed, or is gone.
     """
-    written = manifest.get("checkpoint_format")
-    if written != FORMAT:
-        what = f"its checkpoint has another format ({written}, this version of Longwall has {FORMAT})"
-    elif _sha256(config) != manifest.get("config_sha256"):
-        what = "its config.toml was changed since it began"
-    else:
-        return
-    raise InputError(f"{where}: the run cannot be resumed, {what}; start a new run")
-
-
-def resumed_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What the manifest of a run says when it goes on."""
-    kept = {key: value for key, value in manifest.items() if key != "reason"}
-    return kept | {"status": "running", "resumed": [*manifest.get("resumed", []), _now()]}
-
-
-def ended(status: str) -> dict[str, Any]:
-    """What the manifest says of the end of a run: ``"done"``, ``"failed"`` or ``"interrupted"``."""
-    return {"status": status, "finished": _now()}
+    for name, file in recorded.items():
+        there = found.get(name)
+        if there is None or any(there[key] != file[key] for key in ("rows", "bytes", "sha256")):
+            raise changed(f"{where}/{name}")
 
 
 def free_name(path: Path) -> str:
     """Return the first of ``name-2``, ``name-3``, ... that does not exist beside `path`."""
     number = 2
-    while path.with_name(f"{path.name}-{number}").exists():
+    while os.path.lexists(path.with_name(f"{path.name}-{number}")):
         number += 1
     return f"{path.name}-{number}"
 
@@ -284,7 +301,8 @@ def free_name(path: Path) -> str:
 def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
     """Write ``counts.parquet``: pattern (string), labels (list of int32), count, support (int64), edge_labels."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from longwall.storage.parquet_files import write_parquet
 
     schema = pa.schema(
         [
@@ -302,53 +320,43 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
         "support": [one.support for one in counts],
         "edge_labels": [one.edge_labels for one in counts],
     }
-    pq.write_table(pa.table(columns, schema=schema), path)
+    write_parquet(pa.table(columns, schema=schema), path)
 
 
 def write_metrics(metrics: Metrics, path: Path) -> None:
     """Write ``metrics.parquet``: one row per stage event, columns as in `MetricsRow`; null what does not fit them."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from longwall.pipeline.context import MetricsRow
+    from longwall.storage.parquet_files import write_parquet
 
     types = {"stage": pa.string(), "seconds": pa.float64(), "predicted": pa.float64()}
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in MetricsRow._fields])
     rows = [{name: _fitting(figure) for name, figure in row._asdict().items()} for row in metrics.rows()]
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    write_parquet(pa.Table.from_pylist(rows, schema=schema), path)
 
 
 def describe(file: Path) -> dict[str, Any]:
-    """Return rows, bytes and checksum of a result file, after it has reached the disk."""
+    """Return rows, bytes and checksum of a result file, after it has reached the disk.
+
+    Raises
+    ------
+    FinalError
+        If it is damaged.
+    """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with file.open("rb") as stream:
         os.fsync(stream.fileno())
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    rows = pq.read_metadata(file).num_rows
-    return {"rows": rows, "bytes": file.stat().st_size, "sha256": digest}
+        try:
+            rows = pq.read_metadata(stream).num_rows
+        except pa.ArrowException:
+            raise changed(str(file)) from None
+        return {"rows": rows, "bytes": os.fstat(stream.fileno()).st_size, "sha256": digest}
 
 
 def _fitting(figure: Any) -> Any:
     """A figure of the metrics, None where its column cannot hold it: a run is not lost for it."""
     return None if isinstance(figure, int) and figure >= TOO_LARGE else figure
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    from longwall import __version__
-
-    versions = {"longwall": __version__, "python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -20,10 +20,11 @@ from longwall.stages.free_extension import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
 from longwall.storage.account import Account, Accounts, OverBudget
 from longwall.storage.allocator import return_freed_memory
-from longwall.storage.arguments import brief, require_path, require_type
+from longwall.storage.arguments import brief, require_type
 from longwall.storage.budget import Budget
 from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph
+from longwall.storage.paths import require_path, user_path
 from longwall.storage.sizes import parse_size, round_size
 from longwall.storage.sorting.sorter import KeySorter
 from longwall.storage.spill import SpillFolder
@@ -109,10 +110,10 @@ class Session:
         require_type("access", access, str, f"one of {', '.join(get_args(Access))}")
         if access not in get_args(Access):
             raise InputError(f"access: {brief(access)} is not one of {', '.join(get_args(Access))}")
-        folder = SpillFolder(Path(spill), advice="choose another spill, or raise memory")
+        folder = SpillFolder(user_path(spill), advice="choose another spill, or raise memory")
         folder.check()
         sizes = {"device": _size("device", device), "host": _size("memory", memory), "disk": _size("disk", disk)}
-        budget = Budget.resolve(**sizes, spill=Path(spill))
+        budget = Budget.resolve(**sizes, spill=user_path(spill))
         self.graph = graph
         self.host, self.disk = Account("memory", budget.host), Account("disk", budget.disk)
         self.host.book(graph.nbytes, "the graph")

@@ -8,13 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longwall.pipeline.checkpoint import Checkpoint, Commit
-from longwall.pipeline.run_directory import describe
+from longwall.pipeline.checkpoint import RESULTS, Checkpoint, Commit, changed
+from longwall.pipeline.run_names import is_own
 from longwall.pipeline.url_journal import FOLDER, UrlJournal
 from longwall.storage.errors import FinalError
 from longwall.storage.mirror import Mirror
-
-RESULTS = "results.partial/"
 
 
 class UrlCheckpoint(Checkpoint):
@@ -44,11 +42,6 @@ class UrlCheckpoint(Checkpoint):
         self._numbers = random.SystemRandom()
         super().__init__(folder)
 
-    def results(self) -> list[dict[str, Any]]:
-        """The files of results that commits name."""
-        files = [file for phase in self._found.values() for file in phase.files()]
-        return [file for file in files if file["name"].startswith(RESULTS)]
-
     def next_number(self, prefix: str) -> int:  # noqa: ARG002 - as that of a checkpoint
         """A number that no other process chooses, also not one that does not know yet that this one goes on."""
         return self._numbers.getrandbits(60)
@@ -68,24 +61,25 @@ class UrlCheckpoint(Checkpoint):
         return there
 
     def _read(self) -> None:
-        self._journal.read(self._found, self)
+        self._journal.read(self._lines)
 
-    def _check_files(self) -> None:
-        for file in (file for phase in self._found.values() for file in phase.files() if "bytes" in file):
-            if self._sizes.get(file["name"]) != file["bytes"]:
-                raise FinalError(
-                    f"{self.mirror.url}/{file['name']}: the run had finished this file, and it is gone or changed: "
-                    "start a new run"
-                )
+    def _changed(self, name: str) -> FinalError:
+        return changed(f"{self.mirror.url}/{name}")
+
+    def _size(self, name: str) -> int | None:
+        return self._sizes.get(name)
+
+    def _digest(self, name: str) -> str:
+        return self.mirror.digest(name, self._sizes[name]) if name in self._sizes else ""
 
     def _remove_unfinished(self) -> set[str]:
         named = self._named()
-        mine = {name for name in self._sizes if name.startswith((RESULTS, "checkpoint/"))}
-        strange = {name for name in mine - named if not name.startswith(f"{FOLDER}/")}
-        self.mirror.remove(sorted(strange))
+        mine = {name for name in self._sizes if is_own(name) and name.startswith((RESULTS, "checkpoint/"))}
+        unnamed = {name for name in mine - named if not name.startswith(f"{FOLDER}/")}
+        self.mirror.remove(sorted(unnamed))
         for name in mine & named:
             (self._run / name).parent.mkdir(exist_ok=True)  # whether it is there tells whether its files are
-        return strange
+        return unnamed
 
     def _keep(self, commits: Sequence[Commit]) -> Sequence[Commit]:
         return [(ranges, replace(partial, files=tuple(map(self._sent, partial.files)))) for ranges, partial in commits]
@@ -109,10 +103,6 @@ class UrlCheckpoint(Checkpoint):
 
 
 def send(mirror: Mirror, file: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Send a file that a commit will name; gives what the commit says of it.
-
-    Of a file of results that is all that the manifest will say, so that nobody has to read it again.
-    """
-    told = file | describe(path) if file["name"].startswith(RESULTS) else file
+    """Send a file that a commit will name; gives what the commit says of it."""
     mirror.send(path, file["name"])
-    return told
+    return file

@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 
-from longwall.pipeline.checkpoint import Journal, Phase, read_lines
+from longwall.pipeline.checkpoint import JournalLines
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.mirror import Mirror
 
@@ -44,8 +44,8 @@ class UrlJournal:
         self.owner = uuid.uuid4().hex
         self._read = self._next = 0
 
-    def read(self, phases: dict[str, Phase], owner: Journal) -> None:
-        """Read all commits that were not read yet; see `longwall.pipeline.checkpoint.read_lines`.
+    def read(self, lines: JournalLines) -> None:
+        """Read all commits that were not read yet.
 
         Of those that are made meanwhile, a listing may have some and lack others; what is behind such a gap comes next
         time.
@@ -59,9 +59,9 @@ class UrlJournal:
         while last in there:
             last += 1
         found = self.mirror.read_all([_name(number) for number in range(self._read, last)])
-        lines = b"".join(text[: text.rfind(b"\n", 0, -1) + 1] for text in found)
+        text = b"".join(one[: one.rfind(b"\n", 0, -1) + 1] for one in found)
         whole = last >= self._next and all(map(_is_whole, found))
-        if not whole or read_lines(lines, phases, owner, f"{self.mirror.url}/{FOLDER}") < len(lines):
+        if not whole or lines.read(text, f"{self.mirror.url}/{FOLDER}") < len(text):
             raise self._damaged()
         self._read = last
 

@@ -6,33 +6,32 @@ says ``done`` is what makes a result: it is written when all results are in ``re
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from longwall.pipeline.checkpoint import RESULTS
 from longwall.pipeline.config import load_config
-from longwall.pipeline.run_directory import (
-    RunDirectory,
-    describe,
-    ended,
-    first_manifest,
-    require_resumable,
-    resumed_manifest,
-    write_metrics,
-)
+from longwall.pipeline.manifest import ended, first_manifest, read_manifest, require_resumable, resumed_manifest
+from longwall.pipeline.run_directory import RunDirectory, describe, require_unchanged, write_metrics
+from longwall.pipeline.run_names import exists, is_own, require_own
 from longwall.pipeline.url_checkpoint import UrlCheckpoint
 from longwall.pipeline.url_journal import UrlJournal
+from longwall.pipeline.url_replacement import complete, remove_run, replacement_of
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.mirror import Mirror
+from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.spill import SpillFolder
 
 if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.context import Metrics
+
+_FLEETING = frozenset({"memory"})
+"""File systems whose files are gone when the process ends."""
 
 
 class UrlRunDirectory(RunDirectory):
@@ -56,37 +55,60 @@ class UrlRunDirectory(RunDirectory):
     def __init__(self, journal: UrlJournal, manifest: dict[str, Any], spill: SpillFolder):
         super().__init__(spill.path / "run", manifest | {"owner": journal.owner})
         self._journal, self._mirror, self._spill = journal, journal.mirror, spill
-        self._checkpoint: UrlCheckpoint | None = None
         self.results.mkdir(parents=True)
 
     @classmethod
-    def create(cls, spec: RunSpec) -> UrlRunDirectory:
+    def create(cls, spec: RunSpec, *, fresh_name: bool = False) -> UrlRunDirectory:
         """Begin a run at the URL ``run.directory/run.name``, with its config and first manifest.
+
+        Parameters
+        ----------
+        spec
+            The config.
+        fresh_name
+            Whether the run takes another name where there is one of this name.
 
         Raises
         ------
         InputError
             If there is something, or nothing can be written.
         """
-        mirror = Mirror(f"{str(spec.run.directory).rstrip('/')}/{spec.run.name}")
-        config = spec.located().to_toml()
+        mirror = _mirror(f"{str(spec.run.directory).rstrip('/')}/{spec.run.name}")
         try:
-            if mirror.sizes():
-                raise _exists(mirror)
-            directory = cls(UrlJournal(mirror), first_manifest(spec, config), _local(spec))
-            try:
-                mirror.write("config.toml", config.encode())
-                if mirror.create("manifest.json", directory.manifest_text().encode()):
+            while True:
+                mirror = complete(mirror)
+                there = mirror.sizes()
+                if there and spec.run.overwrite:
+                    mirror = replacement_of(mirror)
+                elif there and fresh_name:
+                    spec = spec.named(_free_name(mirror))
+                    mirror = Mirror(f"{str(spec.run.directory).rstrip('/')}/{spec.run.name}")
+                    continue
+                elif there:
+                    raise exists(mirror.url, _free_name(mirror))
+                if (directory := cls._begin_at(mirror, spec)) is not None:
                     return directory
-            except BaseException:
-                directory.close()
-                with suppress(RunError):
-                    mirror.remove_folder()
-                raise
-            directory.close()
+                if not fresh_name:  # another process began at the same moment
+                    raise exists(mirror.url, _free_name(mirror))
         except RunError as error:
             raise InputError(f"{error}, or choose another run.directory") from None
-        raise _exists(mirror)  # for a moment
+
+    @classmethod
+    def _begin_at(cls, mirror: Mirror, spec: RunSpec) -> UrlRunDirectory | None:
+        """Begin where there is nothing; None where another process was faster."""
+        config = spec.located().to_toml()
+        directory = cls(UrlJournal(mirror), first_manifest(spec, config), _local(spec))
+        try:
+            if mirror.create("manifest.json", directory.manifest_text().encode()):
+                mirror.write("config.toml", config.encode())
+                return directory
+        except BaseException:
+            directory.close()
+            with suppress(RunError):
+                remove_run(mirror)
+            raise
+        directory.close()
+        return None
 
     @classmethod
     def resume(cls, url: str, overrides: Sequence[str]) -> tuple[UrlRunDirectory, RunSpec]:
@@ -99,18 +121,18 @@ class UrlRunDirectory(RunDirectory):
         InputError
             If there is no such run, or it cannot go on.
         """
-        mirror = Mirror(url)
+        mirror = complete(_mirror(url))
+        there = mirror.sizes()
         try:
-            there = mirror.sizes()
-            if "manifest.json" not in there:
+            if not {"manifest.json", "config.toml"} <= there.keys():
                 raise ValueError
-            manifest = json.loads(mirror.read("manifest.json"))
+            manifest = read_manifest(mirror.read("manifest.json"))
             config = mirror.read("config.toml").decode()
-            finished = manifest["status"] == "done"
-        except (ValueError, KeyError, TypeError):
+        except ValueError:
             raise InputError(f"{mirror.url}: this is not the folder of a run, which holds manifest.json") from None
-        if finished:
+        if manifest["status"] == "done":
             raise InputError(f"{mirror.url}: this run is finished, its results are in {mirror.url}/results")
+        require_own(mirror.url, there)
         require_resumable(mirror.url, manifest, config)
         spec = load_config(tomllib.loads(config), overrides)
         journal = UrlJournal(mirror)
@@ -118,8 +140,9 @@ class UrlRunDirectory(RunDirectory):
         directory = cls(journal, resumed_manifest(manifest), _local(spec))
         try:
             directory.save()
-            mirror.remove([name for name in there if re.fullmatch(r"[^/]+\.partial", name)])  # it was killed at these
-            mirror.remove_folder("results")  # or in its last steps
+            # It was killed at these, or in its last steps.
+            left = [name for name in there if re.fullmatch(r"[^/]+\.partial|results/.*", name)]
+            mirror.remove([name for name in left if is_own(name)])
         except BaseException:
             directory.close()
             raise
@@ -137,8 +160,9 @@ class UrlRunDirectory(RunDirectory):
 
     def open_checkpoint(self) -> UrlCheckpoint:
         """Read what the run has finished; see `UrlCheckpoint`."""
-        self._checkpoint = UrlCheckpoint(self.checkpoint, self._journal)
-        return self._checkpoint
+        found = UrlCheckpoint(self.checkpoint, self._journal)
+        self._committed = found
+        return found
 
     def close(self) -> None:
         """Remove the local folder; more than once does no harm."""
@@ -156,25 +180,39 @@ class UrlRunDirectory(RunDirectory):
         RunError
             If the URL cannot be written, or another process goes on with the run; it is not done then.
         """
-        assert self._checkpoint is not None, "a run that is finished has begun"
+        assert self._committed is not None, "a run that is finished has begun"
         self._journal.confirm()
         write_metrics(metrics, self.path / "metrics.parquet")
         for file in sorted(self.path.glob("*.parquet")):
             self._mirror.send(file, file.name)
-        there = {PurePosixPath(file["name"]).name: file for file in self._checkpoint.results()}
-        self._mirror.copy([(file["name"], f"results/{name}") for name, file in there.items()])
-        here = {file.name: file for file in self.results.iterdir()}
-        for name, file in here.items():
-            self._mirror.send(file, f"results/{name}")
-        told = {name: {key: file[key] for key in ("rows", "bytes", "sha256")} for name, file in there.items()}
-        told |= {name: describe(file) for name, file in here.items()}
+        recorded = {PurePosixPath(file["name"]).name: file for file in self._committed.results()}
+        self._mirror.copy([(file["name"], f"results/{name}") for name, file in recorded.items()])
+        found = self._copied(recorded)
+        require_unchanged(f"{self._mirror.url}/{RESULTS}", recorded, found)
+        for file in sorted(self.results.iterdir()):
+            self._mirror.send(file, f"results/{file.name}")
+            found[file.name] = describe(file)
         self._journal.confirm()
-        self.manifest |= ended("done") | {"results": dict(sorted(told.items()))}
+        self.manifest |= ended("done") | {"results": dict(sorted(found.items()))}
         self.save()
         self._finished = True
         with suppress(RunError):  # the run is done, whatever else lies there
-            self._mirror.remove_folder("checkpoint")
-            self._mirror.remove_folder("results.partial")
+            remove_run(self._mirror, ("checkpoint/", RESULTS))
+        self._mirror = complete(self._mirror)
+
+    def _copied(self, recorded: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        """What there is of the results that were recorded, as it is read again."""
+        sizes = self._mirror.sizes("results")
+
+        def described(name: str) -> dict[str, Any]:
+            size = sizes.get(f"results/{name}", 0)
+            return {
+                "rows": recorded[name]["rows"],
+                "bytes": size,
+                "sha256": self._mirror.digest(f"results/{name}", size),
+            }
+
+        return dict(zip(recorded, map_ordered(described, recorded, core_count()), strict=True))
 
     def abandon(self, status: str, reason: str, metrics: Metrics) -> None:
         """Record why the run ended; see `RunDirectory.abandon`. The run of another process is left alone."""
@@ -184,16 +222,17 @@ class UrlRunDirectory(RunDirectory):
         with suppress(RunError, OSError):  # the connection may be the reason why the run failed
             self._journal.confirm()
             self.save()
-            self._mirror.remove_folder("results")
+            remove_run(self._mirror, ("results/",))
             write_metrics(metrics, self.path / "metrics.parquet")
             self._mirror.send(self.path / "metrics.parquet", "metrics.parquet")
 
     def discard(self) -> None:
         """Remove what is at the URL: the input was wrong, nothing has run."""
         self.close()
-        with suppress(RunError):
-            self._journal.confirm()
-            self._mirror.remove_folder()
+        if not self._finished:
+            with suppress(RunError, InputError):
+                self._journal.confirm()
+                remove_run(self._mirror)
 
 
 def _local(spec: RunSpec) -> SpillFolder:
@@ -202,12 +241,17 @@ def _local(spec: RunSpec) -> SpillFolder:
     )
 
 
-def _exists(mirror: Mirror) -> InputError:
+def _mirror(url: str) -> Mirror:
+    """The folder of a run at a URL."""
+    mirror = Mirror(url)
+    if not _FLEETING.isdisjoint(mirror.protocols):
+        raise InputError(f"{url}: what is written there is gone when this process ends: choose another run.directory")
+    return mirror
+
+
+def _free_name(mirror: Mirror) -> str:
+    """The first of ``name-2``, ``name-3``, ... that does not exist beside a run."""
     number = 2
     while Mirror(f"{mirror.url}-{number}").sizes():
         number += 1
-    name = PurePosixPath(mirror.url).name
-    return InputError(
-        f"{mirror.url} exists already: remove it, go on with it (longwall resume {mirror.url}), or choose another "
-        f'name: "--set run.name={name}-{number}"'
-    )
+    return f"{PurePosixPath(mirror.url).name}-{number}"

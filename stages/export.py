@@ -1,10 +1,8 @@
 """The export stage: embeddings as Parquet, one column per pattern vertex, in original vertex ids."""
 
 import json
-import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.table import EmbeddingTable
 
 ROWS_PER_FILE = 1 << 24  # at most, however many come at a time
 ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save
 _ROWS_AT_ONCE = 1 << 16  # of a file that is shortened
-_COMPRESSION: dict[str, Any] = {"compression": "zstd", "compression_level": 1}
+_COMPRESSION_LEVEL = 1
 _COPIES = 3  # of a row group: the rows as they come, the columns, and the encoded pages
 
 
@@ -49,8 +48,8 @@ class RowLimit:
         return self._left == 0
 
 
-def shorten(path: Path, rows: int) -> int:
-    """Keep only the first rows of a file that was written; gives its bytes, which are on disk.
+def shorten(path: Path, rows: int) -> dict[str, Any]:
+    """Keep only the first rows of a file that was written; gives its rows, bytes and checksum, and it is on disk.
 
     Parameters
     ----------
@@ -60,17 +59,18 @@ def shorten(path: Path, rows: int) -> int:
         How many it shall have, fewer than it has.
     """
     shorter = path.with_suffix(".shorter")
-    with pq.ParquetFile(path) as file, pq.ParquetWriter(shorter, file.schema_arrow, **_COMPRESSION) as writer:
-        for batch in file.iter_batches(_ROWS_AT_ONCE):
-            part = batch.slice(0, rows)
-            writer.write_batch(part)
-            rows -= part.num_rows
-            if not rows:
-                break
-    with shorter.open("rb") as written:
-        os.fsync(written.fileno())
+    with path.open("rb") as opened:
+        file = pq.ParquetFile(opened, page_checksum_verification=True)
+        with ParquetSink(shorter, file.schema_arrow, level=_COMPRESSION_LEVEL) as sink:
+            for batch in file.iter_batches(_ROWS_AT_ONCE):
+                part = batch.slice(0, rows)
+                sink.write(pa.Table.from_batches([part]))
+                rows -= part.num_rows
+                if not rows:
+                    break
+            facts = sink.finish()
     shorter.replace(path)
-    return path.stat().st_size
+    return facts
 
 
 class EmbeddingWriter:
@@ -119,7 +119,7 @@ class EmbeddingWriter:
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
         self._path: Path | None = None
-        self._file: pq.ParquetWriter | None = None
+        self._file: ParquetSink | None = None
         self._file_rows = 0
         self._finished: list[dict[str, Any]] = []
         self.rows = 0
@@ -151,8 +151,8 @@ class EmbeddingWriter:
     def _write_group(self) -> None:
         if self._file is None:
             self._path = self._folder / f"embeddings-{self._next_number():05}.parquet"
-            self._file = pq.ParquetWriter(self._path, self._schema, **_COMPRESSION)
-        self._file.write_table(pa.Table.from_batches(self._held, self._schema), row_group_size=ROWS_PER_GROUP)
+            self._file = ParquetSink(self._path, self._schema, level=_COMPRESSION_LEVEL)
+        self._file.write(pa.Table.from_batches(self._held, self._schema), ROWS_PER_GROUP)
         self._file_rows += self._held_rows
         self._held, self._held_rows = [], 0
         if self._file_rows >= ROWS_PER_FILE:
@@ -161,14 +161,11 @@ class EmbeddingWriter:
     def _close_file(self) -> None:
         if self._file is None or self._path is None:
             return
-        self._file.close()
-        with self._path.open("rb") as file:
-            os.fsync(file.fileno())
-        self._finished.append({"name": self._path.name, "rows": self._file_rows, "bytes": self._path.stat().st_size})
+        self._finished.append({"name": self._path.name} | self._file.finish())
         self._file, self._file_rows = None, 0
 
     def take_files(self) -> list[dict[str, Any]]:
-        """Finish all files; gives name, rows and bytes of those finished since the last call, which are on disk."""
+        """Finish all files; gives name, rows, bytes and checksum of those finished since the last call, on disk."""
         if self._held:
             self._write_group()
         self._close_file()
@@ -178,11 +175,9 @@ class EmbeddingWriter:
     def abandon(self) -> None:
         """Let go of the file that is being written; nobody may take it for whole."""
         if self._file is not None:
-            self._file.is_open = False  # or it would write its end when it is collected, where the disk may be full
-            with suppress(OSError):
-                self._file.file_handle.close()
+            self._file.abandon()
             self._file = None
 
     def write_empty(self) -> None:
         """Write a file without rows, so that a result without rows still has its columns."""
-        pq.write_table(self._schema.empty_table(), self._folder / f"embeddings-{self._next_number():05}.parquet")
+        write_parquet(self._schema.empty_table(), self._folder / f"embeddings-{self._next_number():05}.parquet")

@@ -1,13 +1,11 @@
 """Arguments of the public functions that are of another type than they should be."""
 
-import os
 from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
 from longwall.storage.errors import InputError
 
-_MOST_NAME_BYTES, _MOST_PATH_BYTES = 255, 4095  # of a file's name, and of a whole path
 _LONGEST_QUOTED = 80
 _MOST_BITS = 1000  # Python refuses to write down numbers of more than 4,300 digits
 
@@ -60,37 +58,6 @@ def type_name(value: object) -> str:
         return "None"
     package = kind.__module__.partition(".")[0]
     return kind.__qualname__ if package in ("builtins", "pathlib") else f"{package}.{kind.__qualname__}"
-
-
-def require_path(name: str, value: object, expected: str, advice: str = "", *, optional: bool = False) -> None:
-    """Refuse what is no path or URL, or no path that there can be; parameters as in `require_type`.
-
-    Raises
-    ------
-    InputError
-        Naming the argument and what is wrong.
-    """
-    if value is None and optional:
-        return
-    require_type(name, value, (str, os.PathLike), expected, advice)
-    fault = path_fault(str(value))
-    if fault:
-        raise InputError(f"{name}: {fault}; give {expected}")
-
-
-def path_fault(path: str) -> str:
-    """Say why no file can have a path; nothing where one can."""
-    if not path:
-        return "the path is empty"
-    if "\0" in path:
-        return f"{brief(path)} has a NUL character, which no path has"
-    try:
-        sizes = [len(os.fsencode(part)) for part in path.split("/")]
-    except UnicodeEncodeError:
-        return f"{brief(path)} has characters that no path has"
-    if max(sizes) > _MOST_NAME_BYTES or sum(sizes) + len(sizes) > _MOST_PATH_BYTES:
-        return f"{brief(path)} is longer than a path can be"
-    return ""
 
 
 def require_texts(name: str, value: object, example: str) -> None:

@@ -67,11 +67,12 @@ class HeatRecord:
         before it), extensions (of the level) and hot_extensions (those in which the page was on the device); int64.
         """
         import pyarrow as pa
-        import pyarrow.parquet as pq
+
+        from longwall.storage.parquet_files import ParquetSink
 
         schema = _schema()
         history = np.zeros(self._num_pages, np.int64)
-        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        with ParquetSink(path, schema) as sink:
             for level in sorted(self._levels):
                 sums = self._levels[level]
                 spatial = sums.spatial.view(np.int64)
@@ -85,7 +86,7 @@ class HeatRecord:
                     np.full(pages.size, sums.extensions, np.int64),
                     sums.hot[pages],
                 ]
-                writer.write_table(pa.table(columns, schema=schema))
+                sink.write(pa.table(columns, schema=schema))
 
 
 def add_records(paths: Sequence[Path], path: Path) -> None:
@@ -100,9 +101,13 @@ def add_records(paths: Sequence[Path], path: Path) -> None:
         level, is not in its file.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    tables = [pq.read_table(part) for part in paths]
+    from longwall.storage.parquet_files import read_parquet, write_parquet
+
+    tables = []
+    for part in paths:
+        with part.open("rb") as file:
+            tables.append(read_parquet(file, str(part)))
     extensions = pa.concat_tables([table.group_by("level").aggregate([("extensions", "max")]) for table in tables])
     of_level = dict(
         zip(*extensions.group_by("level").aggregate([("extensions_max", "sum")]).to_pydict().values(), strict=True)
@@ -119,7 +124,7 @@ def add_records(paths: Sequence[Path], path: Path) -> None:
         so_far[page[rows]] += size[rows]
         history[rows] = so_far[page[rows]]
     columns = [level, page, size, history, np.array([of_level[number] for number in level.tolist()], np.int64), hot]
-    pq.write_table(pa.table(columns, schema=_schema()), path, compression="zstd")
+    write_parquet(pa.table(columns, schema=_schema()), path)
 
 
 def _schema() -> pa.Schema:

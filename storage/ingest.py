@@ -15,6 +15,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph, NewArray
 from longwall.storage.graph_store import is_store, open_store
 from longwall.storage.parallel import core_count
+from longwall.storage.paths import user_path
 from longwall.storage.readers.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest
 from longwall.storage.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.readers.matrix_market import open_matrix_market
@@ -198,7 +199,7 @@ def _resources(
 
         for address in (labels, transactions):
             if address is not None and not is_url(address) and not is_store(path):
-                open_input(Path(address)).close()  # to miss it once a large graph is read would be late
+                open_input(user_path(address)).close()  # to miss it once a large graph is read would be late
         yield (here(path), there(labels), there(transactions)), accounts, spill
 
 

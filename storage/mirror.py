@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from longwall.storage.account import Account
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.remote import below, file_system, url_faults
 
+_BLOCK_BYTES = 16 << 20
 _PAUSES = (0.5, 2.0)  # seconds between attempts
 _CERTAIN = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError, ImportError)
 _SPECIAL = re.compile(r"[*?\[\]]")
@@ -35,6 +37,8 @@ class Mirror:
     ----------
     url
         Without a slash at its end.
+    has_folders
+        See above.
 
     Raises
     ------
@@ -47,8 +51,19 @@ class Mirror:
         self._system, self._root = file_system(self.url)
         if _SPECIAL.search(self._root):
             raise InputError(f"{self.url}: a URL of a run has none of the characters * ? [ ]: choose another one")
-        self._has_folders = self._root.startswith("/")
+        self.has_folders = self._root.startswith("/")
         self._made: set[str] = set()
+
+    @property
+    def protocols(self) -> set[str]:
+        """The file systems that files go to, each of which may be the cache of the next."""
+        found: set[str] = set()
+        system = self._system
+        while system is not None:
+            names = system.protocol
+            found |= {names} if isinstance(names, str) else set(names)
+            system = getattr(system, "fs", None)
+        return found
 
     def sizes(self, folder: str = "") -> dict[str, int]:
         """The names of all files that there are by now, or of those in a folder of it, with their bytes."""
@@ -57,8 +72,13 @@ class Mirror:
 
     def _sizes(self, path: str) -> dict[str, int]:
         self._system.invalidate_cache()
-        found = self._system.find(path, detail=True)
-        files = {file: facts["size"] for file, facts in found.items() if not file.endswith("/")}
+        found = self._system.find(path, detail=True, withdirs=self.has_folders)
+        links = [file for file, facts in found.items() if facts.get("islink") and file != self._root]
+        if links:
+            name = below(links[0], self._root, self.url)
+            raise InputError(f"{self.url}/{name}: this is a link; the folder of a run has none: remove it")
+        files = {file: facts["size"] for file, facts in found.items() if facts.get("type") != "directory"}
+        files = {file: size for file, size in files.items() if not file.endswith("/")}
         return {str(below(file, self._root, self.url)): int(size) for file, size in files.items()}
 
     def create(self, name: str, content: bytes) -> bool:
@@ -67,7 +87,7 @@ class Mirror:
         return created or self.read(name) == content  # a lost answer makes one's own file look like another's
 
     def _create(self, path: str, content: bytes) -> bool:
-        if self._has_folders:
+        if self.has_folders:
             if self._system.exists(path):
                 return False
             self._put(path, lambda aside: self._system.pipe_file(aside, content))
@@ -89,7 +109,7 @@ class Mirror:
         self._call(name, "written", self._put, path, lambda aside: self._system.put_file(str(file), aside))
 
     def _put(self, path: str, put: Callable[[str], None]) -> None:
-        if not self._has_folders:
+        if not self.has_folders:
             put(path)
             return
         self._make_folder(path)
@@ -104,7 +124,7 @@ class Mirror:
 
     def _make_folder(self, path: str) -> None:
         parent = path.rpartition("/")[0]
-        if self._has_folders and parent not in self._made:
+        if self.has_folders and parent not in self._made:
             self._system.makedirs(parent, exist_ok=True)
             self._made.add(parent)
 
@@ -112,6 +132,13 @@ class Mirror:
         """Read a file, or bytes `begin` to `end` - 1 of it."""
         found: bytes = self._call(name, "read", partial(self._system.cat_file, start=begin, end=end), self._path(name))
         return found
+
+    def digest(self, name: str, size: int) -> str:
+        """The checksum (SHA-256) of a file of so many bytes, as it is read there."""
+        found = hashlib.sha256()
+        for begin in range(0, size, _BLOCK_BYTES):
+            found.update(self.read(name, begin, min(begin + _BLOCK_BYTES, size)))
+        return found.hexdigest()
 
     def read_all(self, names: Sequence[str]) -> list[bytes]:
         """Read several files, at once where the file system can."""
@@ -162,6 +189,12 @@ class Mirror:
             old, new = ([self._path(name) for name in names] for names in zip(*pairs, strict=True))
             self._call(pairs[0][1], "written", self._copy, old, new)
 
+    def copy_to(self, target: Mirror, names: Sequence[str]) -> None:
+        """Copy files to another folder of the same file system."""
+        if names:
+            old, new = [self._path(name) for name in names], [target._path(name) for name in names]
+            target._call(names[0], "written", target._copy, old, new)
+
     def _copy(self, old: list[str], new: list[str]) -> None:
         for path in new:
             self._make_folder(path)
@@ -176,6 +209,19 @@ class Mirror:
         """Remove a folder with all that it has, if there is one; by default everything."""
         self._call(name, "removed", self._remove, self._path(name) if name else self._root, True)
         self._made.clear()
+
+    def remove_empty_folders(self) -> None:
+        """Remove the folders that have no files, where there are folders."""
+        self._call("", "removed", self._remove_empty)
+        self._made.clear()
+
+    def _remove_empty(self) -> None:
+        self._system.invalidate_cache()
+        found = self._system.find(self._root, detail=True, withdirs=True)
+        folders = [path for path, facts in found.items() if facts.get("type") == "directory"]
+        for path in sorted({*folders, self._root}, key=len, reverse=True):
+            with suppress(OSError):  # there is something in it
+                self._system.rmdir(path)
 
     def _remove(self, paths: str | list[str], recursive: bool) -> None:
         self._system.invalidate_cache()

@@ -12,6 +12,7 @@ from typing import Any
 
 from longwall.storage.account import Accounts, Booking
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.paths import user_path
 from longwall.storage.spill import SpillFolder
 
 _BLOCK_BYTES = 4 << 20
@@ -44,7 +45,7 @@ def on_disk(address: str | Path, accounts: Accounts, spill: SpillFolder) -> Iter
         If `disk` has no room for the copy.
     """
     if not is_url(address):
-        yield Path(address)
+        yield user_path(address)
         return
     url = str(address)
     folder = spill.path / f"fetched-{uuid.uuid4().hex[:12]}"

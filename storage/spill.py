@@ -17,6 +17,7 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.paths import user_path
 
 _NAME = re.compile(r"longwall-spill-[0-9a-f]{12}")
 
@@ -39,7 +40,7 @@ class SpillFolder:
 
     def __init__(self, parent: Path, *, advice: str = "choose another memory.spill, or raise memory.host"):
         self.advice = advice
-        self._parent = parent
+        self._parent = user_path(parent).absolute()
         self._path: Path | None = None
         self._lock = -1
         self._made_parent = False

@@ -96,7 +96,7 @@ def test_json_is_the_last_line_and_alone_on_standard_output(config):
     (line,) = result.stdout.splitlines()
     summary = json.loads(line)
     assert list(summary) == ["run", "workload", "count", "patterns", "seconds", "engine"]
-    assert summary["run"] == "runs/other"
+    assert summary["run"] == str(Path("runs/other").absolute())
     assert summary["count"] == 1
     assert "count    1" in result.stderr
 
@@ -297,6 +297,7 @@ def test_an_existing_run_is_refused(config):
     assert result.exit_code == 2
     assert "runs/mine exists already" in result.stderr
     assert "run.name=mine-2" in result.stderr
+    assert "--overwrite" in result.stderr
 
 
 def test_a_failed_run_is_exit_code_1(config, monkeypatch):
@@ -307,7 +308,7 @@ def test_a_failed_run_is_exit_code_1(config, monkeypatch):
     result = call("run", config)
     assert result.exit_code == 1
     assert "error: out of memory" in result.stderr
-    assert "longwall resume runs/mine" in result.stderr
+    assert f"longwall resume {Path('runs/mine').absolute()}" in result.stderr
 
 
 def test_an_interrupted_run_says_how_to_go_on(config, monkeypatch):
@@ -317,7 +318,9 @@ def test_an_interrupted_run_says_how_to_go_on(config, monkeypatch):
     monkeypatch.setattr(run_module, "read_graph", interrupt)
     result = call("run", config, "--set", "workload.output=vertices")
     assert result.exit_code == 130
-    assert result.stderr.rstrip().endswith("what is finished is kept; go on with: longwall resume runs/mine")
+    assert result.stderr.rstrip().endswith(
+        f"what is finished is kept; go on with: longwall resume {Path('runs/mine').absolute()}"
+    )
     assert not Path("runs/mine/results").exists()
 
 
@@ -339,7 +342,7 @@ def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "go on with: longwall resume runs/long" in errors
+    assert f"go on with: longwall resume {tmp_path}/runs/long" in errors
     assert "Traceback" not in errors
     assert not (tmp_path / "runs" / "long" / "results").exists()
     assert not (tmp_path / "spill").exists()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longwall.pipeline.checkpoint import Partial, Phase
+from longwall.pipeline.checkpoint import JournalLines, Partial, Phase
 from longwall.pipeline.url_journal import UrlJournal
 from longwall.storage import mirror as mirrors
 from longwall.storage.account import Account, OverBudget
@@ -186,19 +186,19 @@ class Lines:
 
     def __init__(self, mirror: Mirror):
         self.mirror, self.journal, self.phases = mirror, UrlJournal(mirror), dict[str, Phase]()
+        self.lines = JournalLines(self.phases, self)
 
     def own(self) -> None:
         self.mirror.write("manifest.json", json.dumps({"owner": self.journal.owner}).encode())
 
     def read(self) -> list[Any]:
-        self.journal.read(self.phases, self)
+        self.journal.read(self.lines)
         return [partial.value for phase in self.phases.values() for partial in phase.partials]
 
     def write(self, first: int, value: Any) -> None:
-        from longwall.pipeline.checkpoint import _line
-
-        phase = Phase("0 count", 100, self)
-        self.journal.append(_line(phase, [(first, first + 1)], Partial(value)))
+        text, checksum = self.lines.text(Phase("0 count", 100, self), [([(first, first + 1)], Partial(value))])
+        self.journal.append(text)
+        self.lines.checksum = checksum
 
     def append(self, phase: Phase, commits: Any) -> None:
         raise AssertionError

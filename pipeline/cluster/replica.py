@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from longwall.pipeline.checkpoint import Commit, Partial, Phase, Range, checkpoint_bytes, read_journal
+from longwall.pipeline.checkpoint import Commit, JournalLines, Partial, Phase, Range, checkpoint_bytes
 from longwall.pipeline.cluster.stepping import do_ranges
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.context import Metrics, RunContext
@@ -102,6 +102,7 @@ class ReplicaJournal:
         self._path = folder / "journal.jsonl"
         self._started = 0
         self._found: dict[str, Phase] = {}
+        self._lines = JournalLines(self._found, self)
         self._read = 0  # bytes
         self._numbers = random.SystemRandom()
 
@@ -115,10 +116,11 @@ class ReplicaJournal:
     def refresh(self) -> None:
         """Read what there is of all phases by now."""
         if self._journal is not None:
-            self._journal.read(self._found, self)
-            return
-        kept, _ = read_journal(self._path, self._found, self, self._read)
-        self._read += kept
+            self._journal.read(self._lines)
+        elif self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                self._read += self._lines.read(file.read(), str(self._path))
 
     def next_number(self, prefix: str) -> int:  # noqa: ARG002 - as that of a checkpoint
         """A number for a file that no other process chooses."""

@@ -63,7 +63,7 @@ def shortened(partial: Partial, run: Path) -> Partial:
     for file in partial.files:
         if file.get("cut"):
             plain = {key: value for key, value in file.items() if key != "cut"}
-            files.append(plain | {"bytes": shorten(run / file["name"], file["rows"])})
+            files.append(plain | shorten(run / file["name"], file["rows"]))
         else:
             files.append(file)
     return replace(partial, files=tuple(files))

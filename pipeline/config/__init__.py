@@ -5,7 +5,7 @@ for a misspelt name, the nearest valid one. Whether a pattern makes sense is for
 to say (it is asked here), and whether a graph can be read for `longwall.storage`.
 """
 
-from longwall.pipeline.config.load import load_config
+from longwall.pipeline.config.load import load_config, names_run
 from longwall.pipeline.config.sections import (
     MANY_PATTERNS,
     MAX_COUNTED_VERTICES,
@@ -23,4 +23,5 @@ __all__ = [
     "SchedulerSection",
     "WorkloadSection",
     "load_config",
+    "names_run",
 ]

@@ -19,6 +19,7 @@ from longwall.pipeline.config.values import cut, dotted, section_of
 from longwall.pipeline.config.wording import explain
 from longwall.storage.arguments import require_texts, wrong_type
 from longwall.storage.errors import InputError
+from longwall.storage.paths import path_exists, user_path
 
 DEFAULT_SEED = 1
 _MOST_FAULTS = 20  # that are listed
@@ -54,13 +55,23 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
         kind = section_of(data, "workload").get("kind")
         config = _Config("config", Path(), data, default_name=kind if isinstance(kind, str) else "run")
     elif isinstance(source, str | os.PathLike):
-        path = Path(source)
+        path = user_path(source)
         config = _Config(str(path), path.parent, read_toml(path), default_name=path.stem)
     else:
         raise wrong_type("config", source, "the path of a TOML file, or a mapping of sections")
     for override in overrides:
         config.override(override)
     return config.check()
+
+
+def names_run(source: Mapping[str, Any], overrides: Sequence[str] = ()) -> bool:
+    """Say whether a mapping, or what overrides it, gives the run a name, or says that it may replace another one."""
+    data = plain_data(source, "config")
+    config = _Config("config", Path(), data, default_name="")
+    for override in overrides:
+        config.override(override)
+    run = section_of(config.data, "run")
+    return "name" in run or run.get("overwrite") is True
 
 
 @dataclass
@@ -141,7 +152,9 @@ class _Config:
             # A pattern's name or edge list has no dot and no slash; a file's name has one of them.
             if not isinstance(value, str) or (key == "pattern" and not re.search(r"[./]", value)):
                 continue
-            if value and _is_there(self.folder / value):
+            if not value or value.startswith("~"):  # a home folder, whatever lies here
+                continue
+            if path_exists(self.folder / value):
                 section[key] = str(self.folder / value)
 
 
@@ -167,13 +180,6 @@ def _override_value(keys: Sequence[str], text: str) -> Any:
     for key in keys:
         value = value[key]
     return value
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # no file can have this name
-        return False
 
 
 def _run_name(text: str) -> str:

@@ -11,8 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from longwall.pipeline.config.values import plain, shown, toml
 from longwall.pipeline.patterns import is_pattern_file
-from longwall.storage.arguments import path_fault
 from longwall.storage.errors import InputError
+from longwall.storage.paths import path_exists, user_path
 from longwall.storage.remote import is_url
 from longwall.storage.sizes import format_size, parse_size
 
@@ -67,10 +67,10 @@ def _size(value: object) -> int | None:
 def _path(value: object) -> object:
     if isinstance(value, str) and is_url(value):
         raise ValueError(f"{shown(value)} is a URL: only a graph and run.directory may be one; give a path")
-    fault = path_fault(value) if isinstance(value, str) else ""
-    if fault:
-        raise ValueError(fault)
-    return Path(value) if isinstance(value, str) else value
+    try:
+        return user_path(value) if isinstance(value, str | Path) else value
+    except InputError as error:
+        raise ValueError(str(error)) from None
 
 
 def _address(value: object) -> object:
@@ -216,10 +216,11 @@ class SchedulerSection(_Section):
 
 
 class RunSection(_Section):
-    """``[run]``: the folder of the results is ``directory/name``."""
+    """``[run]``: the folder of the results is ``directory/name``; with `overwrite` it may be that of another run."""
 
     directory: Address = Path("runs")
     name: Annotated[str, BeforeValidator(_run_name)]
+    overwrite: bool = False
 
 
 class ExportSection(_Section):
@@ -263,13 +264,17 @@ class RunSpec(_Section):
         """The config with so many threads, for engines that work on the host."""
         return self.model_copy(update={"engine": self.engine.model_copy(update={"threads": threads})})
 
+    def named(self, name: str) -> RunSpec:
+        """The config with another name of the run."""
+        return self.model_copy(update={"run": self.run.model_copy(update={"name": name})})
+
     def located(self) -> RunSpec:
         """Return the config with absolute input paths, so that it means the same in any working directory."""
         graph, workload = self.graph, self.workload
         keys = ("path", "labels", "transactions")
         paths = {key: path.absolute() for key in keys if isinstance(path := getattr(graph, key), Path)}
-        if workload.pattern is not None and is_pattern_file(workload.pattern):
-            workload = workload.model_copy(update={"pattern": str(Path(workload.pattern.strip()).absolute())})
+        if (text := workload.pattern) is not None and is_pattern_file(text) and path_exists(text.strip()):
+            workload = workload.model_copy(update={"pattern": str(Path(text.strip()).absolute())})
         scheduler = self.scheduler
         if (files := scheduler.security) is not None:
             there = {key: getattr(files, key).absolute() for key in ("ca", "cert", "key")}

@@ -2,16 +2,17 @@
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from longwall.kernels.dfs_code import restrictions
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.frequent.found import FrequentPatterns
 from longwall.pipeline.frequent.plan import FrequentPlan
+from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.chunked_table import ChunkedTable
 
 _ROWS_AT_ONCE = 1 << 20
@@ -56,14 +57,19 @@ class LevelFile:
         self._rows_at_once = max(min(_ROWS_AT_ONCE, host.free // 2 // row_bytes), 1)
         self._booking = host.book(row_bytes * self._rows_at_once, "embeddings to write")
         self.path = path
-        self._file = pq.ParquetWriter(path, self._schema, compression="zstd", compression_level=1)
+        self._file = ParquetSink(path, self._schema, level=1)
 
-    def close(self) -> None:
-        """End the file."""
+    def finish(self) -> dict[str, Any]:
+        """End the file; gives its rows, bytes and checksum, and it is on disk."""
         try:
-            self._file.close()
+            return self._file.finish()
         finally:
             self._booking.release()
+
+    def close(self) -> None:
+        """Let go of the file; where it has not ended it is not whole."""
+        self._file.abandon()
+        self._booking.release()
 
     def write(self, table: ChunkedTable) -> int:
         """Write the subgraphs of mappings, each once; gives their number."""
@@ -86,13 +92,13 @@ class LevelFile:
             place = columns[patterns, min(vertex, columns.shape[1] - 1)]
             values = ids[rows[np.where(there, place, 0), np.arange(rows.shape[1])] * there]
             arrays.append(pa.array(values, mask=~there))
-        self._file.write_table(pa.table(arrays, schema=self._schema))
+        self._file.write(pa.table(arrays, schema=self._schema))
         return int(rows.shape[1])
 
 
 def write_empty(path: Path, plan: FrequentPlan) -> None:
     """Write a file without rows, so that a result without rows still has its columns."""
-    pq.write_table(_schema(plan).empty_table(), path)
+    write_parquet(_schema(plan).empty_table(), path)
 
 
 def _schema(plan: FrequentPlan) -> pa.Schema:

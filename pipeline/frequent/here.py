@@ -79,3 +79,4 @@ class Here:
         self._growing.make_room()
         with closing(LevelFile(path, found, numbers, self._plan, context)) as file:
             file.write(self._table)
+            file.finish()

@@ -34,7 +34,8 @@ class PatternTable:
 
     def __init__(self, path: Path, plan: "FrequentPlan"):
         import pyarrow as pa
-        import pyarrow.parquet as pq
+
+        from longwall.storage.parquet_files import ParquetSink
 
         numbers = pa.list_(pa.int32())
         code = pa.list_(pa.struct([(name, pa.int32()) for name in ("i", "j", "label_i", "label_edge", "label_j")]))
@@ -42,7 +43,7 @@ class PatternTable:
         fields += [(name, pa.int64()) for name in ("vertices", "edges", "support", "count")]
         metadata = {name: str(value) for name, value in plan.to_dict().items()}
         self._schema = pa.schema(fields, metadata=metadata)
-        self._file = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._file = ParquetSink(path, self._schema)
         self.counts: list[PatternCount] = []
 
     def write(self, level: "FrequentPatterns") -> None:
@@ -71,13 +72,16 @@ class PatternTable:
             "support": level.supports,
             "count": instances,
         }
-        self._file.write_table(pa.table(columns, schema=self._schema))
+        self._file.write(pa.table(columns, schema=self._schema))
 
     def __enter__(self) -> "PatternTable":
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self._file.close()
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._file.close()
+        else:
+            self._file.abandon()
 
 
 def _count(code: list[list[int]], instances: int | None, support: int) -> PatternCount:

@@ -3,8 +3,6 @@
 Partial aggregates are files of the checkpoint, and reduced by whoever has time; partitions stay where they are.
 """
 
-import os
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -101,13 +99,10 @@ class Spread:
 
             def take(self) -> Partial:
                 assert self._file is not None
-                path, rows, file = self._file.path, self._rows, self._file
+                rows, file = self._rows, self._file
                 self._file, self._rows = None, 0
-                file.close()
-                with path.open("rb") as written:
-                    os.fsync(written.fileno())
-                name = f"results.partial/{path.name}"
-                return Partial(rows, ({"name": name, "bytes": path.stat().st_size},), parts.meter.take())
+                facts = {"name": f"results.partial/{file.path.name}"} | file.finish()
+                return Partial(rows, (facts,), parts.meter.take())
 
             def close(self) -> None:
                 try:

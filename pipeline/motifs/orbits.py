@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from longwall.kernels.engine import GraphArrays
@@ -20,6 +19,7 @@ from longwall.pipeline.motifs.enumeration import plan_enumeration
 from longwall.pipeline.vertex_counts import counted_per_vertex
 from longwall.stages.orbits import Orbits, orbits
 from longwall.storage.errors import RunError
+from longwall.storage.parquet_files import write_parquet
 from longwall.storage.stats import GraphStats
 
 
@@ -63,7 +63,7 @@ class OrbitPlan:
                 rows = _count(context, vertices, of, self.cost)
                 columns |= {f"orbit_{of.first + i}": row for i, row in enumerate(rows)}
                 counts = _patterns(of, rows)
-            pq.write_table(pa.table(columns), context.results / "vertices.parquet", compression="zstd")
+            write_parquet(pa.table(columns), context.results / "vertices.parquet")
         return counts
 
 

@@ -4,7 +4,6 @@ import time
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from longwall.kernels.frontier import Part
 from longwall.pipeline.config import WorkloadSection
@@ -16,6 +15,7 @@ from longwall.pipeline.plan import MatchPlan
 from longwall.pipeline.planner import plan_match
 from longwall.pipeline.vertex_counts import counted_per_vertex
 from longwall.storage.graph import Graph
+from longwall.storage.parquet_files import write_parquet
 
 
 def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
@@ -47,5 +47,5 @@ def _count_per_vertex(context: RunContext) -> int:
         total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
         context.metrics.record("count", 2, len(context.graph.indices), total, time.perf_counter() - began)
         table = pa.table({"vertex": context.graph.original_ids, "triangles": counts})
-        pq.write_table(table, context.results / "vertices.parquet", compression="zstd")
+        write_parquet(table, context.results / "vertices.parquet")
     return total

@@ -1,0 +1,162 @@
+"""Write and read Parquet files: pages carry checksums, files are opened here, and whoever writes one knows its sum."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longwall.storage.errors import RunError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pyarrow as pa
+
+
+class ParquetSink:
+    """A Parquet file that is written, row group by row group; as a context manager it is closed, or let go of.
+
+    Parameters
+    ----------
+    path
+        The file.
+    schema
+        Of its rows.
+    level
+        Of the compression (Zstandard).
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, *, level: int | None = None):
+        import pyarrow.parquet as pq
+
+        self._file = _Summed(path)
+        try:
+            self._writer = pq.ParquetWriter(
+                self._file, schema, compression="zstd", compression_level=level, write_page_checksum=True
+            )
+        except BaseException:
+            self._file.abandon()
+            raise
+        self._rows = 0
+
+    def write(self, table: pa.Table, group_rows: int | None = None) -> None:
+        """Append rows, in row groups of at most so many."""
+        self._writer.write_table(table, row_group_size=group_rows)
+        self._rows += table.num_rows
+
+    def close(self) -> None:
+        """End the file."""
+        try:
+            self._writer.close()
+            self._file.close()
+        finally:
+            self.abandon()
+
+    def finish(self) -> dict[str, Any]:
+        """End the file, and bring it to the disk; gives its rows, bytes and checksum, as a commit names them."""
+        try:
+            self._writer.close()
+            size = self._file.sync()
+        finally:
+            self.abandon()
+        return {"rows": self._rows, "bytes": size, "sha256": self._file.sum.hexdigest()}
+
+    def abandon(self) -> None:
+        """Let go of the file as it is; nothing happens where it has ended."""
+        self._writer.is_open = False  # or it would write its end when it is collected, where the disk may be full
+        self._file.abandon()
+
+    def __enter__(self) -> ParquetSink:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.abandon()
+
+
+class _Summed:
+    """A file that is written from its beginning to its end, as Arrow writes to it; its errors name it."""
+
+    def __init__(self, path: Path):
+        self._path, self._file = path, path.open("wb")
+        self.sum = hashlib.sha256()
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def write(self, data: Any) -> int:
+        try:
+            written = self._file.write(data)
+        except OSError as error:
+            raise self._named(error) from None
+        self.sum.update(data)
+        return written
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def flush(self) -> None:
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise self._named(error) from None
+
+    def sync(self) -> int:
+        """Bring the file to the disk and close it; gives its bytes."""
+        self.flush()
+        os.fsync(self._file.fileno())
+        size = self._file.tell()
+        self.close()
+        return size
+
+    def close(self) -> None:
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._named(error) from None
+
+    def abandon(self) -> None:
+        with suppress(OSError):
+            self._file.close()
+
+    def _named(self, error: OSError) -> OSError:
+        return OSError(error.errno, error.strerror or str(error), str(self._path))
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """Write a table as a file."""
+    with ParquetSink(path, table.schema) as sink:
+        sink.write(table)
+
+
+def read_parquet(source: Any, name: str) -> pa.Table:
+    """Read a file that was written here, and check its pages.
+
+    Parameters
+    ----------
+    source
+        The open file.
+    name
+        What users call it.
+
+    Raises
+    ------
+    RunError
+        If it is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(source, page_checksum_verification=True).read()
+    except (OSError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())
+        raise RunError(f"{name}: the file is damaged ({reason}): run again, or restore it") from None
