@@ -245,10 +245,10 @@ class RunDirectory:
         if self._finished:
             return
         self.manifest |= ended(status) | {"reason": reason}
+        with suppress(OSError):  # it takes no space, which the rest may lack
+            (self.path / "results").rename(self.results)
         try:
             self.save()
-            if (self.path / "results").exists():
-                (self.path / "results").rename(self.results)
             write_metrics(metrics, self.path / "metrics.parquet")
         except OSError:
             # The disk may be the reason why the run failed. The first manifest says "running": nobody takes this

@@ -43,8 +43,9 @@ class Fault:
     `seconds`, or, where `largest_file` is set, when a file grows beyond so many bytes.
     """
 
-    act: Literal["kill", "power cut", "interrupt", "disk full"]
-    """``power cut`` kills, and takes away what no fsync has brought to the disk; ``disk full`` lasts from then on."""
+    act: Literal["kill", "power cut", "interrupt", "disk full", "error"]
+    """``power cut`` kills, and takes away what no fsync has brought to the disk; ``disk full`` lasts from then on;
+    ``error`` is one of input and output, once."""
     event: int | None = None
     seconds: float | None = None
     largest_file: int | None = None
@@ -272,6 +273,8 @@ class _Saboteur:
             if event in GROWING:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
         elif number == fault.event:
+            if fault.act == "error":
+                raise OSError(errno.EIO, os.strerror(errno.EIO), path)
             if fault.act == "power cut":
                 self._cutting = threading.get_ident()  # the other threads must not go on while files are cut
                 self._forget()
