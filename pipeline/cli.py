@@ -20,6 +20,7 @@ import typer
 
 from longwall.pipeline import signals
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.paths import user_path
 
 if TYPE_CHECKING:
     from longwall.pipeline.context import PatternCount
@@ -194,6 +195,7 @@ def ingest(
     with _reporting():
         from longwall.storage.ingest import ingest as ingest_file
 
+        store = user_path(store)
         names = None if columns is None else tuple(columns.split(","))
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "columns": names}
         make = partial(ingest_file, source, store, labels, **options)
@@ -244,6 +246,7 @@ def generate(
             raise InputError(f"--labels: {num_labels} is too small, give 1 or more, or leave it out for no labels")
         from longwall.storage.generators import generate_store
 
+        store = user_path(store)
         make = partial(generate_store, kind, store, seed=seed, **parameters)
         try:
             _make_store(store, memory, spill, disk, quiet, make)
@@ -270,6 +273,7 @@ def info(
         from longwall.storage.graph_store import describe_store, is_store
         from longwall.storage.info import info as describe
 
+        graph = user_path(graph)
         facts = describe_store(graph) if is_store(graph) else describe(open_graph(graph))
     if as_json:
         _print(json.dumps(facts))
@@ -372,11 +376,8 @@ def _make_store(
     from longwall.storage.budget import Budget
     from longwall.storage.spill import SpillFolder
 
-    try:
-        exists = store.exists()
-    except OSError as error:
-        raise InputError(f"{store}: no store can have this path ({error.strerror}): choose another one") from None
-    if exists:
+    spill = user_path(spill)
+    if store.exists():
         raise InputError(f"{store} exists already: remove it, or choose another path for the store")
     budget = Budget.resolve(host=_size("--memory", memory), disk=_size("--disk", disk), spill=spill)
     accounts = Accounts.of(budget, host="--memory", disk="--disk")

@@ -127,6 +127,9 @@ class _Config:
         except ValidationError as error:
             for fault in error.errors():
                 self._fault(dotted(fault["loc"]), explain(fault))
+        except UnicodeEncodeError as error:
+            wrong = error.object[error.start : error.end]
+            raise InputError(f"{self.origin}: a value has {wrong!a} in it, which is not UTF-8: take it out") from None
         for key, text in impossible(self.data):
             self._fault(key, text)
         if spec is None or self.faults:

@@ -26,6 +26,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.graph import Graph, NewArray
 from longwall.storage.graph_store import StoreSink, create_store
 from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.paths import user_path
 from longwall.storage.readers.raw import EdgeBlock, RawGraph
 from longwall.storage.resources import open_resources
 from longwall.storage.spill import SpillFolder
@@ -118,7 +119,7 @@ def build_store(
         with Scratch(accounts, spill) as scratch:
             return _build(raw, scratch, sink, watcher or NobodyWatches())
 
-    return create_store(path, fill)
+    return create_store(user_path(path), fill)
 
 
 def build_graph(
