@@ -9,8 +9,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from stat import S_ISDIR
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,9 @@ class StoreSink(Sink):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
+        # Zarr is needed last: it is imported while the edges are read and sorted, which takes 0.4 s.
+        self._importing = Thread(target=import_module, args=("zarr",))
+        self._importing.start()
         self._arrays: dict[str, shards.ShardedArray] = {}
         self._bookings: dict[str, Booking] = {}
         self._left: dict[str, int] = {}
@@ -105,14 +110,30 @@ class StoreSink(Sink):
             raise RunError(f"{self._folder}: {what}; check the disk") from error
 
     def describe(self, stats: GraphStats) -> None:
-        """Complete the store; last, so that a group that lacks something is never taken for a store."""
+        """Complete the store; last, so that a group that lacks something is never taken for a store.
+
+        Raises
+        ------
+        RunError
+            If Zarr does not find there what was written.
+        """
         write_header(self._folder, stats, self.content_hash)
+        self._importing.join()
+        import zarr
+
+        group = zarr.open_group(self._folder, mode="r", zarr_format=3)
+        found = {name: (array.shape, array.dtype) for name, array in group.arrays()}
+        if found != {name: ((written.length,), written.dtype) for name, written in self.hashes.items()}:
+            raise RunError(
+                f"{self._folder}: Zarr {zarr.__version__} finds other arrays than were written; check the disk"
+            )
 
     def __enter__(self) -> "StoreSink":
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._open.close()
+        self._importing.join()
 
 
 def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> GraphStats:
