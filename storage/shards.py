@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.blosc_chunks import decode_chunk
+from longwall.storage.blosc_chunks import OVERHEAD, decode_chunk
 from longwall.storage.stored_files import Damage, check_folder, parse_object, plain_file, read_range
 
 CHUNK_BYTES = 256 * 2**10  # at most, where an array is read
@@ -274,7 +274,7 @@ class StoredArray:
         index = np.frombuffer(text[:size], "<u8").reshape(-1, 2)
         lengths = index[:chunks, 1]
         begins = np.zeros(chunks + 1, np.int64)
-        if int(lengths.max(initial=0)) <= end:
+        if int(lengths.max(initial=0)) <= self.chunk_bytes + OVERHEAD:
             np.cumsum(lengths, out=begins[1:])
         whole = begins[-1] == end and bool((index[:chunks, 0] == begins[:-1].astype(np.uint64)).all())
         if not whole or bool((index[chunks:] != _NO_CHUNK).any()):

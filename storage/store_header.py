@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from longwall.storage.account import Account
 from longwall.storage.building.edge_collector import MAX_VERTICES
 from longwall.storage.errors import InputError
+from longwall.storage.resources import open_resources
 from longwall.storage.stats import GraphStats
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
 
@@ -78,7 +79,7 @@ def read_header(path: Path, host: Account | None) -> Iterator[StoreHeader]:
     path
         The store.
     host
-        Pays for what is read, as long as it is in use, where that is long.
+        Pays for what is read, as long as it is in use, where that is long; this machine's default budget if None.
 
     Raises
     ------
@@ -89,13 +90,13 @@ def read_header(path: Path, host: Account | None) -> Iterator[StoreHeader]:
     OverBudget
         It is too long for `host`.
     """
-    with plain_file(path / _FILE, _FILE) as file:
+    with ExitStack() as held:
+        file = held.enter_context(plain_file(path / _FILE, _FILE))
         size = os.fstat(file).st_size
-        if host is None or size <= _BEGINNING:
-            yield _parse(path, read_range(file, 0, size, _FILE))
-            return
-        with host.book(_PARSED * size, "the metadata of the graph store"):
-            yield _parse(path, read_range(file, 0, size, _FILE))
+        if size > _BEGINNING:
+            host = host or held.enter_context(open_resources(None, None))[0].host
+            held.enter_context(host.book(_PARSED * size, "the metadata of the graph store"))
+        yield _parse(path, read_range(file, 0, size, _FILE))
 
 
 def _parse(path: Path, text: bytes) -> StoreHeader:

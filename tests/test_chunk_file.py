@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import signal
+import struct
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -339,3 +340,16 @@ def test_offsets_that_do_not_fit_the_next_level_are_refused(tmp_path, offsets):
         write_chunk(EmbeddingTable(values, (np.array(offsets, np.int64),)), tmp_path / "chunk", account())
     with pytest.raises(RunError, match="damaged or gone"):
         read_chunk(tmp_path / "chunk")
+
+
+def test_a_directory_of_an_archive_without_end_is_not_read(tmp_path):
+    path = tmp_path / "chunk"
+    write_chunk(random_table(8, 2, 30), path, account())
+    size = 2**40
+    with path.open("r+b") as file:
+        file.seek(size)  # the bytes before take no space
+        file.write(struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, 5, 5, size, 0))
+        file.write(struct.pack("<IIQI", 0x07064B50, 0, size, 1))
+        file.write(struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 5, 5, 2**32 - 1, 2**32 - 1, 0))
+    with pytest.raises(RunError, match="damaged or gone"):
+        read_chunk(path)

@@ -4,11 +4,13 @@ import json
 import os
 import pickle
 import shutil
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
 import numpy as np
 import pytest
 
@@ -150,6 +152,26 @@ def test_arrays_of_no_graph_are_refused_with_all_hashes_right(tmp_path: Path, pl
     else:
         refused(tmp_path / "store", says, (open_store,))
         describe_store(tmp_path / "store")
+
+
+def test_rows_ascend_where_one_read_ends_and_the_next_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Graph
+) -> None:
+    """Two neighbours that have changed places: each read alone ascends, and all edges are there."""
+    monkeypatch.setattr(shards, "CHUNK_BYTES", 32)
+    monkeypatch.setattr("longwall.storage.graph_store._CHUNKS_A_READ", 1)
+    tried = 0
+    for seam in range(8, 2 * plain.num_edges, 8):
+        row = int(np.searchsorted(plain.indptr, seam, side="right")) - 1
+        if seam in (plain.indptr[row], plain.split[row]) or tried == 20:
+            continue
+        indices = plain.indices.copy()
+        indices[[seam - 1, seam]] = indices[[seam, seam - 1]]
+        labels = np.zeros_like(plain.edge_labels)
+        write_graph(replace(plain, indices=indices, edge_labels=labels), tmp_path / f"store-{seam}")
+        refused(tmp_path / f"store-{seam}", r"\(indices: a row does not ascend\)", (open_store,))
+        tried += 1
+    assert tried == 20
 
 
 @pytest.mark.usefixtures("cut")
@@ -364,6 +386,23 @@ def test_many_labels_are_booked_before_they_are_parsed(tmp_path: Path) -> None:
         open_store(tmp_path / "store", Account("memory.host", 32 * size))
 
 
+def test_metadata_without_end_are_not_read(tmp_path: Path, plain: Graph) -> None:
+    write_graph(plain, tmp_path / "store")
+    os.truncate(tmp_path / "store" / "zarr.json", 2**42)  # a file of zeros that takes no space
+    refused(tmp_path / "store", "the metadata of the graph store needs 256 TiB")
+    write_graph(plain, tmp_path / "other")
+    os.truncate(tmp_path / "other" / "indices" / "zarr.json", 2**42)
+    refused(tmp_path / "other", r"\(indices/zarr\.json: this is no JSON\)")
+    write_graph(plain, tmp_path / "third")
+    os.truncate(tmp_path / "third" / "indices" / "c" / "0", 2**42)
+    refused(tmp_path / "third", r"\(indices/c/0: the index of the chunks was changed\)")
+    index = struct.pack("<QQ", 0, 2**42)
+    with shard(tmp_path / "third", "indices").open("r+b") as file:
+        file.seek(2**42)
+        file.write(index + google_crc32c.value(index).to_bytes(4, "little"))
+    refused(tmp_path / "third", r"\(indices/c/0: the index of the chunks does not fit the file\)")
+
+
 def shard(store: Path, name: str) -> Path:
     return store / name / "c" / "0"
 
@@ -391,8 +430,6 @@ def test_an_index_of_chunks_that_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Graph, at: int, value: int
 ) -> None:
     """With a checksum that is right."""
-    import google_crc32c
-
     monkeypatch.setattr(shards, "CHUNK_BYTES", 1024)
     monkeypatch.setattr(shards, "CHUNKS_PER_SHARD", 3)
     write_graph(plain, tmp_path / "store")

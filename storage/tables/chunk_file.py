@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.storage.account import Account
-from longwall.storage.blosc_chunks import decode_chunk
+from longwall.storage.blosc_chunks import OVERHEAD, decode_chunk
 from longwall.storage.errors import RunError
 from longwall.storage.spill import sync_folder
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
@@ -182,8 +183,7 @@ def read_chunk(
     try:
         with (
             plain_file(path, path.name) as descriptor,
-            open(descriptor, "rb", closefd=False) as file,
-            zipfile.ZipFile(file) as archive,
+            zipfile.ZipFile(_Frugal(descriptor, closefd=False)) as archive,
         ):
             stored = _read_metadata(archive, checksum)
             depth = (len(stored) + 1) // 2
@@ -246,6 +246,18 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> _S
     return _Stored(name, size, array.dtype.name, kind.name, piece, checksum, contents)
 
 
+class _Frugal(FileIO):
+    """A file of which only small parts are read at once, whatever an archive says of the length of its directory."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read up to `size` bytes; by default, what is left."""
+        left = os.fstat(self.fileno()).st_size - self.tell()
+        size = left if size is None or size < 0 else min(size, left)
+        if size > _MOST_METADATA:
+            raise Damage("the archive is none that Longwall writes")
+        return super().read(size) or b""
+
+
 def _read_array(descriptor: int, member: zipfile.ZipInfo, stored: _Stored, most: int) -> NDArray[Any]:
     import google_crc32c
 
@@ -258,7 +270,7 @@ def _read_array(descriptor: int, member: zipfile.ZipInfo, stored: _Stored, most:
         raise Damage(f"{name}: the index was changed")
     begins, lengths = np.frombuffer(text, "<u8").reshape(-1, 2).T
     if (
-        int(lengths.max(initial=0)) > pieces_size
+        int(lengths.max(initial=0)) > stored.piece * np.dtype(stored.stored_dtype).itemsize + OVERHEAD + 4
         or int(lengths.min(initial=4)) < 4
         or int(lengths.sum()) != pieces_size
     ):

@@ -20,7 +20,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-from longwall.storage import shards
+from longwall.storage import graph_store, shards
 from longwall.storage.account import Account
 from longwall.storage.building.build import build_graph
 from longwall.storage.errors import InputError
@@ -83,7 +83,7 @@ def run(state: State, rng: random.Random, folder: Path) -> None:
         _chunk_case(state, rng, folder)
         return
     number = rng.randrange(len(state.graphs))
-    shards.CHUNK_BYTES = 2**18
+    shards.CHUNK_BYTES, graph_store._CHUNKS_A_READ = 2**18, rng.choice([1, 8])
     path = folder / "store"
     forged = rng.random() < 0.4
     if forged:
