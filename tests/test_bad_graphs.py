@@ -171,6 +171,7 @@ def test_no_edges(tmp_path: Path, content: str, says: str, suffix: str) -> None:
         ("g.csv", "source,target\n"),
         ("g.graph", "t 1 0\nv 0 1 0\n"),
         ("g.lg", "t # 1\n"),
+        ("end.lg", "t # -1\nv 0 1\nv 1 1\ne 0 1\n"),
         ("e.lg", "\n"),
     ],
 )

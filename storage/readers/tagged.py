@@ -19,6 +19,7 @@ from longwall.storage.readers.text import Lines, TextFile, whole_number
 from longwall.storage.vertex_labels import Int64s, LabelBlock, LabelSource
 
 _EDGE = ord("e")
+_END = "t # -1"
 _ABSENT = -1
 _LIMIT = 2**31
 _WHOLE_MEMORY = 2**24
@@ -123,7 +124,7 @@ class _TaggedFile(LabelSource):
     def _lines(self, progress: Progress | None = None) -> Generator[Lines, None, None]:
         with TextFile(*self._opening, progress) as text:
             self._check_header(text)
-            yield from text.parse_tagged(b"ve", end=b"t # -1")
+            yield from text.parse_tagged(b"ve", end=_END.encode())
 
     def _edge_lines(self, progress: Progress | None) -> Generator[Lines, None, None]:
         vertices = 0
@@ -171,7 +172,7 @@ class _TaggedFile(LabelSource):
 class _LgFile(_TaggedFile):
     def _check_header(self, text: TextFile) -> None:
         line, header = text.peek()
-        if header.startswith("t"):
+        if header.startswith("t") and header != _END:
             if header.split()[:2] != ["t", "#"]:
                 raise self._error(line, f"{header!r} is not the header of a .lg file; write 't # 1'")
             text.take()

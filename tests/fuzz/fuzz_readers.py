@@ -1,4 +1,4 @@
-"""Graph, label and transaction files of all formats: read as a slow reader reads them, or refused.
+"""Graph, label, transaction and pattern files of all formats: read as a slow reader reads them, or refused.
 
 Text is mutated by bytes, tokens and lines, Parquet by bytes and by the claims of its headers, compressed files by
 bytes.
@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import naive_lists
+import networkx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from longwall.pipeline.patterns import parse_pattern
 from longwall.storage.account import Account, Accounts
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import Graph
@@ -191,9 +193,38 @@ def read_labels(state: State, rng: random.Random, folder: Path) -> None:
     assert found.tolist() == [given[vertex] for vertex in graph.original_ids.tolist()]
 
 
+def read_pattern(state: State, rng: random.Random, folder: Path) -> None:
+    """Read the file of a pattern."""
+    house = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 4), (1, 4)]
+    suffix = rng.choice(["graph", "graphml"])
+    if suffix == "graph":
+        header = rng.choice([f"t 5 {len(house)}", "t 70 5", "t # 5"])
+        text_of = "\n".join([header, *(f"v {v} 1 2" for v in range(5)), *(f"e {u} {v}" for u, v in house)])
+    else:
+        graph = networkx.Graph(house)
+        if rng.random() < 0.5:
+            networkx.set_node_attributes(graph, 1, "label")
+        text_of = "\n".join(networkx.generate_graphml(graph))
+    content = mutated(text_of.encode(), rng)
+    path = folder / f"p.{suffix}"
+    path.write_bytes(content)
+    pattern = parse_pattern(str(path))
+    if content == text_of.encode():
+        assert networkx.is_isomorphic(networkx.Graph(pattern.edges), networkx.Graph(house))
+
+
 KINDS: list[Callable[[State, random.Random, Path], None]] = [
     *([read_list] * 4),
-    *(read_matrix, read_tagged, read_tagged, read_table, read_table, read_damaged_compression, read_labels),
+    *(
+        read_matrix,
+        read_tagged,
+        read_tagged,
+        read_table,
+        read_table,
+        read_damaged_compression,
+        read_labels,
+        read_pattern,
+    ),
 ]
 
 
