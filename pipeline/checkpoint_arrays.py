@@ -1,5 +1,7 @@
 """Arrays that the processes of a run hand to each other: ``.npy`` files in folders of the checkpoint."""
 
+import hashlib
+import io
 import math
 import os
 from collections.abc import Iterable
@@ -49,18 +51,23 @@ def write_array(
     with context.accounts.disk.book(size, "arrays of the checkpoint"):
         path.parent.mkdir(exist_ok=True)
         try:
+            header = io.BytesIO()
+            np.lib.format.write_array_header_1_0(header, {"descr": dtype.str, "fortran_order": False, "shape": shape})
+            digest = hashlib.sha256(header.getvalue())
             with path.open("wb") as file:
-                header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-                np.lib.format.write_array_header_1_0(file, header)
+                file.write(header.getvalue())
                 for piece in pieces:
-                    file.write(np.ascontiguousarray(piece, dtype).data)
+                    data = np.ascontiguousarray(piece, dtype).data
+                    file.write(data)
+                    digest.update(data)
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException:
             path.unlink(missing_ok=True)
             raise
     context.accounts.disk.take(size, "arrays of the checkpoint")
-    return {"name": name, "stored": size, "shape": [int(one) for one in shape], "dtype": dtype.str}
+    facts = {"shape": [int(one) for one in shape], "dtype": dtype.str, "sha256": digest.hexdigest()}
+    return {"name": name, "stored": size} | facts
 
 
 def read_array(context: RunContext, file: dict[str, Any], begin: int = 0, end: int | None = None) -> NDArray[Any]:

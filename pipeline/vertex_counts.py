@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from longwall.kernels.engine import GraphArrays
 from longwall.kernels.frontier import Part
 from longwall.kernels.scratch import VertexCounter
-from longwall.pipeline.checkpoint import Partial
+from longwall.pipeline.checkpoint import Partial, changed
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.engine_graph import lend_to_copies, lent_to_copies, load_graph
 from longwall.pipeline.executor import PROGRESS_UNIT
@@ -136,7 +136,10 @@ def _sum(context: RunContext, files: Sequence[dict[str, Any]]) -> NDArray[np.int
 
 
 def _read(path: Path, checksum: int) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = np.load(path)
+    try:
+        counts: NDArray[np.int64] = np.load(path)
+    except (OSError, ValueError, EOFError):
+        raise changed(str(path)) from None
     if zlib.crc32(counts.data) != checksum:
-        raise FinalError(f"{path}: the run had finished this file, and it was changed: start a new run")
+        raise changed(str(path))
     return counts
