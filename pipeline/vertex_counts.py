@@ -1,11 +1,11 @@
 """Counts per vertex: every commit replaces a worker's file of counts; the files are added up in the end."""
 
+import hashlib
 import os
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,12 +99,12 @@ def counted_per_vertex(
 
     def write(counts: NDArray[np.int64]) -> dict[str, Any]:
         name = f"{prefix}{checkpoint.next_number(prefix)}.npy"
-        with (checkpoint.folder.parent / name).open("wb") as file:
+        with (checkpoint.folder.parent / name).open("w+b") as file:
             np.save(file, counts)
             file.flush()
             os.fsync(file.fileno())
             size = file.tell()
-        return {"name": name, "bytes": size, "crc32": zlib.crc32(counts.data)}
+            return {"name": name, "bytes": size, "sha256": _digest(file)}
 
     def merge(files: Sequence[dict[str, Any]]) -> Partial:
         with context.accounts.host.book(size, "counts that are added up"):
@@ -125,7 +125,7 @@ def _sum(context: RunContext, files: Sequence[dict[str, Any]]) -> NDArray[np.int
     size = 0.0
     for file in files:
         with opened(context, file) as path:
-            counts = _read(path, file["crc32"])
+            counts = _read(path, file["sha256"])
         size += float(counts.sum(dtype=np.float64))
         if size >= _EXACT_BELOW:
             raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
@@ -135,11 +135,19 @@ def _sum(context: RunContext, files: Sequence[dict[str, Any]]) -> NDArray[np.int
     return total
 
 
-def _read(path: Path, checksum: int) -> NDArray[np.int64]:
+def _read(path: Path, checksum: str) -> NDArray[np.int64]:
     try:
-        counts: NDArray[np.int64] = np.load(path)
+        with path.open("rb") as file:
+            if _digest(file) != checksum:
+                raise changed(str(path))
+            file.seek(0)
+            counts: NDArray[np.int64] = np.load(file)
     except (OSError, ValueError, EOFError):
         raise changed(str(path)) from None
-    if zlib.crc32(counts.data) != checksum:
-        raise changed(str(path))
     return counts
+
+
+def _digest(file: BinaryIO) -> str:
+    """The checksum of a whole file."""
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()

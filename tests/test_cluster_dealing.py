@@ -46,8 +46,7 @@ class Journal:
     def append(self, phase: Phase, commits: list[Commit]) -> None:
         self.batches.append(len(commits))
         for ranges, partial in commits:
-            phase.done += ranges
-            phase.partials.append(partial)
+            phase.add(ranges, partial)
 
 
 class Cluster:
