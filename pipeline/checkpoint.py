@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from longwall.pipeline.run_names import is_own, survey
 from longwall.storage.account import Account
-from longwall.storage.errors import FinalError
+from longwall.storage.errors import FinalError, naming
 from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.spill import sync_folder
 
@@ -265,11 +265,11 @@ class Checkpoint:
 
     def _write(self, text: bytes) -> None:
         """Write lines; they are on disk when this returns."""
-        with self._path.open("ab", buffering=0) as journal:
+        with naming(self._path), self._path.open("ab", buffering=0) as journal:
             begin = journal.tell()
             try:
                 if journal.write(text) != len(text):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(journal.fileno())
             except OSError:
                 os.truncate(self._path, begin)  # a half line must not stand before the lines of those who go on

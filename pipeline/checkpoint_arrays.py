@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from longwall.pipeline.context import RunContext
-from longwall.storage.errors import RunError
+from longwall.storage.errors import RunError, naming
 from longwall.storage.mirror import Mirror
 
 _HEADER = 128  # bytes of a .npy file beside its array
@@ -54,7 +54,7 @@ def write_array(
             header = io.BytesIO()
             np.lib.format.write_array_header_1_0(header, {"descr": dtype.str, "fortran_order": False, "shape": shape})
             digest = hashlib.sha256(header.getvalue())
-            with path.open("wb") as file:
+            with naming(path), path.open("wb") as file:
                 file.write(header.getvalue())
                 for piece in pieces:
                     data = np.ascontiguousarray(piece, dtype).data

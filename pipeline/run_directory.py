@@ -14,13 +14,13 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from longwall.pipeline.checkpoint import Checkpoint, changed
 from longwall.pipeline.manifest import ended, first_manifest, read_manifest, require_resumable, resumed_manifest
 from longwall.pipeline.replacement import Replacement, complete
 from longwall.pipeline.run_names import busy, exists, remove_files, survey
-from longwall.storage.errors import InputError
+from longwall.storage.errors import InputError, naming
 from longwall.storage.paths import user_path
 from longwall.storage.spill import hold, sync_folder
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.context import Metrics, PatternCount
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
+_RESERVE = 2**13  # by which a manifest may grow when a run ends early
 
 
 class RunDirectory:
@@ -191,14 +192,19 @@ class RunDirectory:
 
     def save(self) -> None:
         """Write the manifest, whole or not at all."""
-        temporary = self.path / "manifest.json.tmp"
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(self.manifest_text())
+        temporary, content = self.path / "manifest.json.tmp", self.manifest_text().encode()
+        with naming(temporary), _opened(temporary) as file:
+            file.write(content)
+            file.truncate()
             file.flush()
             os.fsync(file.fileno())
         temporary.rename(self.path / "manifest.json")
         with suppress(OSError):  # it is written; a crash of the machine may bring the one before it back
             sync_folder(self.path)
+        if self.manifest["status"] == "running":
+            # Space for the next one, which may have to say that the disk is full.
+            with naming(temporary), _opened(temporary) as file:
+                os.posix_fallocate(file.fileno(), 0, _RESERVE + len(content))
 
     def finish(self, metrics: Metrics) -> None:
         """Make the results appear and the manifest say ``done``.
@@ -263,6 +269,11 @@ class RunDirectory:
                 self.path.rmdir()
                 self.path.parent.rmdir()
         self.close()
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file to be written, which keeps the space that it has."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666), "wb")
 
 
 def require_unchanged(

@@ -21,7 +21,7 @@ from longwall.pipeline.portion import make_scratch
 from longwall.pipeline.root_ranges import prepare_range, range_reads, range_scratch, slot_ranges
 from longwall.pipeline.run_files import opened
 from longwall.pipeline.workers import Dividing, run_tasks
-from longwall.storage.errors import FinalError
+from longwall.storage.errors import FinalError, naming
 
 _HEADER = 128  # bytes of a .npy file beside its array
 _EXACT_BELOW = 2.0**62
@@ -99,7 +99,8 @@ def counted_per_vertex(
 
     def write(counts: NDArray[np.int64]) -> dict[str, Any]:
         name = f"{prefix}{checkpoint.next_number(prefix)}.npy"
-        with (checkpoint.folder.parent / name).open("w+b") as file:
+        path = checkpoint.folder.parent / name
+        with naming(path), path.open("w+b") as file:
             np.save(file, counts)
             file.flush()
             os.fsync(file.fileno())

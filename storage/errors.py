@@ -1,5 +1,9 @@
 """The ways in which Longwall ends badly; all carry one sentence for the user, never a traceback."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class InputError(Exception):
     """The user's input (config, file, argument) is wrong: exit code 2.
@@ -24,3 +28,19 @@ def reason_of(error: BaseException) -> str:
         where = f" at {error.filename}" if error.filename else ""
         return f"the system refused to go on{where}: {error.strerror or error}"
     return str(error)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the system name the file that is written: those of a full disk do not.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    """
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -99,6 +100,41 @@ def test_an_interrupted_run_leaves_no_spill_files_and_goes_on(workshop, kind):
         struck += 1
         mended(workshop, kind, folder)
     assert struck > 3
+
+
+FULL_DISK = """
+mount -t tmpfs -o size={size}k tmpfs small || exit 70
+{python} -m longwall run run.toml --quiet --set run.directory=small > small.txt
+echo $?
+cat small/run/manifest.json
+mount -o remount,size=100m small
+{python} -m longwall resume small/run --quiet > small.txt
+echo $?
+"""
+
+
+@pytest.mark.parametrize(("kind", "size"), [("count by search", size) for size in (16, 20, 24, 28)] + [("listing", 28)])
+def test_the_manifest_says_that_the_disk_is_full_and_which_file_it_kept_from(workshop, kind, size):
+    """On a file system of its own, which only these processes see."""
+    folder = workshop.folder(kind)
+    (folder / "small").mkdir()
+    unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    try:
+        subprocess.run([*unshare, "mount -t tmpfs x small"], cwd=folder, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no file systems can be mounted here")
+    script = FULL_DISK.format(size=size, python=sys.executable)
+    done = subprocess.run([*unshare, script], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    code, *lines, resumed = done.stdout.splitlines()
+    if code == "2":  # it had no room to begin in
+        assert not lines
+        assert "No space left on device" in done.stderr
+        return
+    assert (code, resumed) == ("1", "0"), done.stderr
+    manifest = json.loads("\n".join(lines))
+    assert manifest["status"] == "failed"
+    assert re.search(r" at \S+/small/run/\S+: No space left on device", manifest["reason"]), manifest["reason"]
+    assert manifest["reason"] in done.stderr
 
 
 # Spilling
