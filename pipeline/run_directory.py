@@ -76,6 +76,7 @@ class RunDirectory:
             If it exists, or cannot be made or written.
         """
         path = user_path(Path(spec.run.directory) / spec.run.name).absolute()
+        spec.located().to_toml()  # where it cannot be written down, no folder is made
         try:
             complete(path)
             if spec.run.overwrite and os.path.lexists(path):

@@ -165,7 +165,7 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
         (["run", "mine.toml", "--set", "memory.spill=/proc/zz"], "/proc/zz: nothing can be spilled there"),
         (["explain", "mine.toml", "--set", "memory.spill=/proc/zz"], "/proc/zz: nothing can be spilled there"),
         (["ingest", "graph.txt", "/proc/new.zarr"], "/proc/new.zarr: a store cannot be made there"),
-        (["ingest", "graph.txt", "x" * 300], "no store can have this path"),
+        (["ingest", "graph.txt", "x" * 300], "is too long for a path"),
         (["generate", "rmatt", "new.zarr"], "rmat"),
         (["generate", "rmat", "new.zarr"], "--scale is missing"),
         (["generate", "rmat", "new.zarr", "--scale", "4", "--edge-factor", "0"], "--edge-factor is 0"),
@@ -230,9 +230,9 @@ def test_no_argument_ends_in_a_traceback_or_waits(config, tmp_path, words):
     assert set(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize(("name", "encoding"), [("odd-\udcff", "utf-8:strict"), ("é", "ascii:strict")])
-def test_a_name_that_the_terminal_cannot_show_is_escaped(config, name, encoding):
-    process = start("ingest", "graph.txt", f"{name}.zarr", "-q", env=os.environ | {"PYTHONIOENCODING": encoding})
+def test_a_name_that_the_terminal_cannot_show_is_escaped(config):
+    name = "é"
+    process = start("ingest", "graph.txt", f"{name}.zarr", "-q", env=os.environ | {"PYTHONIOENCODING": "ascii:strict"})
     said, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
     assert said.split(":")[0] == f"{name}.zarr".encode("ascii", "backslashreplace").decode()

@@ -408,8 +408,8 @@ def test_unreadable_configs(tmp_path):
     assert "line 1" in faults(path)[0]
     path.write_bytes(b"\xff\xfe\x00")
     assert "not a text file" in faults(path)[0]
-    assert "no file can have this name" in faults("a\0b.toml")[0]
-    assert "File name too long" in faults("x" * 5000)[0]
+    assert "has a NUL character" in faults("a\0b.toml")[0]
+    assert "is too long for a path" in faults("x" * 5000)[0]
 
 
 def test_only_a_small_regular_file_is_a_config(tmp_path):
@@ -442,7 +442,7 @@ def test_only_a_small_regular_file_is_a_config(tmp_path):
         ('[memory]\nspill = "' + "x/" * 3000 + '"', "memory.spill: 'x/x/"),
         ('[run]\nname = "' + "x" * 300 + '"', "too long to name a folder; use at most 200"),
         ('[memory]\nhost = "' + "9" * 5000 + '"', "is not a size"),
-        ('[workload]\nkind = "match"\npattern = "' + "x" * 5000 + '.graph"', "longer than a path can be"),
+        ('[workload]\nkind = "match"\npattern = "' + "x" * 5000 + '.graph"', "is too long for a path"),
         ("x" * 5000 + " = 1", "there is no such section"),
     ],
 )

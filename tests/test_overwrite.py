@@ -101,8 +101,8 @@ def test_a_new_attempt_replaces_one_that_failed(
 
 
 def test_bad_input_leaves_the_old_run(config: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "graph.txt").write_text("one two\n")
-    with pytest.raises(InputError, match="line 1"):
+    (tmp_path / "graph.txt").write_text("0 1\none two\n")
+    with pytest.raises(InputError, match="line 2"):
         longwall.run(config)
     assert names(tmp_path) == {"one"}
     assert answer(tmp_path / "runs" / "one") == 0

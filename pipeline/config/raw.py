@@ -43,8 +43,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{name}: this is a folder; give the TOML file itself") from None
     except OSError as error:
         raise InputError(f"{name}: the config cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise InputError(f"{name!a}: no file can have this name; check the path") from None
     if len(content) > MOST_BYTES:
         raise InputError(f"{name}: this file has more than {MOST_BYTES:,} bytes; give the TOML file of a run")
     try:
