@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -15,11 +16,20 @@ from longwall.pipeline.chunk_stack import ChunkStack
 from longwall.storage.account import Account, OverBudget
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.spill import SpillFolder
-from longwall.storage.tables.chunk_pool import ChunkPool
+from longwall.storage.tables import chunk_pool
+from longwall.storage.tables.chunk_pool import CHUNK_BYTES, ChunkPool
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.table import EmbeddingTable
 
 Rows = list[tuple[int, ...]]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def only_rows_are_booked() -> Iterator[None]:
+    """The budgets of these tests are a few chunks of a few rows: what a chunk itself takes is more."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunk_pool, "CHUNK_BYTES", 0)
+        yield
 
 
 class Place:
@@ -387,3 +397,36 @@ def test_two_runs_share_a_folder(make_place, tmp_path):
     assert rows_of(tables[1].stream()) == expected(408)
     places[1].folder.close()
     assert not list((tmp_path / "spill").iterdir())
+
+
+def test_what_chunks_themselves_take_is_booked(make_place, monkeypatch):
+    """A table far larger than the budget has very many chunks on disk, and each of them is known in memory."""
+    monkeypatch.setattr(chunk_pool, "CHUNK_BYTES", CHUNK_BYTES)
+    number = 500
+    place = make_place(2 * number * CHUNK_BYTES)
+    first, table = place.table(), place.table()
+    fill(first, number, 300)  # what is imported and made once
+    first.drop()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        fill(table, number, 300)
+        with place.pool.book(place.host.limit - number * CHUNK_BYTES, "what makes all of them leave"):
+            gc.collect()
+            used = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert place.host.used == number * CHUNK_BYTES
+    assert used <= place.host.used
+    table.drop()
+    place.assert_empty()
+
+
+def test_more_chunks_than_memory_can_know_are_refused(make_place, monkeypatch):
+    monkeypatch.setattr(chunk_pool, "CHUNK_BYTES", CHUNK_BYTES)
+    place = make_place(20 * CHUNK_BYTES)
+    table = place.table()
+    with pytest.raises(OverBudget, match=r"a chunk of an embedding table needs 640 B.*raise memory.host"):
+        fill(table, 100, 300)
+    table.drop()
+    place.assert_empty()

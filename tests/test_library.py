@@ -16,6 +16,7 @@ import longwall
 from longwall.kernels.engine import EngineLost, ShortOfMemory
 from longwall.pipeline import session
 from longwall.storage.building.build import build_graph
+from longwall.storage.tables import chunk_pool
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +203,7 @@ def test_every_budget_gives_the_same_rows(lab, small, expected, tmp_path_factory
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "_WORK_SHARE", work_share)
         patch.setattr(session, "_CHUNK_SHARE", chunk_share)
+        patch.setattr(chunk_pool, "CHUNK_BYTES", 0)  # chunks of a row take more themselves than their rows
         try:
             found = everything(small, memory=memory, spill=folder)
         except longwall.RunError as error:
@@ -532,7 +534,7 @@ def test_files_go_when_the_program_ends(tmp_path):
     program = """
 import sys, longwall
 graph = longwall.generate_graph("erdos-renyi", seed=1, vertices=60, edges=300)
-table = longwall.extend_edges(longwall.edges(graph, memory="100KiB", spill=sys.argv[1]))
+table = longwall.extend_edges(longwall.edges(graph, memory="200KiB", spill=sys.argv[1]))
 table = longwall.extend_edges(table)
 assert table.table.stored
 """

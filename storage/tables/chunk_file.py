@@ -47,7 +47,7 @@ _UNREADABLE = (  # what is raised about an archive that was changed
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChunkRecord:
     """What is known of a stored chunk without reading it.
 

@@ -7,6 +7,7 @@ stays where it is. What is in a chunk and in which order chunks are read is the 
 
 import threading
 import weakref
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,37 +20,46 @@ from longwall.storage.spill import SpillFolder
 from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
 from longwall.storage.tables.table import EmbeddingTable
 
+CHUNK_BYTES = 640
+"""What a chunk takes of memory wherever its rows are: large tables have many small chunks where memory is short."""
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, slots=True)
 class Chunk:
     """A table in memory or on disk; made and changed by its pool only.
 
     Attributes
     ----------
-    rows, nbytes
-        Rows of the table, and bytes of its arrays in memory.
-    value_bytes, offset_bytes
-        Bytes of the arrays of each level.
+    rows
+        Rows of the table.
+    level_bytes
+        Bytes of its arrays in memory: the values of each level, then the offsets of each but the last.
+    stored
+        Bytes on disk.
     wanted
         How many readers will come to the chunk soon.
     """
 
     rows: int
-    nbytes: int
-    value_bytes: tuple[int, ...]
-    offset_bytes: tuple[int, ...]
+    level_bytes: "array[int]"
+    stored: int = 0
     wanted: int = 0
     _table: EmbeddingTable | None = None
     _booking: Booking | None = None
-    _file: tuple[Path, ChunkRecord] | None = None
+    _file: int = 0
+    _checksum: int = 0
     _pins: int = 0
     _dropped: bool = False
 
     @property
-    def stored(self) -> int:
-        """Bytes on disk."""
-        file = self._file
-        return file[1].stored if file else 0
+    def nbytes(self) -> int:
+        """Bytes of all arrays in memory."""
+        return sum(self.level_bytes)
+
+    @property
+    def record(self) -> ChunkRecord | None:
+        """What is known of its file, where it has one."""
+        return ChunkRecord(self.rows, self.nbytes, self.stored, self._checksum) if self._file else None
 
 
 class Loaded:
@@ -95,6 +105,7 @@ class ChunkPool:
         self._resident: dict[Chunk, None] = {}  # oldest first
         self._spilling = 0
         self._files = 0
+        self._place: Path | None = None
         self._closed = False
         self._notes: deque[Callable[[], None]] = deque()
 
@@ -126,19 +137,20 @@ class ChunkPool:
         OverBudget, RunError, InputError
             As in `book`, and if the pool is closed and the table must be spilled.
         """
-        chunk = Chunk(
-            len(table),
-            table.nbytes,
-            tuple(values.nbytes for values in table.values),
-            tuple(offsets.nbytes for offsets in table.offsets),
-        )
+        sizes = array("q", [part.nbytes for part in (*table.values, *table.offsets)])
+        chunk = Chunk(len(table), sizes)
         try:
-            booking = self.book(table.nbytes, "an embedding table")
+            chunk._booking = self.book(table.nbytes + CHUNK_BYTES, "an embedding table")
         except OverBudget:
-            chunk._file = self._write(table)
+            chunk._booking = self.book(CHUNK_BYTES, "a chunk of an embedding table")
+            try:
+                self._write(chunk, table)
+            except BaseException:
+                chunk._booking.release()
+                raise
             return chunk
         with self._held():
-            chunk._table, chunk._booking = table, booking
+            chunk._table = table
             self._resident[chunk] = None
         return chunk
 
@@ -166,14 +178,12 @@ class ChunkPool:
             if chunk._dropped:
                 raise RunError("the table was closed while it was being read: close it when its readers are done")
             chunk._pins += 1
-            table, file = chunk._table, chunk._file
+            table = chunk._table
         booking = None
         try:
             if table is None:
-                assert file is not None
                 booking = self.book(_needed(chunk, levels), "a chunk of an embedding table")
-                path, record = file
-                table = read_chunk(path, levels, checksum=record.checksum)
+                table = read_chunk(self._path(chunk._file), levels, checksum=chunk._checksum)
             return Loaded(table, lambda: self._unpin(chunk, booking))
         except BaseException:
             self._unpin(chunk, booking)
@@ -242,9 +252,9 @@ class ChunkPool:
         if chunk._booking is not None:
             chunk._booking.release()
             chunk._booking = None
-        if chunk._file is not None:
-            remove_chunk(*chunk._file, self._disk)
-            chunk._file = None
+        if (record := chunk.record) is not None:
+            remove_chunk(self._path(chunk._file), record, self._disk)
+            chunk._file = chunk.stored = 0
 
     def _unpin(self, chunk: Chunk, booking: Booking | None) -> None:
         if booking is not None:
@@ -271,21 +281,19 @@ class ChunkPool:
             self._spilling += 1
         try:
             assert chunk._table is not None
-            # A chunk that was being read when it was written has its file already.
-            file = chunk._file or self._write(chunk._table)
+            if not chunk._file:  # one that was being read when it was written has its file already
+                self._write(chunk, chunk._table)
         except BaseException:
             with self._held():
                 self._resident[chunk] = None
                 self._done_spilling(chunk)
             raise
         with self._held():
-            chunk._file = file
             if chunk._pins > 1:
                 self._resident[chunk] = None
             elif chunk._booking is not None:
                 chunk._table = None
-                chunk._booking.release()
-                chunk._booking = None
+                chunk._booking.resize(CHUNK_BYTES, "")
             self._done_spilling(chunk)
         return True
 
@@ -301,16 +309,23 @@ class ChunkPool:
         free = [chunk for chunk in self._resident if not chunk._pins]
         return next((chunk for chunk in free if not chunk.wanted), free[-1] if free else None)
 
-    def _write(self, table: EmbeddingTable) -> tuple[Path, ChunkRecord]:
+    def _write(self, chunk: Chunk, table: EmbeddingTable) -> None:
         with self._held():
             self._require_open()
             self._files += 1
-            path = self._folder.path / f"table-{self._files:08}.zip"
-        return path, write_chunk(table, path, self._disk)
+            number = self._files
+        record = write_chunk(table, self._path(number), self._disk)
+        with self._held():
+            chunk._file, chunk.stored, chunk._checksum = number, record.stored, record.checksum
+
+    def _path(self, number: int) -> Path:
+        self._place = self._place or self._folder.path  # once: a folder that was closed would be made again
+        return self._place / f"table-{number:08}.zip"
 
 
 def _needed(chunk: Chunk, levels: Sequence[int] | None) -> int:
     """Bytes of the arrays that the columns of some levels need."""
     if levels is None:
         return chunk.nbytes
-    return sum(chunk.value_bytes[level] for level in set(levels)) + sum(chunk.offset_bytes[min(levels) :])
+    depth = (len(chunk.level_bytes) + 1) // 2
+    return sum(chunk.level_bytes[level] for level in set(levels)) + sum(chunk.level_bytes[depth + min(levels) :])
