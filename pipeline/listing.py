@@ -66,6 +66,8 @@ class _Listing(Chunks):
         unknown = sorted(set(context.spec.export.columns or ()) - set(names))
         if unknown:
             raise InputError(f"export.columns: the pattern has no column {unknown[0]!r}, only {', '.join(names)}")
+        assert rooms.writer is not None
+        self.writer_memory = rooms.writer
         self._exported = Portion(context.engine)
 
     def writer(self, limit: RowLimit) -> EmbeddingWriter:
@@ -78,13 +80,13 @@ class _Listing(Chunks):
             context.graph.original_ids,
             columns=context.spec.export.columns,
             limit=limit,
-            group_rows=self.rooms.group_rows,
+            memory=self.writer_memory,
             metadata={"pattern": plan.pattern.edge_text, "labels": plan.pattern.labels, "induced": plan.induced},
         )
 
     def batch(self, chunk: EmbeddingTable, begin: int, writer: EmbeddingWriter) -> Any:
         """Rows of a chunk from `begin` on, as a writer takes them: a row group, or fewer where memory is short."""
-        most = min(self.rooms.group_rows, len(chunk) - begin)
+        most = min(self.writer_memory.group_rows, len(chunk) - begin)
         return self._exported.take(most, lambda size: writer.batch(chunk.sliced(begin, begin + size)))
 
     def limits(self, phase: Phase) -> Callable[[], RowLimit]:

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 from longwall.kernels.engine import GraphArrays
 from longwall.pipeline.context import RunContext
-from longwall.stages.export import ROWS_PER_GROUP, bytes_per_row
+from longwall.stages.export import WriterMemory, bytes_per_row
 from longwall.storage.budget import require
+from longwall.storage.errors import InputError
+from longwall.storage.sizes import round_size
 
 LARGEST_CHUNK = 1 << 20  # rows that are extended at once; longer chunks gain nothing
 _DEVICE_CHUNKS = 4  # times as many on a device, where an extension takes 1 to 3 ms whatever the number of its rows
 _LEAST_CHUNK = 1 << 10  # rows
 _ON_HOST = 2  # tables of a device that the host holds besides its stack: one that is moved, one that is read ahead
-_LEAST_GROUP = 8  # rows
 _SHARED_ROW = 12  # bytes of a table for each row: its last value and an offset, where prefixes are shared
 # Bytes of a device for a row besides its columns, where prefixes are shared: in a table and in the one that is made of
 # it, and what is known of it meanwhile (how many rows it gives, where they begin and end).
@@ -41,8 +42,8 @@ class Rooms:
         Bytes of waiting chunks in the engine's memory.
     host_stack
         Bytes of waiting chunks on the host, where the engine has a memory of its own.
-    group_rows
-        Rows of a row group.
+    writer
+        What the writer of rows may use; None where none are written.
     host
         Bytes of the host's budget, for all but the scratch.
     """
@@ -53,7 +54,7 @@ class Rooms:
     most_rows: int
     stack: int
     host_stack: int
-    group_rows: int
+    writer: WriterMemory | None
     host: int
 
     @classmethod
@@ -84,7 +85,10 @@ class Rooms:
         table_row = 12 * k  # a value and an offset for each level, where no prefix is shared
         last_times = 1 if on_host else _LAST_TIMES
         active_row = _ACTIVE * table_row + 4 * k + 48  # the flat rows, and what is compressed when it is spilled
-        export_row = bytes_per_row(k) + 4 * k
+        writer = _writer_memory(k, context, host) if exporting else None
+        written = 0 if writer is None else writer.nbytes
+        if on_host:  # a writer may take more than its quarter, where little memory is shared by many workers
+            share = min(share, (host - written) * 4 // 3)
         least = min(graph.max_degree + 1, _LEAST_CHUNK)
         what = f"a chunk of {least:,} rows per worker"
         option = "memory.host" if on_host else "memory.device"
@@ -100,10 +104,6 @@ class Rooms:
         rows = max(min(fitting, LARGEST_CHUNK if on_host else _DEVICE_CHUNKS * LARGEST_CHUNK), least)
         stack = min(tables - rows * active_row, k * rows * table_row)
         host_stack = 0 if on_host else host // 4
-        group_rows = 0
-        if exporting:  # as many rows are held until they fill a group as are written to it at once
-            require("a row group of the export", 8 * _LEAST_GROUP * export_row, host, "memory.host")
-            group_rows = min(ROWS_PER_GROUP, host // 4 // (2 * export_row))
         return cls(
             scratch=share // 2,
             rows=rows,
@@ -111,7 +111,19 @@ class Rooms:
             most_rows=tables // active_row,
             stack=stack,
             host_stack=host_stack,
-            group_rows=group_rows,
-            host=2 * group_rows * export_row
-            + (rows * active_row + stack if on_host else rows * _ON_HOST * table_row + host_stack),
+            writer=writer,
+            host=written + (rows * active_row + stack if on_host else rows * _ON_HOST * table_row + host_stack),
         )
+
+
+def _writer_memory(k: int, context: RunContext, host: int) -> WriterMemory:
+    """What a worker's writer may use of the worker's share of the host's memory: a quarter, half of it at most."""
+    columns = len(context.spec.export.columns or range(k))
+    # As many rows are held until they fill a group as are written to it at once.
+    writer = WriterMemory.within(host // 4, columns, 2 * (bytes_per_row(k) + 4 * k))
+    if 2 * writer.nbytes > host:
+        raise InputError(
+            f"each of {context.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write Parquet files, "
+            f"memory.host leaves {round_size(host)} for each: raise memory.host, or lower engine.threads"
+        )
+    return writer

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,63 @@ ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller 
 _ROWS_AT_ONCE = 1 << 16  # of a file that is shortened
 _COMPRESSION_LEVEL = 1
 _COPIES = 3  # of a row group: the rows as they come, the columns, and the encoded pages
+_LEAST_ROWS, _LEAST_GROUPS = 16, 4  # rows of a row group, and row groups of a file
+
+# Bytes that Arrow takes, as they were measured (`tests/test_export.py`): for each column of a row group until
+# the file is closed, when its metadata is there twice; and for a writer, whatever it writes, with dictionaries or not.
+_METADATA_BYTES = 2200
+_PLAIN_BYTES, _DICTIONARY_BYTES = 32 << 10, 28 << 20
+_DICTIONARY_SHARE = 4  # of a writer's memory
+_PLAIN: dict[str, Any] = {"use_dictionary": False, "data_page_size": 1 << 16}
+_DICTIONARY: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 18, "data_page_size": 1 << 18}
 
 
 def bytes_per_row(columns: int) -> int:
     """Bytes that a writer holds for every row of a row group."""
     return 8 * columns * _COPIES
+
+
+@dataclass(frozen=True)
+class WriterMemory:
+    """How a writer of Parquet uses its memory.
+
+    Attributes
+    ----------
+    group_rows
+        Rows of a row group; so many are held back until they fill one.
+    groups
+        Row groups of a file, whose metadata is held until the file ends.
+    dictionaries
+        Whether columns are encoded by dictionaries: smaller files where few values repeat, but much memory.
+    nbytes
+        What all of it takes.
+    """
+
+    group_rows: int
+    groups: int
+    dictionaries: bool
+    nbytes: int
+
+    @classmethod
+    def within(cls, memory: int, columns: int, row_bytes: int) -> "WriterMemory":
+        """Make the most of so many bytes; `nbytes` is above them where they are too few.
+
+        Parameters
+        ----------
+        memory
+            Bytes.
+        columns
+            Columns of the files.
+        row_bytes
+            What a row of a row group takes, in the writer and before it comes there.
+        """
+        dictionaries = memory >= _DICTIONARY_SHARE * _DICTIONARY_BYTES
+        fixed = _DICTIONARY_BYTES if dictionaries else _PLAIN_BYTES
+        half = max(memory - fixed, 0) // 2
+        group_rows = min(max(half // row_bytes, _LEAST_ROWS), ROWS_PER_GROUP)
+        group_bytes = _METADATA_BYTES * columns
+        groups = min(max(half // group_bytes, _LEAST_GROUPS), -(-ROWS_PER_FILE // group_rows))
+        return cls(group_rows, groups, dictionaries, fixed + group_rows * row_bytes + groups * group_bytes)
 
 
 class RowLimit:
@@ -61,7 +114,7 @@ def shorten(path: Path, rows: int) -> dict[str, Any]:
     shorter = path.with_suffix(".shorter")
     with path.open("rb") as opened:
         file = pq.ParquetFile(opened, page_checksum_verification=True)
-        with ParquetSink(shorter, file.schema_arrow, level=_COMPRESSION_LEVEL) as sink:
+        with ParquetSink(shorter, file.schema_arrow, level=_COMPRESSION_LEVEL, encoding=_PLAIN) as sink:
             for batch in file.iter_batches(_ROWS_AT_ONCE):
                 part = batch.slice(0, rows)
                 sink.write(pa.Table.from_batches([part]))
@@ -71,6 +124,75 @@ def shorten(path: Path, rows: int) -> dict[str, Any]:
             facts = sink.finish()
     shorter.replace(path)
     return facts
+
+
+class PartFiles:
+    """Writes rows as a sequence of Parquet files, each of so few row groups that their metadata is bounded.
+
+    Parameters
+    ----------
+    folder
+        Where the files go.
+    next_name
+        Gives the name of the next file.
+    schema
+        Of the rows.
+    memory
+        What the writer may use, and how.
+    """
+
+    def __init__(self, folder: Path, next_name: Callable[[], str], schema: pa.Schema, memory: WriterMemory):
+        self._folder, self._next_name, self._schema, self._memory = folder, next_name, schema, memory
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        self._path: Path | None = None
+        self._file: ParquetSink | None = None
+        self._rows = self._groups = 0  # of the file
+        self._finished: list[dict[str, Any]] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        begin = 0
+        while begin < batch.num_rows:
+            full = min(self._memory.group_rows, ROWS_PER_FILE - self._rows)
+            part = batch.slice(begin, full - self._held_rows)
+            self._held.append(part)
+            self._held_rows += part.num_rows
+            begin += part.num_rows
+            if self._held_rows >= full:
+                self._write_group()
+
+    def _write_group(self) -> None:
+        if self._file is None:
+            self._path = self._folder / self._next_name()
+            encoding = _DICTIONARY if self._memory.dictionaries else _PLAIN
+            self._file = ParquetSink(self._path, self._schema, level=_COMPRESSION_LEVEL, encoding=encoding)
+        self._file.write(pa.Table.from_batches(self._held, self._schema), ROWS_PER_GROUP)
+        self._rows += self._held_rows
+        self._groups += -(-self._held_rows // ROWS_PER_GROUP)
+        self._held, self._held_rows = [], 0
+        if self._rows >= ROWS_PER_FILE or self._groups >= self._memory.groups:
+            self._close_file()
+
+    def _close_file(self) -> None:
+        if self._file is None or self._path is None:
+            return
+        self._finished.append({"name": self._path.name} | self._file.finish())
+        self._file, self._rows, self._groups = None, 0, 0
+
+    def take(self) -> list[dict[str, Any]]:
+        """Finish all files; gives name, rows, bytes and checksum of those finished since the last call, on disk."""
+        if self._held:
+            self._write_group()
+        self._close_file()
+        finished, self._finished = self._finished, []
+        return finished
+
+    def abandon(self) -> None:
+        """Let go of the file that is being written: it is not whole."""
+        if self._file is not None:
+            self._file.abandon()
+            self._file = None
 
 
 class EmbeddingWriter:
@@ -90,8 +212,8 @@ class EmbeddingWriter:
         Names of the columns to write (``v0``, ``v1``, ...: one per pattern vertex), None for all.
     limit
         Shared row limit.
-    group_rows
-        Rows of a row group; so many are held back until they fill one.
+    memory
+        What the writer may use, and how.
     metadata
         Written into the schema, as JSON.
     """
@@ -105,7 +227,7 @@ class EmbeddingWriter:
         *,
         columns: Sequence[str] | None,
         limit: RowLimit,
-        group_rows: int,
+        memory: WriterMemory,
         metadata: dict[str, Any],
     ):
         names = {f"v{vertex}": level for level, vertex in enumerate(order)}
@@ -115,14 +237,11 @@ class EmbeddingWriter:
             metadata={"longwall": json.dumps(metadata)},
         )
         self._folder, self._next_number, self._ids, self._limit = folder, next_number, original_ids, limit
-        self._group_rows = group_rows
-        self._held: list[pa.RecordBatch] = []
-        self._held_rows = 0
-        self._path: Path | None = None
-        self._file: ParquetSink | None = None
-        self._file_rows = 0
-        self._finished: list[dict[str, Any]] = []
+        self._files = PartFiles(folder, self._next_name, self._schema, memory)
         self.rows = 0
+
+    def _next_name(self) -> str:
+        return f"embeddings-{self._next_number():05}.parquet"
 
     def batch(self, table: EmbeddingTable) -> pa.RecordBatch:
         """Give the rows of a table of all levels as they will be written; the writer stays as it is."""
@@ -138,46 +257,16 @@ class EmbeddingWriter:
         if not granted:
             return
         self.rows += granted
-        begin = 0
-        while begin < granted:
-            room = ROWS_PER_FILE - self._file_rows
-            part = batch.slice(begin, min(granted - begin, room - self._held_rows))
-            self._held.append(part)
-            self._held_rows += part.num_rows
-            begin += part.num_rows
-            if self._held_rows >= min(self._group_rows, room):
-                self._write_group()
-
-    def _write_group(self) -> None:
-        if self._file is None:
-            self._path = self._folder / f"embeddings-{self._next_number():05}.parquet"
-            self._file = ParquetSink(self._path, self._schema, level=_COMPRESSION_LEVEL)
-        self._file.write(pa.Table.from_batches(self._held, self._schema), ROWS_PER_GROUP)
-        self._file_rows += self._held_rows
-        self._held, self._held_rows = [], 0
-        if self._file_rows >= ROWS_PER_FILE:
-            self._close_file()
-
-    def _close_file(self) -> None:
-        if self._file is None or self._path is None:
-            return
-        self._finished.append({"name": self._path.name} | self._file.finish())
-        self._file, self._file_rows = None, 0
+        self._files.write(batch.slice(0, granted))
 
     def take_files(self) -> list[dict[str, Any]]:
-        """Finish all files; gives name, rows, bytes and checksum of those finished since the last call, on disk."""
-        if self._held:
-            self._write_group()
-        self._close_file()
-        finished, self._finished = self._finished, []
-        return finished
+        """Finish all files; see `PartFiles.take`."""
+        return self._files.take()
 
     def abandon(self) -> None:
-        """Let go of the file that is being written; nobody may take it for whole."""
-        if self._file is not None:
-            self._file.abandon()
-            self._file = None
+        """Let go of the file that is being written: it is not whole."""
+        self._files.abandon()
 
     def write_empty(self) -> None:
         """Write a file without rows, so that a result without rows still has its columns."""
-        write_parquet(self._schema.empty_table(), self._folder / f"embeddings-{self._next_number():05}.parquet")
+        write_parquet(self._schema.empty_table(), self._folder / self._next_name())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.storage.errors import RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
     import pyarrow as pa
@@ -27,15 +28,24 @@ class ParquetSink:
         Of its rows.
     level
         Of the compression (Zstandard).
+    encoding
+        How values are encoded, as `pyarrow.parquet.ParquetWriter` takes it.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, *, level: int | None = None):
+    def __init__(
+        self, path: Path, schema: pa.Schema, *, level: int | None = None, encoding: Mapping[str, Any] | None = None
+    ):
         import pyarrow.parquet as pq
 
         self._file = _Summed(path)
         try:
             self._writer = pq.ParquetWriter(
-                self._file, schema, compression="zstd", compression_level=level, write_page_checksum=True
+                self._file,
+                schema,
+                compression="zstd",
+                compression_level=level,
+                write_page_checksum=True,
+                **(encoding or {}),
             )
         except BaseException:
             self._file.abandon()

@@ -18,6 +18,7 @@ from kill import left_in
 
 import longwall
 from longwall.pipeline import rooms
+from longwall.stages import export
 from longwall.storage.errors import InputError, RunError
 
 PATTERNS = {
@@ -132,9 +133,12 @@ def test_a_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, pa
 
 
 def test_what_does_not_fit_is_spilled_and_comes_back(lister):
-    """Depth-first, with hardly any room: chunks that wait go to the disk."""
-    host = lister.smallest("3-star", "depth", 3)
-    rows, memory = lister.list("3-star", host, threads=3)
+    """Depth-first, with little room, were it not for what writers take: chunks that wait go to the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export, "_PLAIN_BYTES", 0)
+        patch.setattr(export, "_METADATA_BYTES", 1)
+        host = lister._smallest("3-star", "depth", 3)
+        rows, memory = lister.list("3-star", host, threads=3)
     assert rows == lister.rows("3-star")
     assert memory["disk"]["peak"] > 0
 

@@ -1,5 +1,6 @@
 """The embeddings of frequent patterns as Parquet: each subgraph once, in original vertex ids."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,39 +12,43 @@ from numpy.typing import NDArray
 from longwall.kernels.dfs_code import restrictions
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.frequent.found import FrequentPatterns
+from longwall.pipeline.frequent.growth import Growing
 from longwall.pipeline.frequent.plan import FrequentPlan
-from longwall.storage.parquet_files import ParquetSink, write_parquet
+from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
+from longwall.storage.parquet_files import write_parquet
 from longwall.storage.tables.chunked_table import ChunkedTable
 
-_ROWS_AT_ONCE = 1 << 20
-_COPIES = 4  # of a column of ids: as they are flattened, gathered, translated and encoded
+_LEVEL_BYTES, _VERTEX_BYTES, _ROW_BYTES = 8, 8, 64  # of a row: as it is found, and while it is translated
 
 
-class LevelFile:
-    """A file of embeddings of a level; to be closed.
+class LevelWriter:
+    """Writes embeddings of a level as Parquet; to be closed.
 
     The columns are `pattern`, the row of the pattern in ``patterns.parquet``, and `v0`, `v1`, ... for the vertices of
     the largest pattern that the config allows; null beyond those of the pattern.
 
     Parameters
     ----------
-    path
-        The file.
+    next_number
+        Gives the number of the next file: they are called ``embeddings-<edges>-<number>.parquet``.
     found
         The patterns of the level.
     numbers : int64[p]
         The row of each pattern in ``patterns.parquet``, -1 where its embeddings are not wanted.
     plan, context
         The run.
-
-    Attributes
-    ----------
-    path
-        The file.
+    growing
+        Where tables are: they make room for what is written.
     """
 
     def __init__(
-        self, path: Path, found: FrequentPatterns, numbers: NDArray[np.int64], plan: FrequentPlan, context: RunContext
+        self,
+        next_number: Callable[[], int],
+        found: FrequentPatterns,
+        numbers: NDArray[np.int64],
+        plan: FrequentPlan,
+        context: RunContext,
+        growing: Growing,
     ):
         self._found, self._numbers, self._context = found, numbers, context
         self._width = plan.max_vertices
@@ -52,24 +57,24 @@ class LevelFile:
             restrictions(code) if several else [] for code, several in zip(found.patterns.codes, symmetric, strict=True)
         ]
         self._schema = _schema(plan)
-        row_bytes = 8 * _COPIES * (self._width + 1)
-        host = context.accounts.host
-        self._rows_at_once = max(min(_ROWS_AT_ONCE, host.free // 2 // row_bytes), 1)
-        self._booking = host.book(row_bytes * self._rows_at_once, "embeddings to write")
-        self.path = path
-        self._file = ParquetSink(path, self._schema, level=1)
-
-    def finish(self) -> dict[str, Any]:
-        """End the file; gives its rows, bytes and checksum, and it is on disk."""
-        try:
-            return self._file.finish()
-        finally:
-            self._booking.release()
+        columns, levels = self._width + 1, found.patterns.num_edges + 2
+        # As many rows are held until they fill a group as are written to it at once.
+        row_bytes = _LEVEL_BYTES * levels + _VERTEX_BYTES * columns + _ROW_BYTES + 2 * bytes_per_row(columns)
+        memory = WriterMemory.within(growing.room, columns, row_bytes)
+        self._rows_at_once = memory.group_rows
+        self._booking = growing.pool.book(memory.nbytes, "writing embeddings as Parquet files")
+        self._files = PartFiles(
+            context.results, lambda: f"{level_prefix(found)}{next_number():05}.parquet", self._schema, memory
+        )
 
     def close(self) -> None:
-        """Let go of the file; where it has not ended it is not whole."""
-        self._file.abandon()
+        """Let go of the file that is being written, and of the memory."""
+        self._files.abandon()
         self._booking.release()
+
+    def take(self) -> list[dict[str, Any]]:
+        """Finish all files; see :meth:`longwall.stages.export.PartFiles.take`."""
+        return self._files.take()
 
     def write(self, table: ChunkedTable) -> int:
         """Write the subgraphs of mappings, each once; gives their number."""
@@ -92,13 +97,18 @@ class LevelFile:
             place = columns[patterns, min(vertex, columns.shape[1] - 1)]
             values = ids[rows[np.where(there, place, 0), np.arange(rows.shape[1])] * there]
             arrays.append(pa.array(values, mask=~there))
-        self._file.write(pa.table(arrays, schema=self._schema))
+        self._files.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         return int(rows.shape[1])
 
 
 def write_empty(path: Path, plan: FrequentPlan) -> None:
     """Write a file without rows, so that a result without rows still has its columns."""
     write_parquet(_schema(plan).empty_table(), path)
+
+
+def level_prefix(found: FrequentPatterns) -> str:
+    """What the names of the files of a level begin with."""
+    return f"embeddings-{found.patterns.num_edges:05}-"
 
 
 def _schema(plan: FrequentPlan) -> pa.Schema:

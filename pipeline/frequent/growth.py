@@ -297,10 +297,6 @@ class Growing:
                 done = end
         return grown
 
-    def make_room(self) -> None:
-        """See that there is room for others than tables, which take all there is."""
-        self.pool.book(self.room, "embeddings to write").release()
-
     def leave_out_rare(self, found: FrequentPatterns) -> None:
         """Leave edges out that no frequent pattern has, `found` being those of one edge."""
         if self._plan.support == "instances":

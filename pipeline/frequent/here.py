@@ -1,5 +1,6 @@
 """The embeddings of a level of frequent patterns in one table, in this process."""
 
+import itertools
 import time
 from contextlib import closing
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.frequent.dfs_patterns import DfsPatterns, Ways
-from longwall.pipeline.frequent.export import LevelFile
+from longwall.pipeline.frequent.export import LevelWriter
 from longwall.pipeline.frequent.found import Found, FrequentPatterns
 from longwall.pipeline.frequent.growth import Growing
 from longwall.pipeline.frequent.plan import FrequentPlan
@@ -71,12 +72,12 @@ class Here:
         seconds = time.perf_counter() - began
         context.metrics.record("extend", level, 0, len(table), seconds, table.nbytes, table.num_chunks)
 
-    def export(self, found: FrequentPatterns, numbers: NDArray[np.int64]) -> None:
-        """Write the table to ``embeddings-<edges>.parquet``."""
+    def export(self, found: FrequentPatterns, numbers: NDArray[np.int64]) -> int:
+        """Write the table to files ``embeddings-<edges>-<number>.parquet``."""
         context = self._context
         context.observer.phase("writing embeddings", len(self._table), "embeddings")
-        path = context.results / f"embeddings-{found.patterns.num_edges:05}.parquet"
-        self._growing.make_room()
-        with closing(LevelFile(path, found, numbers, self._plan, context)) as file:
-            file.write(self._table)
-            file.finish()
+        next_number = itertools.count().__next__
+        with closing(LevelWriter(next_number, found, numbers, self._plan, context, self._growing)) as writer:
+            rows = writer.write(self._table)
+            writer.take()
+        return rows

@@ -50,8 +50,8 @@ class Embeddings(Protocol):
         """Go on to the next level: what the patterns grow into."""
         ...
 
-    def export(self, found: FrequentPatterns, numbers: NDArray[np.int64]) -> None:
-        """Write the embeddings of the level that was grown; see :mod:`longwall.pipeline.frequent.export`."""
+    def export(self, found: FrequentPatterns, numbers: NDArray[np.int64]) -> int:
+        """Write the embeddings of the level that was grown, give their number; see `frequent.export`."""
         ...
 
     def close(self) -> None:

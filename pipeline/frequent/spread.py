@@ -10,7 +10,7 @@ from longwall.pipeline.checkpoint import Partial
 from longwall.pipeline.context import RunContext
 from longwall.pipeline.frequent.batch import MANY, Batch
 from longwall.pipeline.frequent.dfs_patterns import DfsPatterns
-from longwall.pipeline.frequent.export import LevelFile
+from longwall.pipeline.frequent.export import LevelWriter, level_prefix
 from longwall.pipeline.frequent.found import Found, FrequentPatterns
 from longwall.pipeline.frequent.growth import Growing
 from longwall.pipeline.frequent.parts import Parts
@@ -74,43 +74,48 @@ class Spread:
         """Partitions grow when they are asked for."""
         self._parts.follow(patterns, found)
 
-    def export(self, found: FrequentPatterns, numbers: NDArray[np.int64]) -> None:
+    def export(self, found: FrequentPatterns, numbers: NDArray[np.int64]) -> int:
         """Write the partitions to files ``embeddings-<edges>-<number>.parquet``."""
         plan, context, growing, parts = self._plan, self._context, self._growing, self._parts
-        level = f"{found.patterns.num_edges:05}"
-        prefix = f"results.partial/embeddings-{level}-"
+        prefix = f"results.partial/{level_prefix(found)}"
         phase = context.checkpoint.phase(f"embeddings of {found.patterns.num_edges} edges", parts.number)
         context.observer.phase("writing embeddings", phase.total, "parts")
 
         class ExportWorker(PartsWorker):
             def __init__(self, number: int):  # noqa: ARG002 - workers are alike
                 super().__init__(parts)
-                self._file: LevelFile | None = None
+                self._writer: LevelWriter | None = None
                 self._rows = 0
 
             def run(self, first: int, last: int) -> None:
                 for part in range(first, last):
                     table = parts.table(part)
-                    if self._file is None:
-                        growing.make_room()
-                        path = context.results / f"embeddings-{level}-{context.checkpoint.next_number(prefix)}.parquet"
-                        self._file = LevelFile(path, found, numbers, plan, context)
-                    self._rows += self._file.write(table)
+                    if self._writer is None:
+                        self._writer = LevelWriter(
+                            lambda: context.checkpoint.next_number(prefix), found, numbers, plan, context, growing
+                        )
+                    self._rows += self._writer.write(table)
 
             def take(self) -> Partial:
-                assert self._file is not None
-                rows, file = self._rows, self._file
-                self._file, self._rows = None, 0
-                facts = {"name": f"results.partial/{file.path.name}"} | file.finish()
-                return Partial(rows, (facts,), parts.meter.take())
+                assert self._writer is not None
+                rows, self._rows = self._rows, 0
+                files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._writer.take())
+                self._let_go()
+                return Partial(rows, files, parts.meter.take())
+
+            def _let_go(self) -> None:
+                """Give the writer's memory back: tables of other partitions may need it."""
+                if self._writer is not None:
+                    self._writer.close()
+                    self._writer = None
 
             def close(self) -> None:
                 try:
-                    if self._file is not None:
-                        self._file.close()
-                        self._file.path.unlink(missing_ok=True)
+                    self._let_go()
                 finally:
                     super().close()
 
-        run_tasks(context, phase, ranges(phase.total, phase.total), context.engine.workers, ExportWorker, kept=True)
+        tasks = ranges(phase.total, phase.total)
+        rows: int = sum(run_tasks(context, phase, tasks, context.engine.workers, ExportWorker, kept=True))
         record_levels(context, phase.partials, {})
+        return rows

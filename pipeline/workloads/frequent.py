@@ -22,7 +22,7 @@ def execute(plan: FrequentPlan, context: RunContext) -> list[PatternCount]:
     """Mine, and write ``patterns.parquet`` and, if asked for, ``embeddings-*.parquet``."""
     first = 0  # row of the level's first pattern in the table
     path = context.results / "patterns.parquet"
-    exported = False
+    exported = 0
     with PatternTable(path, plan) if context.leads else nullcontext() as table:
         for found, embeddings in mine_frequent(plan, context):
             frequent = found.supports >= plan.min_support
@@ -31,8 +31,7 @@ def execute(plan: FrequentPlan, context: RunContext) -> list[PatternCount]:
             if table is not None:
                 table.write(found.selected(frequent))
             if plan.embeddings and embeddings is not None:
-                embeddings.export(found, numbers)
-                exported = True
+                exported += embeddings.export(found, numbers)
     if plan.embeddings and not exported and context.leads:
         write_empty(context.results / "embeddings-00001.parquet", plan)
     return [] if table is None else table.counts
