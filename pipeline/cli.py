@@ -413,11 +413,11 @@ def _summary(result: "Result") -> str:
     """Return the lines that tell a person what a run found."""
     lines = []
     if result.count is not None:
-        lines.append(f"count    {result.count:,}")
+        lines.append(f"count    {'at least ' if result.truncated else ''}{result.count:,}")
     else:
         lines += _pattern_lines(result.patterns)
     if result.truncated:
-        lines.append("         export.limit ended the run: these are the rows written, there may be more")
+        lines.append("         export.limit ended the run: so many rows are written, there may be more")
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
     lines.append(f"seconds  {result.seconds:.2f} ({parts})")
     lines.append(f"engine   {result.engine}")
@@ -429,7 +429,7 @@ def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
     """Return a line per pattern: its count, its support where it has one, its edges and labels."""
     lines = []
     for one in patterns[:_MOST_LINES]:
-        count = "" if one.count is None else f"{one.count:,}"
+        count = "" if one.count is None else f"{'at least ' if one.lower_bound else ''}{one.count:,}"
         support = "" if one.support is None else f"  support {one.support:,}"
         labels = "" if one.labels is None else f"  labels {','.join(map(str, one.labels))}"
         edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(str, one.edge_labels))}"

@@ -39,6 +39,8 @@ class PatternCount:
     """The support, for the workloads that measure one."""
     edge_labels: tuple[int, ...] | None = None
     """The label of each edge of `pattern`, or None where edges have no labels."""
+    lower_bound: bool = False
+    """Whether there may be more than `count`: ``export.limit`` ended the search."""
 
 
 class MetricsRow(NamedTuple):

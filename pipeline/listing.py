@@ -6,7 +6,7 @@ next one begins, as plans with a barrier need it.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,13 +32,23 @@ from longwall.storage.tables.table import EmbeddingTable
 _TASKS_PER_WORKER = 4  # of the first level, where levels are written
 
 
-def list_matches(plan: MatchPlan, context: RunContext) -> int:
-    """Write the embeddings of a plan as Parquet.
+class Listed(NamedTuple):
+    """What a listing wrote.
 
-    Returns
-    -------
-    int
-        The number of rows written.
+    Attributes
+    ----------
+    rows
+        Rows written.
+    lower_bound
+        Whether there may be more embeddings: the limit was reached.
+    """
+
+    rows: int
+    lower_bound: bool
+
+
+def list_matches(plan: MatchPlan, context: RunContext) -> Listed:
+    """Write the embeddings of a plan as Parquet.
 
     Raises
     ------
@@ -49,9 +59,9 @@ def list_matches(plan: MatchPlan, context: RunContext) -> int:
     rooms = Rooms.within(plan.pattern.num_vertices, graph, context, memory, exporting=True)
     listing = _Listing(plan, context, graph, rooms, predict(plan, context, graph, memory))
     with context.accounts.host.book(listing.rooms.host * context.engine.workers, "the workers' tables"):
-        if context.spec.scheduler.order == "levels":
-            return _by_levels(listing)
-        return _depth_first(listing)
+        rows = (_by_levels if context.spec.scheduler.order == "levels" else _depth_first)(listing)
+    limit = context.spec.export.limit
+    return Listed(rows, limit is not None and rows >= limit)
 
 
 class _Listing(Chunks):

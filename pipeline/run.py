@@ -54,7 +54,7 @@ class Result:
     workload: str
     """The kind of workload."""
     count: int | None
-    """The answer, where one number answers."""
+    """The answer, where one number answers; at least so many, where `truncated`."""
     patterns: tuple[PatternCount, ...]
     """The answer per pattern."""
     seconds: float
@@ -113,8 +113,11 @@ class Result:
         summary: dict[str, Any] = {"run": str(self.path), "workload": self.workload}
         if self.count is not None:
             summary["count"] = self.count
+            if self.truncated:
+                summary["lower_bound"] = True
         summary["patterns"] = [
-            {key: value for key, value in asdict(one).items() if value is not None} for one in self.patterns
+            {key: value for key, value in asdict(one).items() if value is not None and value is not False}
+            for one in self.patterns
         ]
         summary |= {"seconds": round(self.seconds, 6), "engine": self.engine}
         return summary | ({"truncated": True} if self.truncated else {})
@@ -323,8 +326,7 @@ def _run(
                 directory.manifest["memory"]["graph"] = asdict(context.on_engine.placement)
     _require_fitting(counts, spec)
     engine_name = engine.name if context.scheduler is None else "+".join(sorted(context.scheduler.engines)) or "cluster"
-    limit = spec.export.limit
-    truncated = limit is not None and any((one.count or 0) >= limit for one in counts)
+    truncated = any(one.lower_bound for one in counts)
     with _timed(timings, "write"):
         if context.on_engine is not None and isinstance(context.on_engine.graph.pages, GraphPages):
             context.on_engine.graph.pages.write_heat(directory.path / "heat.parquet")

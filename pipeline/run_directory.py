@@ -311,7 +311,7 @@ def free_name(path: Path) -> str:
 
 
 def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
-    """Write ``counts.parquet``: pattern (string), labels (list of int32), count, support (int64), edge_labels."""
+    """Write ``counts.parquet``: columns as in `PatternCount`, a row per pattern."""
     import pyarrow as pa
 
     from longwall.storage.parquet_files import write_parquet
@@ -323,6 +323,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
             ("count", pa.int64()),
             ("support", pa.int64()),
             ("edge_labels", pa.list_(pa.int32())),
+            ("lower_bound", pa.bool_()),
         ]
     )
     columns = {
@@ -331,6 +332,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
         "count": [one.count for one in counts],
         "support": [one.support for one in counts],
         "edge_labels": [one.edge_labels for one in counts],
+        "lower_bound": [one.lower_bound for one in counts],
     }
     write_parquet(pa.table(columns, schema=schema), path)
 

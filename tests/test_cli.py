@@ -101,6 +101,15 @@ def test_json_is_the_last_line_and_alone_on_standard_output(config):
     assert "count    1" in result.stderr
 
 
+def test_a_count_that_a_limit_cut_is_called_a_lower_bound(config):
+    options = ["--set", "workload.output=embeddings", "--set", "export.limit=1"]
+    assert "count    at least 1\n" in call("run", config, *options).stdout
+    result = call("run", config, "--json", *options, "--set", "run.name=other")
+    summary = json.loads(result.stdout)
+    assert summary["lower_bound"] is summary["patterns"][0]["lower_bound"] is summary["truncated"] is True
+    assert "count    at least 1\n" in result.stderr
+
+
 def test_quiet_says_nothing_on_standard_error(config):
     assert call("run", config, "--quiet").stderr == ""
     result = call("run", config, "--quiet", "--json", "--set", "run.name=other")

@@ -67,7 +67,7 @@ def listed(lab, engine_kind, tmp_path_factory):
         pattern = make_pattern(query.edges, query.labels)
         plan = plan_match(pattern, graph.stats, induced=query.induced, counting=False)
         context["workload"] = workload_of(query)
-        rows = listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=folder, **context))
+        rows = listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=folder, **context)).rows
         return rows, read(folder)
 
     return by_plan
@@ -181,7 +181,7 @@ def test_intermediate_results_of_a_hundred_times_the_budget(lab, engine_kind, tm
         workload=workload_of(query),
         export={"columns": ["v0"]},
     )
-    rows = listing.list_matches(plan, context)
+    rows = listing.list_matches(plan, context).rows
     near = naive.adjacency(edges)
     middles = sum((len(near[u]) - 1) * (len(near[v]) - 1) for u, v in edges)
     assert rows == middles - sum(naive.triangles_per_vertex(edges).values())

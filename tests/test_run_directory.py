@@ -123,6 +123,26 @@ def test_a_limit_that_ended_the_run_is_told(config):
     assert part.to_json()["truncated"] is True
 
 
+@pytest.mark.parametrize(("kind", "count"), [("match", 3), ("triangles", 1), ("cliques", 1)])
+@pytest.mark.parametrize("order", ["depth", "levels"])
+def test_a_count_that_a_limit_cut_is_a_lower_bound_wherever_it_is(config, kind, count, order):
+    section = {"kind": kind, "output": "embeddings"}
+    section |= {"match": {"pattern": "wedge"}, "triangles": {}, "cliques": {"k": 3}}[kind]
+    config |= {"workload": section, "scheduler": {"order": order}}
+    for name, limit, cut in (("whole", None, False), ("roomy", count + 1, False), ("cut", 1, True)):
+        result = run(config, overrides=[f"run.name={name}", *([f"export.limit={limit}"] if limit else [])])
+        assert result.count == (1 if cut else count)
+        assert result.truncated is cut
+        assert result.patterns[0].lower_bound is cut
+        row = result.table("counts").to_pylist()[0]
+        assert (row["count"], row["lower_bound"]) == (result.count, cut)
+        summary = result.to_json()
+        assert summary.get("lower_bound", False) is cut
+        assert summary["patterns"][0].get("lower_bound", False) is cut
+        manifest = json.loads((result.path / "manifest.json").read_text())
+        assert manifest["truncated"] is cut
+
+
 def test_an_existing_folder_is_refused_and_left_alone(config, tmp_path):
     (tmp_path / "runs" / "one").mkdir(parents=True)
     (tmp_path / "runs" / "one-2").mkdir()

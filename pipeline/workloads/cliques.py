@@ -20,5 +20,5 @@ def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
 
 def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCount]:
     """Count or list the cliques."""
-    count = list_matches(plan, context) if isinstance(plan, MatchPlan) else plan.count(context)
-    return [PatternCount(plan.pattern.edge_text, None, count)]
+    count, lower_bound = list_matches(plan, context) if isinstance(plan, MatchPlan) else (plan.count(context), False)
+    return [PatternCount(plan.pattern.edge_text, None, count, lower_bound=lower_bound)]

@@ -24,10 +24,10 @@ def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
 def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCount]:
     """Count or list the embeddings."""
     section = context.spec.workload
-    count = list_matches(plan, context) if isinstance(plan, MatchPlan) else plan.count(context)
+    count, lower_bound = list_matches(plan, context) if isinstance(plan, MatchPlan) else (plan.count(context), False)
     if section.count == "mappings":
         count *= plan.automorphisms
-    return [PatternCount(plan.pattern.edge_text, plan.pattern.labels, count)]
+    return [PatternCount(plan.pattern.edge_text, plan.pattern.labels, count, lower_bound=lower_bound)]
 
 
 def check_labels(pattern: Pattern, graph: Graph) -> None:

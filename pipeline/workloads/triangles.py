@@ -29,13 +29,14 @@ def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
 def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCount]:
     """Count or list the triangles, in all or per vertex."""
     output = context.spec.workload.output
+    lower_bound = False
     if isinstance(plan, MatchPlan):
-        count = list_matches(plan, context)
+        count, lower_bound = list_matches(plan, context)
     elif output == "vertices":
         count = _count_per_vertex(context)
     else:
         count = plan.count(context)
-    return [PatternCount(plan.pattern.edge_text, None, count)]
+    return [PatternCount(plan.pattern.edge_text, None, count, lower_bound=lower_bound)]
 
 
 def _count_per_vertex(context: RunContext) -> int:
