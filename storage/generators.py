@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.account import Account, Accounts
+from longwall.storage.account import Accounts
 from longwall.storage.arguments import brief, require_type
 from longwall.storage.building.build import Watcher, build_in_memory, build_store
 from longwall.storage.errors import InputError
@@ -32,7 +32,7 @@ class Generator:
     """A kind of random graph."""
 
     draw: Callable[..., Iterator[EdgeBlock]]
-    """(seed, host account, **parameters) -> edges; checks the parameters when the iteration begins."""
+    """(seed, accounts, **parameters) -> edges; checks the parameters when the iteration begins."""
     parameters: dict[str, type]
     """Parameter -> int or float."""
     defaults: dict[str, int | float]
@@ -108,7 +108,7 @@ def generate(
     require_type("spill", spill, (SpillFolder, NoneType), "longwall's own spill folder, or nothing")
     with (
         open_resources(accounts, spill) as (accounts, spill),
-        _open(kind, seed, num_labels, params, accounts.host) as raw,
+        _open(kind, seed, num_labels, params, accounts) as raw,
     ):
         return build_in_memory(raw, accounts, spill, adjacency=adjacency)
 
@@ -137,25 +137,27 @@ def generate_store(
     """
     with (
         open_resources(accounts, spill) as (accounts, spill),
-        _open(kind, seed, num_labels, params, accounts.host) as raw,
+        _open(kind, seed, num_labels, params, accounts) as raw,
     ):
         return build_store(raw, path, accounts, spill, watcher)
 
 
 @contextmanager
-def _open(kind: str, seed: int, num_labels: int, params: dict[str, int | float], host: Account) -> Iterator[RawGraph]:
+def _open(
+    kind: str, seed: int, num_labels: int, params: dict[str, int | float], accounts: Accounts
+) -> Iterator[RawGraph]:
     """Check the parameters and begin to draw."""
     values = _checked(kind, seed, num_labels, params)
     generator = GENERATORS[kind]
     source = f"generator {kind}"
     with ExitStack() as held:
-        drawing = held.enter_context(RawGraph(source, generator.draw(seed, host, **values)))
+        drawing = held.enter_context(RawGraph(source, generator.draw(seed, accounts, **values)))
         # The first block now: what is held while edges are drawn has to be booked before the build takes most of
         # what is free.
         raw = RawGraph(source, chain([next(drawing.blocks)], drawing.blocks))
         if num_labels:
             size = generator.vertices(values)
-            held.enter_context(host.book(size, "the vertices to be labelled"))
+            held.enter_context(accounts.host.book(size, "the vertices to be labelled"))
             drawn = np.zeros(size, np.bool_)
             raw.blocks = _marked(raw.blocks, drawn)
             raw.vertex_labels = _RandomLabels(seed, num_labels, drawn)

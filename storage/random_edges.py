@@ -9,17 +9,19 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.account import Account
+from longwall.storage.account import Accounts, OverBudget
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.parallel import core_count, map_ordered
 from longwall.storage.readers.raw import EdgeBlock
+from longwall.storage.sizes import round_size
 
 _BLOCK = 2**20  # edges that share a block of random words
 _PIECE = 2**17  # edges drawn at a time
 _EDGES, _PERMUTATION, LABELS = range(3)
 _WORDS_A_STEP = 4  # of Philox's counter
+_KEY = 8  # bytes of an edge that is sorted
 
 # Bytes, temporaries included: a vertex while the permutation is made, an edge of R-MAT in a piece, an edge that
 # Erdos-Renyi has chosen and a pair that it might have, an edge of Barabasi-Albert.
@@ -44,25 +46,27 @@ def draw_words(seed: int, stream: int, block: int, size: int, start: int = 0) ->
 
 
 def rmat(
-    seed: int, host: Account, *, scale: int, edge_factor: int, a: float, b: float, c: float
+    seed: int, accounts: Accounts, *, scale: int, edge_factor: int, a: float, b: float, c: float
 ) -> Iterator[EdgeBlock]:
     """Draw `edge_factor` times 2^`scale` edges of R-MAT, on all cores; repetitions and loops are among them.
 
-    Only the permutation of the vertices is held.
+    Only the permutation of the vertices is held; all that is drawn is sorted, in memory and on the disk.
 
     Raises
     ------
     InputError
         When the iteration begins: a parameter is out of range.
     OverBudget
-        There is no room in `host`.
+        There is no room in memory, or not for what will be sorted.
     """
+    host = accounts.host
     _need(1 <= scale <= 31, "scale", scale, "from 1 to 31")
-    _need(edge_factor >= 1, "edge_factor", edge_factor, "at least 1")
+    _need(1 <= edge_factor < 2**62, "edge_factor", edge_factor, "at least 1 and below 2^62")
     for name, chance in (("a", a), ("b", b), ("c", c)):
         _need(0 <= chance <= 1, name, chance, "from 0 to 1")
     _need(a + b + c <= 1 + 1e-9, "a + b + c", a + b + c, "at most 1")
     edges = edge_factor << scale
+    _require_scratch(accounts, edges)
     thresholds = np.array([min(round(p * 2**32), 2**32) for p in (a, a + b, a + b + c)], np.uint64)
     with host.book(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as booking:
         order = np.argsort(draw_words(seed, _PERMUTATION, 0, 1 << scale), kind="stable")
@@ -105,7 +109,24 @@ def _descend(words: Words, thresholds: Words, twice: bool, src: Int64s, dst: Int
             dst[at] = 2 * dst[at] + right
 
 
-def erdos_renyi(seed: int, host: Account, *, vertices: int, edges: int) -> Iterator[EdgeBlock]:
+def _require_scratch(accounts: Accounts, edges: int) -> None:
+    """Refuse to draw for days what cannot be sorted in the end.
+
+    Raises
+    ------
+    OverBudget
+        The keys of so many edges fit neither in memory nor on the disk.
+    """
+    host, disk = accounts.host, accounts.disk
+    if _KEY * edges > host.free + disk.free:
+        raise OverBudget(
+            f"{edges:,} edges that R-MAT draws (edge_factor * 2^scale) need {round_size(_KEY * edges)} to be sorted, "
+            f"{host.option} has {round_size(host.free)} left and {disk.option} {round_size(disk.free)}: lower "
+            f"parameter 'edge_factor' or parameter 'scale', or {disk.advice}"
+        )
+
+
+def erdos_renyi(seed: int, accounts: Accounts, *, vertices: int, edges: int) -> Iterator[EdgeBlock]:
     """Draw distinct edges, every set of so many equally likely; all of them are held. Errors as `rmat`."""
     _need(2 <= vertices < 2**32, "vertices", vertices, "from 2 to 4294967295")
     possible = vertices * (vertices - 1) // 2
@@ -113,7 +134,7 @@ def erdos_renyi(seed: int, host: Account, *, vertices: int, edges: int) -> Itera
     # A graph with more than half of all edges is drawn as the edges that it lacks.
     drawn = min(edges, possible - edges)
     needed = _CHOSEN * drawn + (_COMPLEMENT * possible if drawn < edges else 0)
-    with host.book(needed, "drawing the edges of an Erdos-Renyi graph"):
+    with accounts.host.book(needed, "drawing the edges of an Erdos-Renyi graph"):
         keys = _choose(seed, vertices, drawn)
         if drawn < edges:
             small, large = np.triu_indices(vertices, 1)
@@ -145,12 +166,12 @@ def _choose(seed: int, vertices: int, drawn: int) -> Words:
     return keys[:drawn]
 
 
-def barabasi_albert(seed: int, host: Account, *, vertices: int, edges_per_vertex: int) -> Iterator[EdgeBlock]:
+def barabasi_albert(seed: int, accounts: Accounts, *, vertices: int, edges_per_vertex: int) -> Iterator[EdgeBlock]:
     """Let each new vertex attach to others by degree; all edges are held. Errors as `rmat`."""
     _need(edges_per_vertex >= 1, "edges_per_vertex", edges_per_vertex, "at least 1")
     _need(edges_per_vertex < vertices < 2**32, "vertices", vertices, "above edges_per_vertex and below 2^32")
     edges = (vertices - edges_per_vertex) * edges_per_vertex
-    with host.book(_ATTACHED * edges, "drawing the edges of a Barabasi-Albert graph"):
+    with accounts.host.book(_ATTACHED * edges, "drawing the edges of a Barabasi-Albert graph"):
         src, dst = _attach(np.uint64(seed), vertices, edges_per_vertex)
         for start in range(0, edges, _PIECE):
             yield _block(src[start : start + _PIECE], dst[start : start + _PIECE])

@@ -175,6 +175,10 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
         (["explain", "mine.toml", "--set", "memory.spill=/proc/zz"], "/proc/zz: nothing can be spilled there"),
         (["ingest", "graph.txt", "/proc/new.zarr"], "/proc/new.zarr: a store cannot be made there"),
         (["ingest", "graph.txt", "x" * 300], "is too long for a path"),
+        (
+            ["generate", "rmat", "new.zarr", "--scale", "4", "--edge-factor", "1000000000000"],
+            "lower --edge-factor or --scale, or raise --disk",
+        ),
         (["generate", "rmatt", "new.zarr"], "rmat"),
         (["generate", "rmat", "new.zarr"], "--scale is missing"),
         (["generate", "rmat", "new.zarr", "--scale", "4", "--edge-factor", "0"], "--edge-factor is 0"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longwall.storage.account import Account, Accounts
+from longwall.storage.account import Account, Accounts, OverBudget
 from longwall.storage.errors import InputError
 from longwall.storage.generators import GENERATORS, generate, generate_store
 from longwall.storage.spill import SpillFolder
@@ -108,6 +108,7 @@ def test_labels_are_uniform() -> None:
         ("rmat", {"scale": 0}, "'scale' is 0"),
         ("rmat", {"scale": 32}, "'scale' is 32"),
         ("rmat", {"scale": 4, "edge_factor": 0}, "'edge_factor' is 0"),
+        ("rmat", {"scale": 4, "edge_factor": 2**62}, "'edge_factor' is 4611686018427387904"),
         ("rmat", {"scale": 4, "a": -0.1}, "'a' is -0.1"),
         ("rmat", {"scale": 4, "a": float("nan")}, "'a' is nan"),
         ("rmat", {"scale": 4, "b": 0.9}, "'a + b + c'"),
@@ -153,6 +154,46 @@ def test_what_drawing_holds_may_be_most_of_the_budget(
         generate_store(kind, tmp_path / "store", seed=1, accounts=accounts, spill=spill, **parameters)
     assert accounts.host.used == 0
     assert accounts.host.peak <= host
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "says"),
+    [
+        (
+            "rmat",
+            {"scale": 4, "edge_factor": 10**12},
+            r"need 116 TiB .* lower parameter 'edge_factor' or .*, or raise --disk",
+        ),
+        ("rmat", {"scale": 31, "edge_factor": 1}, r"need 16 GiB to be sorted, --memory has .* left and --disk"),
+        ("rmat", {"scale": 4, "edge_factor": 2**62 - 1}, "lower parameter 'edge_factor'"),
+        ("erdos-renyi", {"vertices": 2**32 - 1, "edges": 10**12}, "raise --memory"),
+        ("erdos-renyi", {"vertices": 10**6, "edges": 10**11}, "raise --memory"),
+        ("barabasi-albert", {"vertices": 2**32 - 1, "edges_per_vertex": 2**31}, "raise --memory"),
+    ],
+)
+def test_what_could_never_be_sorted_is_not_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, parameters: dict[str, int], says: str
+) -> None:
+    def draw(*arguments: object) -> None:
+        raise AssertionError(arguments)
+
+    monkeypatch.setattr("longwall.storage.random_edges.draw_words", draw)
+    monkeypatch.setattr("longwall.storage.random_edges._attach", draw)
+    accounts = Accounts(Account("--memory", 1 << 30), Account("--disk", 1 << 33))
+    with SpillFolder(tmp_path / "spill") as spill, pytest.raises(OverBudget, match=says):
+        generate_store(kind, tmp_path / "store", seed=1, accounts=accounts, spill=spill, **parameters)
+    assert accounts.host.used == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_large_enough_is_no_reason_to_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwall.storage.random_edges._PIECE", 1 << 12)
+    accounts = Accounts(Account("--memory", 1 << 20), Account("--disk", 1 << 20))
+    with SpillFolder(tmp_path / "spill") as spill:
+        stats = generate_store(
+            "rmat", tmp_path / "store", seed=1, scale=9, edge_factor=256, accounts=accounts, spill=spill
+        )
+    assert stats.num_edges > 10_000
 
 
 @pytest.mark.parametrize("kind", SMALL)
