@@ -188,10 +188,10 @@ def test_what_could_never_be_sorted_is_not_drawn(
 
 def test_a_disk_that_is_large_enough_is_no_reason_to_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longwall.storage.random_edges._PIECE", 1 << 12)
-    accounts = Accounts(Account("--memory", 1 << 20), Account("--disk", 1 << 20))
+    accounts = Accounts(Account("--memory", 3 << 20), Account("--disk", 4 << 20))
     with SpillFolder(tmp_path / "spill") as spill:
         stats = generate_store(
-            "rmat", tmp_path / "store", seed=1, scale=9, edge_factor=256, accounts=accounts, spill=spill
+            "rmat", tmp_path / "store", seed=1, scale=10, edge_factor=512, accounts=accounts, spill=spill
         )
     assert stats.num_edges > 10_000
 
