@@ -146,6 +146,8 @@ class _Exporter(Worker):
                 begin += batch.num_rows
             reading.rows_in, reading.rows_out = len(chunk), self._writer.rows - before
             reading.size = chunk.nbytes
+        if (share := self.limit.share) is not None:
+            self._listing.context.observer.near_limit(share)
 
     def take(self) -> Partial:
         """Give the rows and the files that were written."""

@@ -27,6 +27,9 @@ class Observer(Protocol):
     def advance(self, n: int) -> None:
         """`n` more units of the present phase are done."""
 
+    def near_limit(self, share: float) -> None:
+        """Say which share (0 to 1) of a limit is reached, where the present phase ends before all its work is done."""
+
     def note(self, text: str) -> None:
         """Tell the user one sentence."""
 
@@ -41,6 +44,9 @@ class NullObserver:
         """Ignore the event."""
 
     def advance(self, n: int) -> None:
+        """Ignore the event."""
+
+    def near_limit(self, share: float) -> None:
         """Ignore the event."""
 
     def note(self, text: str) -> None:
@@ -67,13 +73,13 @@ class PlainObserver:
         self._lock = threading.Lock()
         self._name, self._unit = "", ""
         self._total: int | None = None
-        self._done = 0
+        self._done, self._share = 0, 0.0
         self._began = self._last = time.monotonic()
 
     def phase(self, name: str, total: int | None, unit: str) -> None:
         """Write that the phase begins."""
         with self._lock:
-            self._name, self._total, self._unit, self._done = name, total, unit, 0
+            self._name, self._total, self._unit, self._done, self._share = name, total, unit, 0, 0.0
             self._began = self._last = time.monotonic()
             self._write(name + (f" ({amount(total, unit)})" if total else ""))
 
@@ -81,10 +87,20 @@ class PlainObserver:
         """Count the work, and write a line when the last one is old enough."""
         with self._lock:
             self._done += n
-            now = time.monotonic()
-            if now - self._last >= self._interval:
-                self._last = now
-                self._write(progress_text(self._name, self._done, self._total, self._unit, now - self._began))
+            self._write_when_due()
+
+    def near_limit(self, share: float) -> None:
+        """Take note of the share, and write a line when the last one is old enough."""
+        with self._lock:
+            self._share = max(self._share, share)
+            self._write_when_due()
+
+    def _write_when_due(self) -> None:
+        now = time.monotonic()
+        if now - self._last >= self._interval:
+            self._last = now
+            seconds = now - self._began
+            self._write(progress_text(self._name, self._done, self._total, self._unit, seconds, self._share))
 
     def note(self, text: str) -> None:
         """Write the sentence."""
@@ -117,6 +133,10 @@ class LastingObserver:
     def advance(self, n: int) -> None:
         """Pass the event on."""
         self._tell(lambda observer: observer.advance(n))
+
+    def near_limit(self, share: float) -> None:
+        """Pass the event on."""
+        self._tell(lambda observer: observer.near_limit(share))
 
     def note(self, text: str) -> None:
         """Pass the event on."""
@@ -154,20 +174,33 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def rate_text(done: int, total: int | None, unit: str, seconds: float) -> str:
-    """Return the rate, and the remaining time where the total is known; empty before any work is done."""
-    if not done or seconds <= 0:
+def rate_text(done: int, total: int | None, unit: str, seconds: float, share: float = 0.0) -> str:
+    """Return the rate, and the remaining time where that is known; empty before any work is done.
+
+    Parameters
+    ----------
+    done, total, unit
+        The work.
+    seconds
+        Time since it began.
+    share
+        The share of a limit that is reached: the work ends where it is 1.
+    """
+    if seconds <= 0:
         return ""
-    rate = f"{amount(done / seconds, unit)}/s"
-    if not total:
-        return rate
-    return f"{rate}, {duration(max(total - done, 0) * seconds / done)} left"
+    parts = [f"{amount(done / seconds, unit)}/s"] if done else []
+    rests = [max(total - done, 0) * seconds / done] if done and total else []
+    if share > 0:
+        rests.append(max(1 - share, 0) * seconds / share)
+    if rests:
+        parts.append(f"{duration(min(rests))} left")
+    return ", ".join(parts)
 
 
-def progress_text(name: str, done: int, total: int | None, unit: str, seconds: float) -> str:
+def progress_text(name: str, done: int, total: int | None, unit: str, seconds: float, share: float = 0.0) -> str:
     """Return one plain line of progress, such as ``mining: 40% of 1,000 tasks, 20 tasks/s, 0:30 left``."""
     state = f"{min(done / total, 1):.0%} of {amount(total, unit)}" if total else amount(done, unit)
-    return ", ".join(part for part in (f"{name}: {state}", rate_text(done, total, unit, seconds)) if part)
+    return ", ".join(part for part in (f"{name}: {state}", rate_text(done, total, unit, seconds, share)) if part)
 
 
 def choose_observer(quiet: bool) -> Observer:

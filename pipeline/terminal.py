@@ -22,7 +22,7 @@ class _Work(ProgressColumn):
             return Text(f"{amount(work, unit)} in {duration(seconds)}" if work else duration(seconds))
         done, total = int(task.completed), None if task.total is None else int(task.total)
         state = f"{amount(done, unit)}" if done else ""
-        rest = rate_text(done, total, unit, seconds) or duration(seconds)
+        rest = rate_text(done, total, unit, seconds, task.fields["share"]) or duration(seconds)
         return Text(", ".join(part for part in (state, rest) if part))
 
 
@@ -46,13 +46,19 @@ class TerminalObserver:
         with self._lock:
             self._end_phase()
             self._progress.start()
-            self._task = self._progress.add_task(name, total=total, unit=unit, work=None)
+            self._task = self._progress.add_task(name, total=total, unit=unit, work=None, share=0.0)
 
     def advance(self, n: int) -> None:
         """Move the bar."""
         task = self._task
         if task is not None:
             self._progress.advance(task, n)
+
+    def near_limit(self, share: float) -> None:
+        """Correct the remaining time."""
+        task = self._task
+        if task is not None:
+            self._progress.update(task, share=share)
 
     def note(self, text: str) -> None:
         """Write the sentence above the bar."""

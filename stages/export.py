@@ -83,7 +83,7 @@ class RowLimit:
     """How many rows may still be written, shared by all writers."""
 
     def __init__(self, limit: int | None):
-        self._left = limit
+        self._limit = self._left = limit
         self._lock = threading.Lock()
 
     def take(self, wanted: int) -> int:
@@ -94,6 +94,11 @@ class RowLimit:
             granted = min(wanted, self._left)
             self._left -= granted
             return granted
+
+    @property
+    def share(self) -> float | None:
+        """Which share of the rows is written; None where there is no limit."""
+        return None if self._limit is None or self._left is None else 1 - self._left / max(self._limit, 1)
 
     @property
     def reached(self) -> bool:

@@ -34,6 +34,8 @@ class Observer:
     def advance(self, amount: int) -> None:
         self.advanced += amount
 
+    def near_limit(self, share: float) -> None: ...
+
     def note(self, text: str) -> None: ...
 
 

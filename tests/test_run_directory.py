@@ -18,6 +18,7 @@ from longwall.pipeline import run as run_module
 from longwall.pipeline import workloads
 from longwall.pipeline.config import load_config
 from longwall.pipeline.context import Metrics, MetricsRow, PatternCount, RunContext
+from longwall.pipeline.progress import NullObserver
 from longwall.pipeline.run import run
 from longwall.pipeline.run_directory import RunDirectory, free_name, write_metrics
 from longwall.storage.errors import FinalError, InputError, RunError
@@ -121,6 +122,26 @@ def test_a_limit_that_ended_the_run_is_told(config):
     part = run(config, overrides=["export.limit=2", "run.name=two"])
     assert (part.count, part.truncated, part.table().num_rows) == (2, True, 2)
     assert part.to_json()["truncated"] is True
+
+
+class Shares(NullObserver):
+    """Takes note of how near a limit is said to be."""
+
+    def __init__(self):
+        self.seen = []
+
+    def near_limit(self, share):
+        self.seen.append(share)
+
+
+@pytest.mark.parametrize("order", ["depth", "levels"])
+def test_progress_knows_the_limit(config, order):
+    config |= {"workload": {"kind": "match", "pattern": "wedge", "output": "embeddings"}, "scheduler": {"order": order}}
+    for name, limit, last in (("half", 6, 0.5), ("cut", 2, 1.0), ("whole", None, None)):
+        shares = Shares()
+        overrides = [f"run.name={name}", *([f"export.limit={limit}"] if limit else [])]
+        run(config, overrides=overrides, observer=shares)
+        assert max(shares.seen, default=None) == last
 
 
 @pytest.mark.parametrize(("kind", "count"), [("match", 3), ("triangles", 1), ("cliques", 1)])

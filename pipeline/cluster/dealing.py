@@ -270,6 +270,8 @@ class Dealing:
             self._found.append(_Found([], found, checkpoint_bytes(asked.files), asked.merges))
             return
         self._found.append(_Found(ranges, self._rows.cut(found)))
+        if (share := self._rows.share) is not None:
+            self._context.observer.near_limit(share)
         self._scheduler.engines.add(answer["engine"])
         done, work = self._done[answer["worker"]], 0.0
         for first, last in ranges:

@@ -19,7 +19,12 @@ class RowCut:
     """
 
     def __init__(self, rows: int | None):
-        self._left = rows
+        self._rows = self._left = rows
+
+    @property
+    def share(self) -> float | None:
+        """Which share of the rows is there; None where all are wanted."""
+        return None if self._rows is None or self._left is None else 1 - self._left / max(self._rows, 1)
 
     @property
     def reached(self) -> bool:
