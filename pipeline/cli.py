@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longwall.pipeline import signals
+from longwall.pipeline.address_space import require_address_space
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.paths import user_path
 
@@ -304,6 +305,7 @@ def main() -> None:
 def _reporting() -> Iterator[None]:
     """Turn the ways in which work ends badly into lines on standard error and an exit code."""
     try:
+        require_address_space()
         yield
     except InputError as error:
         _complain(error)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -413,3 +415,32 @@ def test_patterns_are_listed():
     assert result.exit_code == 0
     for name in ("triangle", "diamond", "house", "clique-k", "quasi-clique-k", "0-1,0-2,1-2"):
         assert name in result.stdout
+
+
+@pytest.mark.parametrize("words", [["run", "run.toml"], ["ingest", "graph.txt", "graph.zarr"], ["info", "graph.txt"]])
+def test_a_limit_of_the_address_space_that_is_too_low_is_said(tmp_path, words):
+    (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n")
+    (tmp_path / "run.toml").write_text('graph.path = "graph.txt"\nworkload.kind = "triangles"\nengine.kind = "cpu"\n')
+    before = sorted(tmp_path.iterdir())
+
+    def limited(mebibytes):
+        return subprocess.run(
+            [sys.executable, "-m", "longwall", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20,) * 2),
+        )
+
+    for low in (100, 300, 500, 700):
+        done = limited(low)
+        assert done.returncode == 2
+        found = re.fullmatch(
+            rf"error: this process may use {low} MiB of address space, and (\d+) MiB are needed with .*\n", done.stderr
+        )
+        assert found, done.stderr
+        assert sorted(tmp_path.iterdir()) == before
+    done = limited(int(found[1]))  # what is needed is enough
+    assert done.returncode == 0, done.stderr
