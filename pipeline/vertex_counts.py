@@ -4,8 +4,9 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +149,7 @@ def _read(path: Path, checksum: str) -> NDArray[np.int64]:
     return counts
 
 
-def _digest(file: BinaryIO) -> str:
+def _digest(file: BufferedIOBase) -> str:
     """The checksum of a whole file."""
     file.seek(0)
     return hashlib.file_digest(file, "sha256").hexdigest()
