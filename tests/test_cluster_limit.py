@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
 from pathlib import Path
@@ -59,7 +60,8 @@ def test_a_file_that_is_shortened_has_its_first_rows(tmp_path: Path, rows: int) 
     found = shortened(Partial(rows, files), tmp_path)
     assert pq.read_table(tmp_path / "embeddings-1.parquet").equals(table.slice(0, rows), check_metadata=True)
     (path,) = tmp_path.iterdir()
-    assert found.files == ({"name": path.name, "rows": rows, "bytes": path.stat().st_size},)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found.files == ({"name": path.name, "rows": rows, "bytes": path.stat().st_size, "sha256": digest},)
 
 
 def test_a_file_stays_whole_where_it_cannot_be_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
