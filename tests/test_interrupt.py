@@ -99,7 +99,7 @@ def test_the_message_says_how_to_go_on(tmp_path, by):
     assert status(run)["status"] == "interrupted"
     assert status(run)["reason"] == f"interrupted by {by.name}"
     words = shlex.split(next(line for line in said.splitlines() if "longwall resume" in line).split("with: ")[-1])
-    assert words == ["longwall", "resume", "runs/long"]
+    assert words == ["longwall", "resume", str(run)]
     # The command works as it stands: it gets as far as the first one did.
     again = start(tmp_path, *words[1:], "--quiet")
     wait_for(lambda: status(run)["status"] == "running" and "resumed" in status(run), again)
@@ -179,7 +179,7 @@ def test_a_script_that_runs_longwall_keeps_its_handler(tmp_path, handler):
     assert done.returncode == 0, done.stderr
     found = status(tmp_path / "runs" / "short")
     if handler == "none":
-        assert done.stdout.split() == ["interrupted", "runs/short"]
+        assert done.stdout.split() == ["interrupted", str(tmp_path / "runs" / "short")]
         assert (found["status"], found["reason"]) == ("interrupted", "interrupted by SIGTERM")
     else:
         assert done.stdout.split() == ["handled"]
@@ -192,7 +192,7 @@ def test_an_impatient_user_is_told_the_same(tmp_path, by):
     for _ in range(2):
         process.send_signal(by)
         time.sleep(0.15)
-    assert "longwall resume runs/long" in interrupt(process, ended=True, by=by)
+    assert f"longwall resume {run}" in interrupt(process, ended=True, by=by)
     assert status(run)["status"] == "interrupted"
 
 
