@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -206,3 +208,55 @@ def test_a_shortcut_that_has_no_room_gives_way_to_a_search(
     found, stages = run("little", little, 8)
     assert shortcut not in stages
     assert found == count > 10_000
+
+
+# Prints for each run of the same workload by how much resident memory grew. The first is on a small graph: libraries
+# and kernels, which it loads, are not in the budget.
+MEASURE = """
+import json, sys
+from pathlib import Path
+import longwall
+
+def resident(name):
+    return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith(name))
+
+for config in json.loads(sys.argv[1]):
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    result = longwall.run(config)
+    print(json.dumps([resident("VmHWM") - before, result.count or len(result.patterns)]))
+"""
+_ALLOCATORS = 4 << 20  # what they keep of small objects
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of resident memory cannot be reset")
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {"kind": "match", "pattern": "path-4", "output": "embeddings"},
+        {"kind": "cliques", "k": 3, "output": "embeddings"},
+        {"kind": "frequent", "min_support": 10, "max_edges": 2, "output": "embeddings"},
+        {"kind": "motifs", "k": 4, "output": "vertices"},
+    ],
+    ids=lambda workload: workload["kind"],
+)
+def test_resident_memory_grows_by_the_budget_at_most(tmp_path: Path, workload: dict[str, Any]) -> None:
+    budget = 8 << 20
+    configs = [
+        {
+            "graph": {"generator": {"kind": "erdos-renyi", "seed": 1, "num_labels": 2, **size}},
+            "workload": workload,
+            "memory": {"host": budget, "spill": str(tmp_path / "spill")},
+            "engine": {"kind": "cpu", "threads": 8},
+            "run": {"directory": str(tmp_path), "name": name},
+        }
+        for name, size in {
+            "small": {"vertices": 100, "edges": 600},
+            "large": {"vertices": 2000, "edges": 12_000},
+        }.items()
+    ]
+    command = [sys.executable, "-c", MEASURE, json.dumps(configs)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    grown, found = json.loads(done.stdout.splitlines()[-1])
+    assert found
+    assert grown <= budget + _ALLOCATORS
