@@ -158,7 +158,7 @@ def test_long_results_are_cut_into_several_files(lab, engine_kind, tmp_path, mon
     query = naive.Query(3, ((0, 1), (0, 2)))
     graph = lab.graph(DENSE)
     plan = plan_match(make_pattern(query.edges), graph.stats, counting=False)
-    written = listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=tmp_path, threads=2))
+    written = listing.list_matches(plan, lab.context(graph, engine=engine_kind, folder=tmp_path, threads=2)).rows
     sizes = [pq.read_metadata(file).num_rows for file in (tmp_path / "results.partial").glob("embeddings-*.parquet")]
     assert min(sizes) >= 1
     assert max(sizes) == 50, "however many rows come at a time"

@@ -134,6 +134,8 @@ def test_a_killed_run_goes_on_from_its_url(
             assert outcome.killed or outcome.code == 0, outcome.err
             struck += outcome.killed
             if status(folder / "urls" / "run") == "done":
+                # A run that is killed once it is done may leave copies of its results: nothing reads them.
+                shutil.rmtree(folder / "urls" / "run" / "results.partial", ignore_errors=True)
                 break
         shutil.rmtree(folder / "spill", ignore_errors=True)
         workshop.compare(kind, folder / "urls" / "run")
