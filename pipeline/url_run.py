@@ -99,8 +99,8 @@ class UrlRunDirectory(RunDirectory):
         config = spec.located().to_toml()
         directory = cls(UrlJournal(mirror), first_manifest(spec, config), _local(spec))
         try:
-            if mirror.create("manifest.json", directory.manifest_text().encode()):
-                mirror.write("config.toml", config.encode())
+            if mirror.create("config.toml", config.encode()):  # without a manifest it is no run yet
+                mirror.write("manifest.json", directory.manifest_text().encode())
                 return directory
         except BaseException:
             directory.close()

@@ -191,8 +191,8 @@ def test_what_cannot_be_written_is_said(
 
 
 def test_bad_input_leaves_nothing_behind(folder: Path, memory: Any) -> None:
-    (folder / "graph.txt").write_text("one two\n")
-    with pytest.raises(InputError, match=r"graph\.txt, line 1"):
+    (folder / "graph.txt").write_text("0 1\none two\n")
+    with pytest.raises(InputError, match=r"graph\.txt, line 2"):
         longwall.run(config(folder, "cliques", "memory://runs"))
     assert memory.find("/runs") == []
     assert left_in(folder / "spill") == []
