@@ -2,7 +2,7 @@
 
 The new run works in ``<name>+new``, and is resumed there. When it is done the folders change names: the old one becomes
 ``<name>+old``, the new one ``<name>``, and the old one is removed. A crash at any point leaves the old or the new run
-whole; whoever uses the name next completes the change.
+whole; the next process that uses the name completes the change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write and read Parquet files: pages carry checksums, files are opened here, and whoever writes one knows its sum."""
+"""Write and read Parquet files: pages carry checksums, files are opened here, a writer knows the sum of its file."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ COLUMNS = 4
 SCHEMA = pa.schema([pa.field(f"v{number}", pa.int64(), nullable=False) for number in range(COLUMNS)])
 _SLACK = 1 << 20  # of the allocators
 
-# Prints the growth of resident memory beside what was promised. Tables are made before it is measured: whoever writes
-# has them. Writers are warmed up once, as kernels and libraries are not in the budget.
+# Prints the growth of resident memory beside what was promised. Tables are made before it is measured, as they belong
+# to the caller. Writers are warmed up once, as kernels and libraries are not in the budget.
 PROGRAM = """
 import itertools, json, sys
 from pathlib import Path

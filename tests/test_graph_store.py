@@ -324,7 +324,7 @@ create_store(sys.argv[1], fill)
 
 
 def begin_store(path: Path) -> subprocess.Popen[str]:
-    """A process that has begun to make a store, and kills itself when it is told to."""
+    """A process that has begun to make a store, and kills itself once it is sent a character."""
     command = [sys.executable, "-c", BEGIN_STORE, str(path)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

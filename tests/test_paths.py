@@ -47,7 +47,7 @@ def test_home_folders_are_expanded_once(home: Path) -> None:
     assert user_path(user_path("./~/x")) == Path.cwd() / "~" / "x"
     assert user_path("a/~b") == Path("a/~b")
     with pytest.raises(InputError, match=r"there is no such home folder; write \./~"):
-        user_path("~nobody-of-this-name/x")
+        user_path("~no-user-of-this-name/x")
 
 
 @pytest.mark.parametrize("output", ["embeddings", "vertices", "count"])
