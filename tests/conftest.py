@@ -80,6 +80,12 @@ def set_page_size(patch: pytest.MonkeyPatch, size: int) -> None:
     patch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", size)
 
 
+def set_free_writers(patch: pytest.MonkeyPatch) -> None:
+    """Let writers of Parquet take next to nothing of a budget, so that small ones run short of room for chunks."""
+    patch.setattr("longwall.stages.export._PLAIN_BYTES", 0)
+    patch.setattr("longwall.stages.export._METADATA_BYTES", 1)
+
+
 def make_graph(edges: Any, labels: dict[int, int] | None = None) -> Graph:
     """A data graph from pairs of ids, and a dict from id to label."""
     from longwall.storage.building.build import build_graph

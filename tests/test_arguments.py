@@ -163,7 +163,7 @@ def test_a_damaged_file_of_results_is_named(given):
     content = file.read_bytes()
     for damage in (b"", b"PAR1", content[:-20], content[:20] + b"\xff" * (len(content) - 40) + content[-20:]):
         file.write_bytes(damage)
-        with pytest.raises(longwall.RunError, match=rf"(?s){file.name}: cannot be read .*: restore the file"):
+        with pytest.raises(longwall.RunError, match=rf"(?s){file.name}: the file is damaged .*: run again"):
             given.result.table("embeddings")
     file.write_bytes(content)
     shutil.copy(folder / "counts.parquet", folder / "embeddings-99999.parquet")

@@ -14,13 +14,13 @@ import naive
 import pyarrow.parquet as pq
 import pytest
 from breakable import EDGES, answer, embeddings_of
+from conftest import set_free_writers
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kill import left_in
 
 import longwall
 from longwall.pipeline import rooms
-from longwall.stages import export
 from longwall.storage.errors import InputError, RunError
 
 PATTERNS = {
@@ -137,8 +137,7 @@ def test_a_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, pa
 def test_what_does_not_fit_is_spilled_and_comes_back(lister):
     """Depth-first, with little room, were it not for what writers take: chunks that wait go to the disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export, "_PLAIN_BYTES", 0)
-        patch.setattr(export, "_METADATA_BYTES", 1)
+        set_free_writers(patch)
         host = lister._smallest("3-star", "depth", 3)
         rows, memory = lister.list("3-star", host, threads=3)
     assert rows == lister.rows("3-star")
@@ -159,9 +158,11 @@ def test_levels_are_on_disk_and_booked_there(lister):
 
 @pytest.mark.parametrize("order", ["depth", "levels"])
 @pytest.mark.parametrize("disk", [1, 100, 3000])
-def test_a_disk_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, disk):
+def test_a_disk_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, disk, monkeypatch):
+    set_free_writers(monkeypatch)
+    host = lister._smallest("3-star", order, 3)
     with pytest.raises((InputError, RunError)) as refusal:
-        lister.run("3-star", lister.smallest("3-star", order, 3), order=order, threads=3, disk=disk)
+        lister.run("3-star", host, order=order, threads=3, disk=disk)
     said = str(refusal.value)
     assert "\n" not in said
     assert "memory.disk" in said

@@ -367,7 +367,7 @@ def test_functions_without_an_option_say_what_else_helps(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("longwall.storage.resources.Budget.resolve", little)
     with pytest.raises(OverBudget, match=r"the share of free memory = .*: free memory, or use a machine with more$"):
-        generate("rmat", scale=20, seed=1)
+        generate("erdos-renyi", vertices=1000, edges=200_000, seed=1)
     with pytest.raises(OverBudget, match=r"the share of free disk space = .*: free space there, or work in another"):
         generate("barabasi-albert", vertices=5000, edges_per_vertex=4, seed=1)
     disk = 10_000_000

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from breakable import EDGES, KINDS, Workshop, answer
+from conftest import set_free_writers
 from kill import Fault, Launcher, Outcome, check_whole, left_in, status
 
 import longwall
@@ -183,8 +184,10 @@ class Spiller:
 
 
 @pytest.fixture(scope="module")
-def spiller(tmp_path_factory) -> Spiller:
-    return Spiller(tmp_path_factory.mktemp("spiller"))
+def spiller(tmp_path_factory) -> Iterator[Spiller]:
+    with pytest.MonkeyPatch.context() as patch:
+        set_free_writers(patch)
+        yield Spiller(tmp_path_factory.mktemp("spiller"))
 
 
 def test_a_spill_folder_that_cannot_be_made(spiller, monkeypatch):
@@ -352,6 +355,15 @@ def test_another_store_in_its_place_is_refused(workshop, stored):
     mended(workshop, "listing", stored)
 
 
+# As `set_free_writers` in a process of its own.
+FREE_WRITERS = """
+from longwall.pipeline.cli import main
+from longwall.stages import export
+export._PLAIN_BYTES, export._METADATA_BYTES = 0, 1
+main()
+"""
+
+
 def test_runs_that_share_a_store_and_a_spill_folder(workshop, stored, spiller):
     """At the same time, one of them spilling; both are right and nothing is left."""
     config = f"""
@@ -371,7 +383,7 @@ threads = 2
     processes = []
     for number in range(3):
         (stored / f"run-{number}.toml").write_text(config)
-        command = [sys.executable, "-m", "longwall", "run", f"run-{number}.toml", "--quiet"]
+        command = [sys.executable, "-c", FREE_WRITERS, "run", f"run-{number}.toml", "--quiet"]
         processes.append(subprocess.Popen(command, cwd=stored, stderr=subprocess.PIPE, text=True))
     said = [process.communicate()[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 3, said
