@@ -39,7 +39,7 @@ class ParquetSink:
 
         self._file = _Summed(path)
         try:
-            self._writer = pq.ParquetWriter(
+            self._writer: pq.ParquetWriter | None = pq.ParquetWriter(
                 self._file,
                 schema,
                 compression="zstd",
@@ -54,11 +54,13 @@ class ParquetSink:
 
     def write(self, table: pa.Table, group_rows: int | None = None) -> None:
         """Append rows, in row groups of at most so many."""
+        assert self._writer is not None, "the file has ended"
         self._writer.write_table(table, row_group_size=group_rows)
         self._rows += table.num_rows
 
     def close(self) -> None:
         """End the file."""
+        assert self._writer is not None, "the file has ended"
         try:
             self._writer.close()
             self._file.close()
@@ -67,6 +69,7 @@ class ParquetSink:
 
     def finish(self) -> dict[str, Any]:
         """End the file, and bring it to the disk; gives its rows, bytes and checksum, as a commit names them."""
+        assert self._writer is not None, "the file has ended"
         try:
             self._writer.close()
             size = self._file.sync()
@@ -76,8 +79,10 @@ class ParquetSink:
 
     def abandon(self) -> None:
         """Let go of the file as it is; nothing happens where it has ended."""
-        self._writer.is_open = False  # or it would write its end when it is collected, where the disk may be full
+        if self._writer is not None:
+            self._writer.is_open = False  # or it would write its end when it is collected, where the disk may be full
         self._file.abandon()
+        self._writer = None  # Arrow lets go of the file here: at the end of Python that would be a crash
 
     def __enter__(self) -> ParquetSink:
         return self
