@@ -46,17 +46,23 @@ def interrupting() -> Iterator[None]:
 
 @contextmanager
 def interrupted_by(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Call a function before one of the signals raises KeyboardInterrupt.
+    """Call a function before one of the signals raises KeyboardInterrupt, which only the first one does.
+
+    A second one could leave threads behind that the first one's handling waits for.
 
     Parameters
     ----------
     interrupt
         Makes what the main thread waits for end soon.
     """
+    raised = False
 
     def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal raised
         interrupt()
-        _raise(number, frame)
+        if not raised:
+            raised = True
+            _raise(number, frame)
 
     with _handled(handle):
         yield
