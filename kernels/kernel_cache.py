@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from longwall import __version__
 from longwall.kernels.private_folder import CacheFolder, cache_folder
 
 
@@ -44,8 +45,6 @@ def cached(dispatcher: Any) -> Any:
 @cache
 def _stamp(folder: Path) -> str:
     """Return a hash of all sources of a folder: compiled kernels contain those that they call."""
-    from longwall import __version__
-
     digest = sha256(__version__.encode())
     for path in sorted(folder.glob("*.py")):
         content = path.read_bytes()

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from longwall import __version__
 from longwall.storage.account import Account
 from longwall.storage.building.edge_collector import MAX_VERTICES
 from longwall.storage.errors import InputError
@@ -63,7 +63,7 @@ def write_header(folder: Path, stats: GraphStats, content_hash: str) -> None:
         "counts": {"vertices": stats.num_vertices, "edges": stats.num_edges},
         "stats": stats.to_dict(),
         "content_hash": content_hash,
-        "created_by": f"longwall {version('longwall')}",
+        "created_by": f"longwall {__version__}",
     }
     attributes["checksum"] = _checksum(attributes)
     document = {"attributes": attributes, "zarr_format": 3, "node_type": "group"}

@@ -70,7 +70,11 @@ def split_row(
     if separator is None:
         behind = re.sub(rb"^[^" + re.escape(blanks + hard) + rb"]*", b"", text).lstrip(blanks)[:1]
         separator = behind if behind and behind in hard else b" "
-    fields = re.split(rb"[" + re.escape(blanks) + rb"]+", text) if separator == b" " else split_quoted(text, separator)
+    fields = (
+        re.split(rb"[" + re.escape(blanks) + rb"]+", text)
+        if separator == b" "
+        else split_quoted(text, separator, blanks)
+    )
     if fields is None:
         return None
     ended = False
@@ -84,13 +88,13 @@ def split_row(
     return fields if all(fields) else None
 
 
-def split_quoted(text: bytes, separator: bytes) -> list[bytes] | None:
-    """Split at separators outside of quoted fields."""
+def split_quoted(text: bytes, separator: bytes, blanks: bytes) -> list[bytes] | None:
+    """Split at separators outside of quoted fields; blanks may stand before a quote."""
     fields = [b""]
     quotes = quoted = False
     for at in range(len(text)):
         byte = text[at : at + 1]
-        if not fields[-1].strip() and byte == b'"':
+        if not fields[-1].strip(blanks) and byte == b'"':
             quotes = True
         if quotes and byte == b'"':
             quoted = not quoted
