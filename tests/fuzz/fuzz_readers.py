@@ -113,7 +113,7 @@ def read_matrix(state: State, rng: random.Random, folder: Path) -> None:
     lines = [f"%%MatrixMarket matrix coordinate {field} general", "% c", f"60 60 {len(rows)}", *rows, ""]
     content = mutated("\n".join(lines).encode(), rng)
     graph = _graph(_written(folder, "g.mtx", content, rng), folder)
-    below = content.split(b"\n")
+    below = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     sizes = next(at for at, line in enumerate(below) if line.strip() and line.strip()[:1] not in b"#%")
     rows_found = naive_lists.read_rows(b"\n".join(below[sizes + 1 :]), "g.mtx")
     _compare(graph, [(u, v) for u, v, _ in rows_found])
