@@ -36,9 +36,9 @@ def mine(store: str, pattern: str, workers: int, threads: int, ranges: int, work
     import longwall
 
     if ranges:
-        from longwall.pipeline.cluster import dealing
+        from longwall.pipeline.cluster import dispatcher
 
-        dealing._CUTS = -(-ranges // (workers * threads))
+        dispatcher._CUTS = -(-ranges // (workers * threads))
     scheduler = {"kind": "dask", "workers": workers, "threads_per_worker": threads} if workers else {"kind": "local"}
     with tempfile.TemporaryDirectory(dir=work) as folder:
         config = {

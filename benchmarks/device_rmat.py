@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from longwall.storage.building.build import build_graph
-from longwall.storage.building.degrees import DegreeHistogram
-from longwall.storage.graph import Graph
-from longwall.storage.stats import WedgeSample, summarize_graph
+from longwall.storage.graph.degree_histogram import DegreeHistogram
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.stats import WedgeSample, summarize_graph
+from longwall.storage.ingest.build import build_graph
 
 BATCH = 1 << 24  # edges that are drawn at once
 A, B, C = 0.57, 0.19, 0.19
@@ -71,7 +71,7 @@ def _draw(xp: Any, scale: int, first: int, last: int) -> tuple[Array, Array]:
 
 
 def _arrays(xp: Any, scale: int, edge_factor: int) -> tuple[Array, ...]:
-    """Make indptr, indices, split and original ids; see `longwall.storage.graph.Graph`."""
+    """Make indptr, indices, split and original ids; see `longwall.storage.graph.graph.Graph`."""
     edges, used = edge_factor << scale, 0
     keys = xp.empty(2 * edges, xp.uint64)
     for first in range(0, edges, BATCH):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import longwall
-from longwall.storage.graph import Graph
+from longwall.storage.graph.graph import Graph
 
 _TABLE = 4096
 _ROUNDS = 5

@@ -18,16 +18,16 @@ import numpy as np
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.cuda.launch import exact
-from longwall.kernels.engine import GraphArrays
-from longwall.pipeline.homomorphisms import plan_homomorphisms
-from longwall.pipeline.patterns import parse_pattern
-from longwall.pipeline.planner import plan_match
-from longwall.pipeline.symmetry import automorphism_count
+from longwall.kernels.cuda.runtime.launch import exact
+from longwall.kernels.interface.engine import GraphArrays
+from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.symmetry import automorphism_count
+from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.source import edge_source
-from longwall.storage.building.build import build_graph
-from longwall.storage.generators import generate
-from longwall.storage.graph import Graph
+from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.build import build_graph
 
 PLENTY = 1 << 30
 DEVICE_SCRATCH = 32 << 30

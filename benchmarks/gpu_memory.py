@@ -28,13 +28,13 @@ from paged_variants import PLAIN, RESIDENT, RIVALS, Variant
 from paged_workloads import NAMES, Workload, plan_workloads
 
 from longwall.kernels.cuda import engine as cuda_engine
-from longwall.kernels.cuda import host_memory
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.engine import EngineUnavailable
-from longwall.storage import paged_graph
+from longwall.kernels.cuda.runtime import host_memory
+from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.storage.errors import InputError
-from longwall.storage.graph import Graph
-from longwall.storage.ingest import load_graph
+from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.ingest import load_graph
+from longwall.storage.pages import paged_graph
 
 BY_NVML = "bytes that NVML saw arrive"
 BY_RECORD = "bytes read of pages that are away, and pages that came; for managed, pages that went back"

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import longwall
-from longwall.storage.graph_store import is_store, write_graph
+from longwall.storage.graph.graph_store import is_store, write_graph
 
 
 def make_rmat(store: str, scale: int, edge_factor: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from longwall.kernels.cuda.host_memory import ManagedArray, managed_array, mapped
+from longwall.kernels.cuda.runtime.host_memory import ManagedArray, managed_array, mapped
 
 GIB = 1 << 30
 LINES = 1 << 21  # of 128 bytes: 256 MiB

@@ -22,8 +22,8 @@ _PIECE = 2**24
 _WRITE_TEXT = """
 import sys
 import pyarrow as pa, pyarrow.csv as csv
-from longwall.storage.account import Account
-from longwall.storage.random_edges import rmat
+from longwall.storage.memory.reservations import Account
+from longwall.storage.generators.random_edges import rmat
 
 options = csv.WriteOptions(include_header=False, delimiter=" ")
 with open(sys.argv[2], "wb") as file:

@@ -14,15 +14,15 @@ from paged_variants import ADAPTIVE, CPU, Variant, WatchedEngine
 from paged_workloads import Found, Workload
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.pipeline.context import Metrics, OnEngine, RunContext
-from longwall.pipeline.placement import EDGES_PAGE_SHARE, bring_graph, place_graph
-from longwall.pipeline.progress import NullObserver
+from longwall.pipeline.execution.environment import Metrics, OnEngine, RunContext
+from longwall.pipeline.progress.observers import NullObserver
 from longwall.stages.source import host_arrays
-from longwall.storage import paged_graph
-from longwall.storage.account import Accounts
-from longwall.storage.budget import Budget
-from longwall.storage.graph import Graph
-from longwall.storage.spill import SpillFolder
+from longwall.storage.graph.graph import Graph
+from longwall.storage.memory.machine_budget import Budget
+from longwall.storage.memory.reservations import Accounts
+from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.pages import paged_graph
+from longwall.storage.pages.placement import EDGES_PAGE_SHARE, bring_graph, place_graph
 
 LEAST_BUDGET = 16 << 20  # bytes; smaller graphs get this for their tables, and their share for pages
 HOST_BYTES = 16 << 30  # beside the graph and a copy of it
@@ -144,7 +144,7 @@ class Record:
     pages_out: int = 0
     allocator: int = 0
     driver: int = 0
-    """Peaks: see `longwall.kernels.engine.MemoryPeak`."""
+    """Peaks: see `longwall.kernels.interface.engine.MemoryPeak`."""
 
 
 def measure(

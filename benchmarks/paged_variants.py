@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.engine import Ablation
+from longwall.kernels.interface.engine import Ablation
 
 
 class Variant(NamedTuple):
@@ -34,7 +34,7 @@ class WatchedEngine(CudaEngine):
     Attributes
     ----------
     pages
-        Where the graph's pages are, once it is loaded; see `longwall.kernels.pages.Pages`.
+        Where the graph's pages are, once it is loaded; see `longwall.kernels.interface.pages.Pages`.
     moved
         Bytes of pages that were copied to the device, and that were sent back from it.
     """

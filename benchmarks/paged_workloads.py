@@ -5,20 +5,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longwall.kernels.program import Level
-from longwall.pipeline.chunks import Chunks, Descent
-from longwall.pipeline.context import RunContext
-from longwall.pipeline.engine_graph import load_graph
-from longwall.pipeline.meter import Meter
-from longwall.pipeline.patterns import parse_pattern
-from longwall.pipeline.plan import MatchPlan
-from longwall.pipeline.planner import plan_match
-from longwall.pipeline.portion import Portion
-from longwall.pipeline.rooms import Rooms
-from longwall.stages.free_extension import extend_by_edge
+from longwall.kernels.interface.search_program import Level
+from longwall.pipeline.execution.adaptive_batch import Portion
+from longwall.pipeline.execution.depth_first import Chunks, Descent
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.stage_metrics import Meter
+from longwall.pipeline.execution.worker_memory import Rooms
+from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search_planner import plan_match
+from longwall.stages.extension.unguided import extend_by_edge
 from longwall.stages.source import edge_source
-from longwall.storage.graph import Graph
-from longwall.storage.tables.table import EmbeddingTable
+from longwall.storage.graph.graph import Graph
+from longwall.storage.tables.embedding_table import EmbeddingTable
 
 NAMES = ("match", "cliques", "edges")
 DIAMOND_LABELS = (0, 1, 2, 3)

@@ -31,12 +31,12 @@ import numpy as np
 from machine import describe_machine
 
 from longwall.kernels import select_engine
-from longwall.kernels.engine import Engine
-from longwall.kernels.sorting import KeyLayout
-from longwall.storage.account import Account, Accounts, OverBudget
-from longwall.storage.sizes import parse_size
-from longwall.storage.sorting.sorter import KeySorter
-from longwall.storage.spill import SpillFolder
+from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.sorting import KeyLayout
+from longwall.storage.memory.reservations import Account, Accounts, OverBudget
+from longwall.storage.memory.sizes import parse_size
+from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.sorting.key_sorter import KeySorter
 
 SHAPES = ["random", "sorted", "reversed", "equal", "skewed"]
 METHODS = ["multi-merge", "naive", "split", "host"]
@@ -117,7 +117,7 @@ class Content:
 def make_keys(engine: Engine, count: int, shape: str) -> Any:
     """Make keys on the host, where the engine reads them best."""
     if engine.name == "cuda":
-        from longwall.kernels.cuda.sort_memory import locked_column
+        from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
 
         keys = locked_column(engine.xp, count)
         assert keys.base.locked, "the system does not page-lock so much memory: what is measured would mean nothing"
@@ -131,7 +131,7 @@ def make_keys(engine: Engine, count: int, shape: str) -> Any:
 
 def link_rates(engine: Engine) -> tuple[float, float]:
     """Measure bytes a second over the host link: one way, and both ways in all."""
-    from longwall.kernels.cuda.sort_memory import locked_column
+    from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
 
     xp = engine.xp
     with engine.faults():

@@ -50,8 +50,8 @@ if int(sys.argv[1]):
 def tables() -> dict[str, Any]:
     """Chunks of three kinds of tables on R-MAT 14, of 16 to 40 MiB."""
     import longwall
-    from longwall.stages import free_extension
-    from longwall.storage.tables.table import concatenated
+    from longwall.stages.extension import unguided
+    from longwall.storage.tables.embedding_table import concatenated
 
     graph = longwall.generate_graph("rmat", seed=1, scale=14, edge_factor=16, a=0.57, b=0.19, c=0.19)
     wedges = longwall.extend_vertices(longwall.vertices(graph), [0])
@@ -65,12 +65,10 @@ def tables() -> dict[str, Any]:
     cliques = concatenated(list(ordered.table.stream()))
     edges = longwall.edges(graph)
     with wedges.table.chunk(0) as part, edges.table.chunk(0) as first:
-        three = concatenated(
-            list(free_extension.extend_by_vertex(part.sliced(60_000, 70_000), edges.arrays, [0], 1 << 28))
-        )
+        three = concatenated(list(unguided.extend_by_vertex(part.sliced(60_000, 70_000), edges.arrays, [0], 1 << 28)))
         grown = first.sliced(100_000, 101_000)
         for rows in (1_000, 5_000):
-            parts = free_extension.extend_by_edge(grown.sliced(0, rows), edges.arrays, edges.session.engine, 1 << 28)
+            parts = unguided.extend_by_edge(grown.sliced(0, rows), edges.arrays, edges.session.engine, 1 << 28)
             grown = concatenated(list(parts))
     return {"4-cliques": cliques.sliced(0, 6_000_000), "wedges": three, "3-edge e-ET": grown}
 
@@ -85,8 +83,8 @@ def timed(work: Callable[[int], Any], threads: int) -> tuple[float, list[Any]]:
 
 def throughput(folder: Path, codecs: list[tuple[str, dict[str, Any]]]) -> None:
     """Print a table of ratios and rates; the rates of the median of three rounds."""
-    from longwall.storage import blosc_chunks
-    from longwall.storage.account import Account
+    from longwall.storage.graph import blosc_chunks
+    from longwall.storage.memory.reservations import Account
     from longwall.storage.tables import chunk_file
 
     print("| table | codec | threads | ratio | write, MB/s of table | read | stored MB/s | plain write MB/s | share |")
@@ -151,7 +149,7 @@ def peak_of(scale: int, budget: str, folder: Path) -> tuple[int, float, list[int
 
 def memory(folder: Path, budget: str, scale: int) -> bool:
     """Whether a 3-edge e-ET of many times the budget stays inside budget + constant."""
-    from longwall.storage.sizes import parse_size
+    from longwall.storage.memory.sizes import parse_size
 
     constant, _, _ = peak_of(0, budget, folder)
     peak, seconds, (rows, size, stored) = peak_of(scale, budget, folder)

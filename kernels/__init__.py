@@ -1,6 +1,6 @@
 """Pure functions on arrays, twice: ``cpu`` (Numba) and ``cuda`` (CuPy)."""
 
-from longwall.kernels.engine import Ablation, Engine, EngineUnavailable
+from longwall.kernels.interface.engine import Ablation, Engine, EngineUnavailable
 
 KINDS = ("auto", "cpu", "cuda")
 
@@ -27,7 +27,7 @@ def select_engine(kind: str, threads: int = 0, ablation: Ablation | None = None)
     if kind not in KINDS:
         raise EngineUnavailable(f"there is no such engine; choose one of {', '.join(KINDS)}")
     if kind in ("auto", "cuda"):
-        from longwall.kernels.cuda.device import open_device
+        from longwall.kernels.cuda.runtime.device import open_device
 
         try:
             open_device()

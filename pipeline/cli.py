@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longwall.pipeline import signals
-from longwall.pipeline.address_space import require_address_space
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.memory.address_space import require_address_space
 from longwall.storage.paths import user_path
 
 if TYPE_CHECKING:
-    from longwall.pipeline.context import PatternCount
+    from longwall.pipeline.execution.environment import PatternCount
     from longwall.pipeline.run import Result
-    from longwall.storage.stats import GraphStats
+    from longwall.storage.graph.stats import GraphStats
 
 
 class ExitCode(IntEnum):
@@ -106,7 +106,7 @@ def run(
     --overwrite is given.
     """
     with _reporting():
-        from longwall.pipeline.progress import choose_observer
+        from longwall.pipeline.progress.observers import choose_observer
         from longwall.pipeline.run import run as run_config
 
         more = ["run.overwrite=true"] if overwrite else []
@@ -134,7 +134,7 @@ def resume(
     What was finished is not done again; the results are those of an undisturbed run.
     """
     with _reporting():
-        from longwall.pipeline.progress import choose_observer
+        from longwall.pipeline.progress.observers import choose_observer
         from longwall.pipeline.run import resume as resume_run
 
         result = resume_run(path, overrides=overrides, observer=choose_observer(quiet))
@@ -149,7 +149,7 @@ def explain(config: Config, overrides: Overrides = [], quiet: Quiet = False) -> 
     """
     with _reporting():
         from longwall.pipeline.explain import explain as explain_config
-        from longwall.pipeline.progress import choose_observer
+        from longwall.pipeline.progress.observers import choose_observer
 
         _print(explain_config(config, overrides=overrides, observer=choose_observer(quiet)))
 
@@ -194,7 +194,7 @@ def ingest(
     loops and repeated edges are dropped, further columns are ignored.
     """
     with _reporting():
-        from longwall.storage.ingest import ingest as ingest_file
+        from longwall.storage.ingest.ingest import ingest as ingest_file
 
         store = user_path(store)
         names = None if columns is None else tuple(columns.split(","))
@@ -245,7 +245,7 @@ def generate(
     with _reporting():
         if num_labels is not None and num_labels < 1:
             raise InputError(f"--labels: {num_labels} is too small, give 1 or more, or leave it out for no labels")
-        from longwall.storage.generators import generate_store
+        from longwall.storage.generators.kinds import generate_store
 
         store = user_path(store)
         make = partial(generate_store, kind, store, seed=seed, **parameters)
@@ -271,8 +271,8 @@ def info(
     """Show the size, degrees, labels and hash of a graph."""
     with _reporting():
         from longwall.pipeline.run import open_graph
-        from longwall.storage.graph_store import describe_store, is_store
-        from longwall.storage.info import info as describe
+        from longwall.storage.graph.graph_store import describe_store, is_store
+        from longwall.storage.graph.info import info as describe
 
         graph = user_path(graph)
         facts = describe_store(graph) if is_store(graph) else describe(open_graph(graph))
@@ -287,7 +287,7 @@ def info(
 @app.command()
 def patterns() -> None:
     """List the patterns that have a name."""
-    from longwall.pipeline.patterns import named_patterns
+    from longwall.pipeline.patterns.pattern import named_patterns
 
     rows = named_patterns()
     width = max(len(name) for name, _, _ in rows)
@@ -326,7 +326,7 @@ def _complain(error: Exception) -> None:
 
 def _tell(text: str) -> None:
     """Write to standard error, as far as that can be written."""
-    from longwall.pipeline.progress import silence
+    from longwall.pipeline.progress.observers import silence
 
     try:
         print(text, file=sys.stderr, flush=True)
@@ -336,7 +336,7 @@ def _tell(text: str) -> None:
 
 def _print(text: str, *, besides: str = "") -> None:
     """Write to standard output; where that fails, say so, and what is there in spite of it."""
-    from longwall.pipeline.progress import silence
+    from longwall.pipeline.progress.observers import silence
 
     try:
         print(text, flush=True)
@@ -372,11 +372,11 @@ def _make_store(
 ) -> None:
     """Make a store with `make`, which is given budgets, spill folder and watcher, and say what it is."""
     from longwall.kernels.kernel_cache import cache_note
-    from longwall.pipeline.progress import choose_observer
-    from longwall.storage.account import Accounts, OverBudget
-    from longwall.storage.allocator import return_freed_memory
-    from longwall.storage.budget import Budget
-    from longwall.storage.spill import SpillFolder
+    from longwall.pipeline.progress.observers import choose_observer
+    from longwall.storage.memory.allocator import return_freed_memory
+    from longwall.storage.memory.machine_budget import Budget
+    from longwall.storage.memory.reservations import Accounts, OverBudget
+    from longwall.storage.memory.spill_folder import SpillFolder
 
     spill = user_path(spill)
     if store.exists():
@@ -403,7 +403,7 @@ def _make_store(
 
 def _size(option: str, text: str | None) -> int | None:
     """Return the bytes that an option gives, None where it is not given."""
-    from longwall.storage.sizes import parse_size
+    from longwall.storage.memory.sizes import parse_size
 
     try:
         return None if text is None else parse_size(text)

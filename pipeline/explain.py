@@ -1,6 +1,6 @@
 """The plan of a config as text, without running it: the function behind ``longwall explain``.
 
-Searches are sampled (`longwall.pipeline.sampling`) to foretell how many rows and bytes they will make.
+Searches are sampled (`longwall.pipeline.planning.prediction`) to foretell how many rows and bytes they will make.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.progress import NullObserver, Observer
+from longwall.pipeline.progress.observers import NullObserver, Observer
 from longwall.pipeline.run import COMPILING, choose_engine, describe_graph, read_graph, resolve_budget
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.sizes import round_size
+from longwall.storage.memory.sizes import round_size
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
-    from longwall.pipeline.placement import Placement
-    from longwall.pipeline.plan import MatchPlan
-    from longwall.pipeline.sampling import LevelEstimate
-    from longwall.storage.account import Accounts
-    from longwall.storage.graph import Graph
+    from longwall.pipeline.planning.prediction import LevelEstimate
+    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.storage.graph.graph import Graph
+    from longwall.storage.memory.reservations import Accounts
+    from longwall.storage.pages.placement import Placement
 
 _READABLE = 1e15  # longer numbers are written with an exponent
 
@@ -43,11 +43,11 @@ def explain(
         If the config, the graph or the machine cannot do what is asked.
     """
     from longwall.kernels.kernel_cache import cache_note
-    from longwall.pipeline.placement import place_graph
     from longwall.pipeline.workloads import get_workload
     from longwall.stages.source import host_arrays
-    from longwall.storage.account import Accounts
-    from longwall.storage.spill import SpillFolder
+    from longwall.storage.memory.reservations import Accounts
+    from longwall.storage.memory.spill_folder import SpillFolder
+    from longwall.storage.pages.placement import place_graph
 
     observer = observer or NullObserver()
     try:
@@ -91,12 +91,12 @@ def _predict(
     plan: Any, spec: RunSpec, graph: Graph, engine: Engine, placement: Placement, accounts: Accounts
 ) -> list[str]:
     """Lines that foretell rows and bytes; none for plans that are formulas."""
-    from longwall.kernels.engine import EngineLost, ShortOfMemory
-    from longwall.pipeline.counting import SearchCount
-    from longwall.pipeline.placement import bring_graph
-    from longwall.pipeline.plan import MatchPlan
-    from longwall.pipeline.sampling import estimate_levels
+    from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
+    from longwall.pipeline.phases.count_plans import SearchCount
+    from longwall.pipeline.planning.prediction import estimate_levels
+    from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.stages.source import host_arrays
+    from longwall.storage.pages.placement import bring_graph
 
     search = plan.search if isinstance(plan, SearchCount) else plan
     if not isinstance(search, MatchPlan):
@@ -174,7 +174,7 @@ def _describe_totals(
 
 def _bytes_in_flight(estimates: Sequence[LevelEstimate]) -> int:
     """Bytes of a worker's chunks, one per level, when they are as long as they get."""
-    from longwall.pipeline.rooms import LARGEST_CHUNK
+    from longwall.pipeline.execution.worker_memory import LARGEST_CHUNK
 
     total = 0.0
     for level in range(1, len(estimates)):

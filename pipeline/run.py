@@ -18,27 +18,27 @@ from pathlib import Path, PurePosixPath
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config, names_run
-from longwall.pipeline.context import Metrics, PatternCount, RunContext
-from longwall.pipeline.devices import devices_of
-from longwall.pipeline.progress import NullObserver, Observer
-from longwall.pipeline.run_directory import TOO_LARGE, RunDirectory, write_counts
+from longwall.pipeline.execution.environment import Metrics, PatternCount, RunContext
+from longwall.pipeline.progress.observers import NullObserver, Observer
+from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
+from longwall.pipeline.run_store.url_run import UrlRunDirectory
 from longwall.pipeline.signals import interrupted_by, interrupting, last_signal, undisturbed
-from longwall.pipeline.url_run import UrlRunDirectory
 from longwall.storage.arguments import brief, require_methods, require_texts, require_type
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
-from longwall.storage.mirror import Mirror
 from longwall.storage.paths import require_path, user_path
-from longwall.storage.remote import is_url
+from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.urls import is_url
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from longwall.kernels import Engine
-    from longwall.storage.account import Accounts
-    from longwall.storage.budget import Budget
-    from longwall.storage.graph import Graph
-    from longwall.storage.spill import SpillFolder
+    from longwall.storage.graph.graph import Graph
+    from longwall.storage.memory.machine_budget import Budget
+    from longwall.storage.memory.reservations import Accounts
+    from longwall.storage.memory.spill_folder import SpillFolder
 
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
@@ -255,12 +255,12 @@ def _run(
     began: float,
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
-    from longwall.pipeline.workers import sentences
+    from longwall.pipeline.execution.thread_executor import sentences
     from longwall.pipeline.workloads import get_workload
-    from longwall.storage.account import Accounts
-    from longwall.storage.allocator import return_freed_memory
-    from longwall.storage.paged_graph import GraphPages
-    from longwall.storage.spill import SpillFolder
+    from longwall.storage.memory.allocator import return_freed_memory
+    from longwall.storage.memory.reservations import Accounts
+    from longwall.storage.memory.spill_folder import SpillFolder
+    from longwall.storage.pages.paged_graph import GraphPages
 
     return_freed_memory()
     timings: dict[str, float] = {}
@@ -408,7 +408,7 @@ def choose_engine(spec: RunSpec) -> Engine:
         If this machine does not have it, or far fewer cores than threads are wanted.
     """
     from longwall.kernels import Ablation, EngineUnavailable, select_engine
-    from longwall.storage.parallel import core_count, most_threads
+    from longwall.storage.concurrency import core_count, most_threads
 
     if spec.engine.threads > most_threads():
         raise InputError(
@@ -427,7 +427,7 @@ def choose_engine(spec: RunSpec) -> Engine:
 
 def resolve_budget(spec: RunSpec) -> Budget:
     """Return the budgets of a config, what it leaves open filled in from this machine."""
-    from longwall.storage.budget import Budget
+    from longwall.storage.memory.machine_budget import Budget
 
     memory = spec.memory
     return Budget.resolve(device=memory.device, host=memory.host, disk=memory.disk, spill=memory.spill)
@@ -451,7 +451,7 @@ def read_graph(
         If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
         a budget.
     """
-    from longwall.storage.account import OverBudget
+    from longwall.storage.memory.reservations import OverBudget
 
     try:
         return _read_graph(spec, observer, accounts, spill, engine, [] if notes is None else notes)
@@ -462,17 +462,17 @@ def read_graph(
 def _read_graph(
     spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder, engine: Engine, notes: list[str]
 ) -> Graph:
-    from longwall.pipeline.placement import adjacency_maker
+    from longwall.storage.pages.placement import adjacency_maker
 
     adjacency = adjacency_maker(engine, spec.memory.access, spec.memory.device)
     if spec.graph.generator is not None:
-        from longwall.storage.generators import generate
+        from longwall.storage.generators.kinds import generate
 
         parameters = dict(spec.graph.generator)
         kind = parameters.pop("kind")
         observer.phase(f"generating the {kind} graph", None, "edges")
         return generate(kind, **parameters, accounts=accounts, spill=spill, adjacency=adjacency)
-    from longwall.storage.ingest import Reading, load_graph
+    from longwall.storage.ingest.ingest import Reading, load_graph
 
     def note(text: str) -> None:
         notes.append(text)
@@ -531,7 +531,7 @@ def open_graph(
     InputError
         If it cannot be read, naming the file and the line.
     """
-    from longwall.storage.ingest import Reading, load_graph
+    from longwall.storage.ingest.ingest import Reading, load_graph
 
     in_memory = "write edges that are in memory to a Parquet or text file first"
     require_path("path", path, "the path or the URL of a graph file or a graph store", in_memory)

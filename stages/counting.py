@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from longwall.kernels.engine import GraphArrays
-from longwall.kernels.frontier import Part, Reads
-from longwall.kernels.pages import Pages
-from longwall.kernels.scratch import Searcher
-from longwall.storage.tables.table import EmbeddingTable
+from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.pages import Pages
+from longwall.kernels.interface.workspaces import Searcher
+from longwall.storage.tables.embedding_table import EmbeddingTable
 
 
 def count_planned(table: EmbeddingTable, searcher: Searcher, pages: Pages | None = None) -> int:

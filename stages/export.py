@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from longwall.storage.parquet_files import ParquetSink, write_parquet
-from longwall.storage.tables.table import EmbeddingTable
+from longwall.storage.tables.embedding_table import EmbeddingTable
 
 ROWS_PER_FILE = 1 << 24  # at most, however many come at a time
 ROWS_PER_GROUP = 1 << 20  # readers skip and share out row groups; much smaller ones cost them more than they save
@@ -22,7 +22,7 @@ _COMPRESSION_LEVEL = 1
 _COPIES = 3  # of a row group: the rows as they come, the columns, and the encoded pages
 _LEAST_ROWS, _LEAST_GROUPS = 16, 4  # rows of a row group, and row groups of a file
 
-# Bytes that Arrow takes, as they were measured (`tests/test_export.py`): for each column of a row group until
+# Bytes that Arrow takes, as they were measured (`tests/stages/test_export.py`): for each column of a row group until
 # the file is closed, when its metadata is there twice; and for a writer, whatever it writes, with dictionaries or not.
 _METADATA_BYTES = 2200
 _PLAIN_BYTES, _DICTIONARY_BYTES = 32 << 10, 28 << 20

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from longwall.storage.errors import InputError
-from longwall.storage.tables.table import Columns, EmbeddingTable
+from longwall.storage.tables.embedding_table import Columns, EmbeddingTable
 
 Predicate = Callable[[Any, Any, Any], Any]
 

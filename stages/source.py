@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.engine import GraphArrays
-from longwall.kernels.program import Level
-from longwall.storage.graph import Graph
-from longwall.storage.tables.table import EmbeddingTable
+from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.search_program import Level
+from longwall.storage.graph.graph import Graph
+from longwall.storage.tables.embedding_table import EmbeddingTable
 
 
 def host_arrays(graph: Graph) -> GraphArrays:

@@ -18,14 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # `import naive`: pytest's importlib mode adds no folder
+sys.path[:0] = [
+    str(Path(__file__).parent),
+    str(Path(__file__).parent / "support"),
+]  # `import naive`: pytest's importlib mode adds no folder
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of shells; some tests send it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if TYPE_CHECKING:
-    from longwall.pipeline.context import RunContext
-    from longwall.storage.graph import Graph
+    from longwall.pipeline.execution.environment import RunContext
+    from longwall.storage.graph.graph import Graph
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -35,7 +38,7 @@ def engine_kind(request: pytest.FixtureRequest) -> str:
     """Each engine in turn; an engine that does not work here is skipped with its reason."""
     if request.param == "cuda":
         from longwall.kernels import EngineUnavailable
-        from longwall.kernels.cuda.device import open_device
+        from longwall.kernels.cuda.runtime.device import open_device
 
         try:
             open_device()
@@ -65,7 +68,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A file system of fsspec that is in memory; runs may be there, which they may not elsewhere."""
-    monkeypatch.setattr("longwall.pipeline.url_run._FLEETING", frozenset())
+    monkeypatch.setattr("longwall.pipeline.run_store.url_run._FLEETING", frozenset())
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
     system = fsspec.filesystem("memory")
     yield system
@@ -75,8 +78,8 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def set_page_size(patch: pytest.MonkeyPatch, size: int) -> None:
     """Let pages of adjacencies have so many bytes, and the driver take no more for their copies at a time."""
-    patch.setattr("longwall.storage.paged_graph.GraphPages.slots", size // 4)
-    patch.setattr("longwall.storage.paged_graph.PAGE_BYTES", size)
+    patch.setattr("longwall.storage.pages.paged_graph.GraphPages.slots", size // 4)
+    patch.setattr("longwall.storage.pages.paged_graph.PAGE_BYTES", size)
     patch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", size)
 
 
@@ -88,7 +91,7 @@ def set_free_writers(patch: pytest.MonkeyPatch) -> None:
 
 def make_graph(edges: Any, labels: dict[int, int] | None = None) -> Graph:
     """A data graph from pairs of ids, and a dict from id to label."""
-    from longwall.storage.building.build import build_graph
+    from longwall.storage.ingest.build import build_graph
 
     ends = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
     if labels is None:
@@ -108,13 +111,13 @@ def make_context(
 ) -> RunContext:
     """What a workload is given by a run, without the run: `folder` is the run's folder."""
     from longwall.kernels import select_engine
-    from longwall.pipeline.checkpoint import Checkpoint
     from longwall.pipeline.config import load_config
-    from longwall.pipeline.context import Metrics, RunContext
-    from longwall.pipeline.progress import NullObserver
-    from longwall.storage.account import Accounts
-    from longwall.storage.budget import Budget
-    from longwall.storage.spill import SpillFolder
+    from longwall.pipeline.execution.environment import Metrics, RunContext
+    from longwall.pipeline.progress.observers import NullObserver
+    from longwall.pipeline.run_store.commit_log import Checkpoint
+    from longwall.storage.memory.machine_budget import Budget
+    from longwall.storage.memory.reservations import Accounts
+    from longwall.storage.memory.spill_folder import SpillFolder
 
     plain = {"graph": {"path": "unused"}, "workload": {"kind": "triangles"}, "run": {"name": "unused"}}
     # Commits wait for the disk; in memory they cost nothing.

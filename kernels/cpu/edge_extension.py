@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.jit import compiled
-from longwall.kernels.engine import GraphArrays
-from longwall.kernels.frontier import Part, Reads
-from longwall.kernels.scratch import Cut
+from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.workspaces import Cut
 
 _NO_MORE = 2**32 - 1  # behind the positions that are left out of a list
 
@@ -143,7 +143,7 @@ def _write_edges(indptr, indices, columns, offset, first, last, left_out, out):
 
 
 class CpuEdgeExtender:
-    """Scratch for rows of edges; see :class:`longwall.kernels.scratch.EdgeExtender`."""
+    """Scratch for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`."""
 
     def __init__(self, graph: GraphArrays, levels: int, rows: int, memory: int):
         ends = 2 * levels

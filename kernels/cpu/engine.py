@@ -8,27 +8,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu import cliques, rows, search, wedges
+from longwall.kernels.cpu import cliques, four_cycles, homomorphisms, search
 from longwall.kernels.cpu.compilation import watch_compilation
 from longwall.kernels.cpu.edge_extension import CpuEdgeExtender
-from longwall.kernels.cpu.growth import CpuGrower
 from longwall.kernels.cpu.motif_counters import CpuMotifCounter, CpuOrbitCounter
 from longwall.kernels.cpu.page_bytes import page_bytes
+from longwall.kernels.cpu.pattern_growth import CpuGrower
 from longwall.kernels.cpu.sorting import CpuChunkSorter, CpuRunMerger
-from longwall.kernels.engine import VERTEX_ARRAYS, Ablation, Access, GraphArrays, ScratchTooLarge, host_faults
-from longwall.kernels.frontier import Reads, frontier
-from longwall.kernels.growth import TypedGraph
-from longwall.kernels.pages import PageBuffer
-from longwall.kernels.program import ProgramArrays, SearchProgram, pack, to_count, to_extend
-from longwall.kernels.row_program import RowProgram
-from longwall.kernels.scratch import Extension
-from longwall.kernels.sorting import KeyLayout, Method
+from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, Access, GraphArrays, ScratchTooLarge, host_faults
+from longwall.kernels.interface.frontier import Reads, frontier
+from longwall.kernels.interface.homomorphism_program import RowProgram
+from longwall.kernels.interface.pages import PageBuffer
+from longwall.kernels.interface.pattern_growth import TypedGraph
+from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, pack, to_count, to_extend
+from longwall.kernels.interface.sorting import KeyLayout, Method
+from longwall.kernels.interface.workspaces import Extension
 
 _TASKS_PER_WORKER = 128
 
 
 class _NoCopies:
-    """Copies of pages where none are needed; see :class:`longwall.kernels.pages.PageBuffer`."""
+    """Copies of pages where none are needed; see :class:`longwall.kernels.interface.pages.PageBuffer`."""
 
     origin = 0
 
@@ -46,7 +46,7 @@ class _NoCopies:
 
 
 class CpuEngine:
-    """The engine of machines without a GPU; see :class:`longwall.kernels.engine.Engine`."""
+    """The engine of machines without a GPU; see :class:`longwall.kernels.interface.engine.Engine`."""
 
     name = "cpu"
     xp = np
@@ -341,7 +341,9 @@ class CpuFourCycleCounter:
     def count(self, first: int, last: int) -> int:
         """Count the 4-cycles of a range of vertices."""
         g = self._graph
-        return int(wedges.count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag))
+        return int(
+            four_cycles.count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag)
+        )
 
 
 class CpuRowCounter:
@@ -367,7 +369,7 @@ class CpuRowCounter:
             values = np.ones(n, dtype)
             for j in factors:
                 values *= self._weights[j]
-            rows.neighbour_sums(graph.indptr, graph.indices, values, self._weights[i])
+            homomorphisms.neighbour_sums(graph.indptr, graph.indices, values, self._weights[i])
         self._local = np.empty((max(program.num_local, 1), graph.max_degree), dtype)
         self._dense = np.zeros((max(program.num_dense, 1), n), dtype)
         self._scalars = np.zeros(program.num_scalars, dtype)
@@ -379,7 +381,7 @@ class CpuRowCounter:
 
     def add(self, first: int, last: int) -> None:
         """Run the program for a range of vertices."""
-        rows.run_rows(
+        homomorphisms.run_rows(
             self._graph.indptr,
             self._graph.indices,
             self._ops,

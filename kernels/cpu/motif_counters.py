@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu import motifs
-from longwall.kernels.engine import GraphArrays, ScratchTooLarge
+from longwall.kernels.interface.engine import GraphArrays, ScratchTooLarge
 
 _EXACT_BELOW = 2.0**62
 

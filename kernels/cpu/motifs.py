@@ -105,7 +105,7 @@ def count_motifs(
     first, last
         Range of slots; a set begins with the slot of its first two vertices, of which the first is smaller.
     entries : uint32[2 ** ((k - 1) (k - 2) / 2)]
-        The dictionary of k - 1 vertices; see :func:`longwall.kernels.cpu.pattern_codes.fill_dictionary`.
+        The dictionary of k - 1 vertices; see :func:`longwall.kernels.patterns.canonical_kernel.fill_dictionary`.
     members : int64[k]
     cursors : int64[k, 3]
         Scratch.

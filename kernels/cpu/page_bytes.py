@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.jit import compiled
-from longwall.kernels.engine import GraphArrays
-from longwall.kernels.frontier import Reads
+from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.frontier import Reads
 
 _SMALLER, _LARGER = 1, 2  # frontier.Part
 
@@ -50,7 +50,7 @@ def _add_rows(indptr, split, vertices, prefix, part, times, page_slots, ends, st
 
 
 def page_bytes(graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
-    """See :meth:`longwall.kernels.engine.Engine.page_bytes`."""
+    """See :meth:`longwall.kernels.interface.engine.Engine.page_bytes`."""
     ends, steps = np.zeros((2, -(-graph.num_slots // page_slots)), np.int64)
     for read in reads:
         prefix = np.empty((0, 0), np.uint32) if read.prefix is None else read.prefix

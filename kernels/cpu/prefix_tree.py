@@ -1,7 +1,8 @@
 """Operations on prefix trees in columns, over NumPy arrays.
 
 A tree is two tuples of arrays: the values of the nodes of each level, and, for each level but the last, the offsets
-of their children in the next one; see :class:`longwall.storage.tables.table.EmbeddingTable`. Every node has a row.
+of their children in the next one; see :class:`longwall.storage.tables.embedding_table.EmbeddingTable`. Every node has
+a row.
 """
 
 from collections.abc import Sequence

@@ -271,7 +271,7 @@ def count_rows(
     begin, end
         Range of rows.
     sets, first_set, levels, blocks, members, terms
-        See :class:`longwall.kernels.program.ProgramArrays`.
+        See :class:`longwall.kernels.interface.search_program.ProgramArrays`.
     store : uint32[num_sets * room]
         Scratch for the sets.
     room

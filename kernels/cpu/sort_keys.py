@@ -1,4 +1,4 @@
-"""Sort, merge and reduce columns of keys; see :mod:`longwall.kernels.sorting`.
+"""Sort, merge and reduce columns of keys; see :mod:`longwall.kernels.interface.sorting`.
 
 A table is three arrays: high words, low words, payload. What a layout has not is empty.
 """

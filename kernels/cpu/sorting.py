@@ -1,4 +1,4 @@
-"""Sorting chunks and merging runs on the cores of the host; see :mod:`longwall.kernels.sorting`."""
+"""Sorting chunks and merging runs on the cores of the host; see :mod:`longwall.kernels.interface.sorting`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -7,8 +7,8 @@ from queue import Empty, SimpleQueue
 import numpy as np
 
 from longwall.kernels.cpu.sort_keys import BLOCK, merge_lists, reduce_table, sort_table
-from longwall.kernels.engine import host_faults
-from longwall.kernels.sorting import WORD, Array, Column, Columns, KeyLayout, SumOverflow
+from longwall.kernels.interface.engine import host_faults
+from longwall.kernels.interface.sorting import WORD, Array, Column, Columns, KeyLayout, SumOverflow
 
 _LEAST_SHARE = 2**20  # bytes that are worth a thread
 _LEAST_CHUNK, _LEAST_WINDOW = 16, 16  # keys

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.launch import WARP, Device, exact, units_that_fit
-from longwall.kernels.cuda.module import constants
-from longwall.kernels.cuda.page_buffer import places_of
-from longwall.kernels.engine import EngineLost, GraphArrays
+from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.interface.engine import EngineLost, GraphArrays
 
 Array = Any  # a CuPy array
 
@@ -91,7 +91,7 @@ class CudaTriangleCounter(_Triangles):
         return exact(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels; gives what :func:`longwall.kernels.cuda.launch.exact` fetches."""
+        """Launch the kernels; gives what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
         result = self._device.result()
         self._run("count", first, last, self._work(first, last), 1, (result,))
         return result
@@ -178,7 +178,7 @@ class CudaCliqueCounter:
         return exact(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels; gives what :func:`longwall.kernels.cuda.launch.exact` fetches."""
+        """Launch the kernels; gives what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
         device, graph = self._device, self._graph
         result = device.result()
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
@@ -243,7 +243,7 @@ class CudaFourCycleCounter:
         return exact(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels; gives what :func:`longwall.kernels.cuda.launch.exact` fetches."""
+        """Launch the kernels; gives what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
         result = self._device.result()
         for begin in range(first, last, self._most):
             self._run(begin, min(begin + self._most, last), result)

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longwall.kernels.cuda.launch import THREADS, WARP, Device
-from longwall.kernels.cuda.staging import RowLists, Staging, places
-from longwall.kernels.engine import GraphArrays
-from longwall.kernels.frontier import Part, Reads
-from longwall.kernels.scratch import Cut
+from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
+from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
+from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.workspaces import Cut
 
 Array = Any  # a CuPy array
 
@@ -29,7 +29,7 @@ class _Counted(NamedTuple):
 
 
 class CudaEdgeExtender:
-    """Scratch for rows of edges; see :class:`longwall.kernels.scratch.EdgeExtender`."""
+    """Scratch for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`."""
 
     host_bytes = 0
 

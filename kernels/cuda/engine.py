@@ -14,11 +14,15 @@ from longwall.kernels.cuda.counters import (
     CudaTriangleCounter,
     CudaTriangleVertexCounter,
 )
-from longwall.kernels.cuda.device import open_device
 from longwall.kernels.cuda.edge_extension import CudaEdgeExtender
-from longwall.kernels.cuda.faults import cuda_faults
-from longwall.kernels.cuda.growth import CudaGrower
-from longwall.kernels.cuda.host_memory import (
+from longwall.kernels.cuda.homomorphisms import CudaRowCounter
+from longwall.kernels.cuda.motifs import CudaMotifCounter, CudaOrbitCounter
+from longwall.kernels.cuda.page_bytes import page_bytes
+from longwall.kernels.cuda.pattern_growth import CudaGrower
+from longwall.kernels.cuda.runtime.compile import watch_compilation
+from longwall.kernels.cuda.runtime.device import open_device
+from longwall.kernels.cuda.runtime.errors import cuda_faults
+from longwall.kernels.cuda.runtime.host_memory import (
     TAKEN_AT_ONCE,
     ManagedArray,
     can_move_pages,
@@ -26,27 +30,23 @@ from longwall.kernels.cuda.host_memory import (
     is_managed,
     managed_array,
 )
-from longwall.kernels.cuda.host_memory import mapped as map_array
-from longwall.kernels.cuda.launch import Device
-from longwall.kernels.cuda.module import watch_compilation
-from longwall.kernels.cuda.motifs import CudaMotifCounter, CudaOrbitCounter
-from longwall.kernels.cuda.page_buffer import CudaPageBuffer
-from longwall.kernels.cuda.page_bytes import page_bytes
-from longwall.kernels.cuda.rows import CudaRowCounter
+from longwall.kernels.cuda.runtime.host_memory import mapped as map_array
+from longwall.kernels.cuda.runtime.launch import Device
+from longwall.kernels.cuda.runtime.page_buffer import CudaPageBuffer
 from longwall.kernels.cuda.search import CudaSearcher
 from longwall.kernels.cuda.sorting import CudaChunkSorter, CudaRunMerger
-from longwall.kernels.engine import VERTEX_ARRAYS, Ablation, Access, EngineLost, GraphArrays, MemoryPeak
-from longwall.kernels.frontier import Reads
-from longwall.kernels.growth import TypedGraph
-from longwall.kernels.program import SearchProgram
-from longwall.kernels.row_program import RowProgram
-from longwall.kernels.sorting import KeyLayout, Method
+from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, Access, EngineLost, GraphArrays, MemoryPeak
+from longwall.kernels.interface.frontier import Reads
+from longwall.kernels.interface.homomorphism_program import RowProgram
+from longwall.kernels.interface.pattern_growth import TypedGraph
+from longwall.kernels.interface.search_program import SearchProgram
+from longwall.kernels.interface.sorting import KeyLayout, Method
 
 _ROOTS_PER_TASK_LOG2 = 21
 
 
 class CudaEngine:
-    """The engine of the current CUDA device; see :class:`longwall.kernels.engine.Engine`.
+    """The engine of the current CUDA device; see :class:`longwall.kernels.interface.engine.Engine`.
 
     Raises
     ------

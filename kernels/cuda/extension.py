@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.launch import WARP, Device
-from longwall.kernels.cuda.program_header import Variant, program_header, stored_sets
-from longwall.kernels.cuda.staging import RowLists, Staging, places
-from longwall.kernels.engine import Ablation, GraphArrays, ScratchTooLarge, ShortOfMemory
-from longwall.kernels.frontier import Part, row_lists
-from longwall.kernels.program import SearchProgram, emitted_set, to_extend
-from longwall.kernels.scratch import Extension
+from longwall.kernels.cuda.runtime.launch import WARP, Device
+from longwall.kernels.cuda.runtime.search_header import Variant, program_header, stored_sets
+from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
+from longwall.kernels.interface.engine import Ablation, GraphArrays, ScratchTooLarge, ShortOfMemory
+from longwall.kernels.interface.frontier import Part, row_lists
+from longwall.kernels.interface.search_program import SearchProgram, emitted_set, to_extend
+from longwall.kernels.interface.workspaces import Extension
 
 Array = Any  # a CuPy array
 
@@ -104,7 +104,7 @@ class Extender:
         self._steps: dict[int, _Step] = {}
 
     def extend_rows(self, rows: Array, capacity: int, first: int) -> Extension:
-        """Extend `rows` (uint32[columns, n]) by one level; see :class:`longwall.kernels.scratch.Searcher`."""
+        """Extend rows (uint32[columns, n]) by a level; see :class:`longwall.kernels.interface.workspaces.Searcher`."""
         xp, n = self._device.xp, rows.shape[1]
         if not n:
             return Extension(xp.zeros(0, np.int64), xp.empty(0, np.uint32))

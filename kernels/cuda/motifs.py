@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.launch import WARP, Device, exact, units_that_fit
-from longwall.kernels.cuda.module import constants
-from longwall.kernels.engine import GraphArrays
+from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.interface.engine import GraphArrays
 
 Array = Any  # a CuPy array
 

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.launch import Device
-from longwall.kernels.engine import GraphArrays
-from longwall.kernels.frontier import Reads
+from longwall.kernels.cuda.runtime.launch import Device
+from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.frontier import Reads
 
 Array = Any  # a CuPy array
 
 
 def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
-    """See :meth:`longwall.kernels.engine.Engine.page_bytes`."""
+    """See :meth:`longwall.kernels.interface.engine.Engine.page_bytes`."""
     xp = device.xp
     sums = xp.zeros((2, -(-graph.num_slots // page_slots)), np.uint64)
     ends, steps = sums[0], sums[1]

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longwall.kernels.cuda.launch import WARP
-from longwall.kernels.cuda.module import kernel
+from longwall.kernels.cuda.runtime.compile import kernel
+from longwall.kernels.cuda.runtime.launch import WARP
 
 Array = Any  # a CuPy array
 Tree = tuple[tuple[Array, ...], tuple[Array, ...]]

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from longwall.kernels.cuda.extension import BLOCKS_PER_MULTIPROCESSOR, WARPS_PER_BLOCK, Extender
-from longwall.kernels.cuda.launch import WARP, Device, exact, units_that_fit
-from longwall.kernels.cuda.program_header import Variant, program_header, stored_sets
-from longwall.kernels.cuda.staging import RowLists, Staging, places
-from longwall.kernels.engine import Ablation, GraphArrays, ScratchTooLarge
-from longwall.kernels.frontier import Reads, frontier, row_lists
-from longwall.kernels.program import SearchProgram, to_count, to_extend
-from longwall.kernels.scratch import Extension
+from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.cuda.runtime.search_header import Variant, program_header, stored_sets
+from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
+from longwall.kernels.interface.engine import Ablation, GraphArrays, ScratchTooLarge
+from longwall.kernels.interface.frontier import Reads, frontier, row_lists
+from longwall.kernels.interface.search_program import SearchProgram, to_count, to_extend
+from longwall.kernels.interface.workspaces import Extension
 
 Array = Any  # a CuPy array
 

@@ -1,4 +1,4 @@
-"""Sorting chunks and merging runs on the device; see :mod:`longwall.kernels.sorting`.
+"""Sorting chunks and merging runs on the device; see :mod:`longwall.kernels.interface.sorting`.
 
 Every chunk or window under way has a thread, which waits for it, and buffers on the device: one is copied there while
 another is worked on and a third comes back, so that the host link is used both ways. Buffers are made once: what is
@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longwall.kernels.cuda.launch import Device
-from longwall.kernels.cuda.module import constants, kernel
-from longwall.kernels.cuda.sort_memory import locked_column
-from longwall.kernels.engine import ScratchTooLarge
-from longwall.kernels.sorting import WORD, Columns, KeyLayout, Method, SumOverflow
+from longwall.kernels.cuda.runtime.compile import constants, kernel
+from longwall.kernels.cuda.runtime.launch import Device
+from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
+from longwall.kernels.interface.engine import ScratchTooLarge
+from longwall.kernels.interface.sorting import WORD, Columns, KeyLayout, Method, SumOverflow
 
 Array = Any  # a CuPy array
 Faults = Callable[[], AbstractContextManager[None]]

@@ -12,16 +12,16 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longwall.pipeline.cluster.address import check_scheduler, security_of
-from longwall.pipeline.cluster.coordinator import DaskScheduler, begin_replicas, end_replicas
-from longwall.pipeline.cluster.dealing import RANGES
-from longwall.pipeline.cluster.introduction import introduced, most_on_a_device
-from longwall.pipeline.cluster.replica import Job, Opening, parts
+from longwall.pipeline.cluster.address_check import check_scheduler, security_of
+from longwall.pipeline.cluster.dask_executor import DaskScheduler, begin_replicas, end_replicas
+from longwall.pipeline.cluster.dispatcher import RANGES
+from longwall.pipeline.cluster.handshake import introduced, most_on_a_device
+from longwall.pipeline.cluster.worker_process import Job, Opening, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
-from longwall.pipeline.context import Metrics, RunContext
-from longwall.pipeline.progress import Observer
+from longwall.pipeline.execution.environment import Metrics, RunContext
+from longwall.pipeline.progress.observers import Observer
+from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.parallel import core_count, most_threads
 
 _HOST = "127.0.0.1"
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
@@ -277,7 +277,7 @@ def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Seque
         "dashboard": False,
         "local_directory": folder,
         "silence_logs": logging.CRITICAL,
-        "preload": ["longwall.pipeline.cluster.worker_setup"],
+        "preload": ["longwall.pipeline.cluster.worker_preload"],
     }
     started = {}
     for number in range(workers):

@@ -13,7 +13,7 @@ from longwall.pipeline.config.sections import (
     Output,
 )
 from longwall.pipeline.config.values import dotted, listed, section_of, shown, suggestion
-from longwall.pipeline.patterns import MAX_VERTICES, parse_pattern
+from longwall.pipeline.patterns.pattern import MAX_VERTICES, parse_pattern
 from longwall.storage.errors import InputError
 
 _FREQUENT_KEYS = ("support", "min_support", "max_edges", "max_vertices", "exact")
@@ -145,7 +145,7 @@ def _are_labels(value: object) -> bool:
 
 
 def _generator_faults(generator: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    from longwall.storage.generators import GENERATORS  # brings in the array libraries
+    from longwall.storage.generators.kinds import GENERATORS  # brings in the array libraries
 
     kind = generator.get("kind")
     if not isinstance(kind, str) or kind not in GENERATORS:

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from longwall.pipeline.config.values import plain, shown, toml
-from longwall.pipeline.patterns import is_pattern_file
+from longwall.pipeline.patterns.pattern import is_pattern_file
 from longwall.storage.errors import InputError
+from longwall.storage.memory.sizes import format_size, parse_size
 from longwall.storage.paths import path_exists, user_path
-from longwall.storage.remote import is_url
-from longwall.storage.sizes import format_size, parse_size
+from longwall.storage.remote.urls import is_url
 
 WorkloadKind = Literal["triangles", "cliques", "match", "motifs", "frequent", "transactions"]
 MANY_PATTERNS: frozenset[WorkloadKind] = frozenset({"motifs", "frequent", "transactions"})
@@ -244,7 +244,7 @@ class RunSpec(_Section):
 
     @property
     def file_format(self) -> str | None:
-        """The format of the graph's file where the workload says it (see `longwall.storage.ingest`); None elsewhere."""
+        """The format of the graph's file where the workload says it; None elsewhere."""
         asked = "transactions" in (self.workload.kind, self.workload.support)
         return "transactions" if asked and self.graph.transactions is None else None
 

@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longwall.pipeline.context import PatternCount
-    from longwall.pipeline.library import (
+    from longwall.pipeline.embeddings.calls import (
         Embeddings,
         aggregate,
         edges,
@@ -17,10 +16,11 @@ if TYPE_CHECKING:
         filter,  # noqa: A004 - GAMMA's name
         vertices,
     )
+    from longwall.pipeline.execution.environment import PatternCount
     from longwall.pipeline.run import Result, open_graph, resume, run
     from longwall.storage.errors import InputError, RunError
-    from longwall.storage.generators import generate as generate_graph
-    from longwall.storage.graph import Graph
+    from longwall.storage.generators.kinds import generate as generate_graph
+    from longwall.storage.graph.graph import Graph
 
 __version__ = "0.1.0"
 
@@ -47,23 +47,23 @@ __all__ = [
 
 # Where each public name lives. They are imported on first use: `import longwall` costs nothing.
 _HOMES = {
-    "Embeddings": ("longwall.pipeline.library", "Embeddings"),
-    "Graph": ("longwall.storage.graph", "Graph"),
+    "Embeddings": ("longwall.pipeline.embeddings.calls", "Embeddings"),
+    "Graph": ("longwall.storage.graph.graph", "Graph"),
     "InputError": ("longwall.storage.errors", "InputError"),
-    "PatternCount": ("longwall.pipeline.context", "PatternCount"),
+    "PatternCount": ("longwall.pipeline.execution.environment", "PatternCount"),
     "Result": ("longwall.pipeline.run", "Result"),
     "RunError": ("longwall.storage.errors", "RunError"),
-    "aggregate": ("longwall.pipeline.library", "aggregate"),
-    "edges": ("longwall.pipeline.library", "edges"),
-    "export": ("longwall.pipeline.library", "export"),
-    "extend_edges": ("longwall.pipeline.library", "extend_edges"),
-    "extend_vertices": ("longwall.pipeline.library", "extend_vertices"),
-    "filter": ("longwall.pipeline.library", "filter"),
-    "generate_graph": ("longwall.storage.generators", "generate"),
+    "aggregate": ("longwall.pipeline.embeddings.calls", "aggregate"),
+    "edges": ("longwall.pipeline.embeddings.calls", "edges"),
+    "export": ("longwall.pipeline.embeddings.calls", "export"),
+    "extend_edges": ("longwall.pipeline.embeddings.calls", "extend_edges"),
+    "extend_vertices": ("longwall.pipeline.embeddings.calls", "extend_vertices"),
+    "filter": ("longwall.pipeline.embeddings.calls", "filter"),
+    "generate_graph": ("longwall.storage.generators.kinds", "generate"),
     "open_graph": ("longwall.pipeline.run", "open_graph"),
     "resume": ("longwall.pipeline.run", "resume"),
     "run": ("longwall.pipeline.run", "run"),
-    "vertices": ("longwall.pipeline.library", "vertices"),
+    "vertices": ("longwall.pipeline.embeddings.calls", "vertices"),
 }
 
 

@@ -8,8 +8,11 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.context import PatternCount, RunContext
-from longwall.storage.graph import Graph
+from longwall.pipeline.execution.environment import PatternCount, RunContext
+from longwall.storage.graph.graph import Graph
+
+_MODULES = {"motifs": "motifs.workload", "frequent": "frequent.workload", "transactions": "frequent.transactions"}
+"""Of workloads that have more than a module."""
 
 
 class Workload(Protocol):
@@ -26,5 +29,5 @@ class Workload(Protocol):
 
 def get_workload(kind: str) -> Workload:
     """Give the workload of a kind that the config has accepted."""
-    workload: Workload = import_module(f"longwall.pipeline.workloads.{kind.replace('-', '_')}")
+    workload: Workload = import_module(f"longwall.pipeline.workloads.{_MODULES.get(kind, kind)}")
     return workload

@@ -1,14 +1,14 @@
 """Subgraph matching: count or list the embeddings of any connected pattern."""
 
 from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.context import PatternCount, RunContext
-from longwall.pipeline.counting import CountPlan, plan_count
-from longwall.pipeline.listing import list_matches
-from longwall.pipeline.patterns import Pattern, parse_pattern
-from longwall.pipeline.plan import MatchPlan
-from longwall.pipeline.planner import plan_match
+from longwall.pipeline.execution.environment import PatternCount, RunContext
+from longwall.pipeline.patterns.pattern import Pattern, parse_pattern
+from longwall.pipeline.phases.count_plans import CountPlan, plan_count
+from longwall.pipeline.phases.search_list import list_matches
+from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search_planner import plan_match
 from longwall.storage.errors import InputError
-from longwall.storage.graph import Graph
+from longwall.storage.graph.graph import Graph
 
 
 def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:

@@ -5,16 +5,16 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from longwall.kernels.frontier import Part
+from longwall.kernels.interface.frontier import Part
 from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.context import PatternCount, RunContext
-from longwall.pipeline.counting import CountPlan, plan_count
-from longwall.pipeline.listing import list_matches
-from longwall.pipeline.patterns import parse_pattern
-from longwall.pipeline.plan import MatchPlan
-from longwall.pipeline.planner import plan_match
-from longwall.pipeline.vertex_counts import counted_per_vertex
-from longwall.storage.graph import Graph
+from longwall.pipeline.execution.environment import PatternCount, RunContext
+from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.phases.count_per_vertex import counted_per_vertex
+from longwall.pipeline.phases.count_plans import CountPlan, plan_count
+from longwall.pipeline.phases.search_list import list_matches
+from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search_planner import plan_match
+from longwall.storage.graph.graph import Graph
 from longwall.storage.parquet_files import write_parquet
 
 

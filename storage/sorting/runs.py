@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from longwall.kernels.sorting import Column, Columns, KeyLayout
-from longwall.storage.account import Booking, OverBudget
-from longwall.storage.building.scratch import Scratch
+from longwall.kernels.interface.sorting import Column, Columns, KeyLayout
+from longwall.storage.memory.reservations import Booking, OverBudget
+from longwall.storage.sorting.scratch_arrays import Scratch
 
 ORDERING = 48
 """Bytes of a checkpoint, besides its words once more, while checkpoints are put in order."""

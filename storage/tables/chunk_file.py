@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.storage.account import Account
-from longwall.storage.blosc_chunks import OVERHEAD, decode_chunk
 from longwall.storage.errors import RunError
-from longwall.storage.spill import sync_folder
+from longwall.storage.graph.blosc_chunks import OVERHEAD, decode_chunk
+from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.spill_folder import sync_folder
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
-from longwall.storage.tables.table import EmbeddingTable
+from longwall.storage.tables.embedding_table import EmbeddingTable
 
 FORMAT = "longwall-chunk"
 _PIECE = 2**18  # bytes that are compressed at once: scratch stays small and in the cache

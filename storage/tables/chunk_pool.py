@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longwall.storage.account import Account, Booking, OverBudget
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.spill import SpillFolder
+from longwall.storage.memory.reservations import Account, Booking, OverBudget
+from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
-from longwall.storage.tables.table import EmbeddingTable
+from longwall.storage.tables.embedding_table import EmbeddingTable
 
 CHUNK_BYTES = 640
 """What a chunk takes of memory wherever its rows are: large tables have many small chunks where memory is short."""

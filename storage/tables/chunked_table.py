@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from longwall.storage.account import OverBudget
 from longwall.storage.errors import InputError
+from longwall.storage.memory.reservations import OverBudget
 from longwall.storage.tables.chunk_pool import Chunk, ChunkPool, Loaded
-from longwall.storage.tables.table import Array, EmbeddingTable, concatenated
+from longwall.storage.tables.embedding_table import Array, EmbeddingTable, concatenated
 
 _MOST_SMALL = 32  # chunks that may wait to be put together
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.patterns import parse_pattern
+from longwall.pipeline.patterns.pattern import parse_pattern
 from longwall.pipeline.run import choose_engine, resolve_budget
 from longwall.pipeline.workloads import get_workload
 from longwall.storage.errors import InputError
@@ -115,7 +115,7 @@ class State:
 
 def prepare(folder: Path) -> State:
     """Read the configs of the project, and make a graph to plan for."""
-    from longwall.storage.generators import generate
+    from longwall.storage.generators.kinds import generate
 
     files = [file for file in importlib.resources.files("longwall.configs").iterdir() if file.name.endswith(".toml")]
     os.chdir(folder)

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pyarrow.parquet as pq
 
 import longwall
-from longwall.pipeline.checkpoint import Checkpoint
+from longwall.pipeline.run_store.commit_log import Checkpoint
 from longwall.storage.errors import RunError
 
 SECONDS, BYTES = 10.0, 256 * 2**20
@@ -28,10 +28,10 @@ WORKLOADS: list[dict[str, Any]] = [
 ]
 CONSTANTS = {
     "longwall.kernels.cpu.engine._TASKS_PER_WORKER": 4,
-    "longwall.pipeline.checkpoint.COMMIT_SECONDS": 0.0,
-    "longwall.pipeline.workers._COMMITS_COST": float("inf"),
-    "longwall.pipeline.workers._CRASH_COSTS": 0.0,
-    "longwall.pipeline.rooms.LARGEST_CHUNK": 64,
+    "longwall.pipeline.run_store.commit_log.COMMIT_SECONDS": 0.0,
+    "longwall.pipeline.execution.thread_executor._COMMITS_COST": float("inf"),
+    "longwall.pipeline.execution.thread_executor._CRASH_COSTS": 0.0,
+    "longwall.pipeline.execution.worker_memory.LARGEST_CHUNK": 64,
     "longwall.stages.export.ROWS_PER_FILE": 10,
 }
 

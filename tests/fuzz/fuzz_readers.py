@@ -19,21 +19,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from longwall.pipeline.patterns import parse_pattern
-from longwall.storage.account import Account, Accounts
+from longwall.pipeline.patterns.pattern import parse_pattern
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.graph import Graph
-from longwall.storage.ingest import load_graph
-from longwall.storage.readers import text
-from longwall.storage.readers.edge_list import open_edge_list, open_label_list
-from longwall.storage.readers.raw import RawGraph
-from longwall.storage.spill import SpillFolder
+from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.ingest import load_graph
+from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
+from longwall.storage.ingest.readers.edge_stream import RawGraph
+from longwall.storage.ingest.text import text_file
+from longwall.storage.memory.reservations import Account, Accounts
+from longwall.storage.memory.spill_folder import SpillFolder
 
 SECONDS = 10.0
 BYTES = 96 * 2**20
 _HOST = 64 * 2**20
 _READER = 2**22
-_BLOCK = text.LEAST_BLOCK, text.LARGEST_BLOCK
+_BLOCK = text_file.LEAST_BLOCK, text_file.LARGEST_BLOCK
 _TOKENS = [
     *(b" ", b"\t", b",", b";", b"|", b"\r", b"\n", b"\r\n", b"#", b"%", b'"', b"-", b"+", b".", b"0", b"7", b"1e3"),
     *(b"9223372036854775807", b"9223372036854775808", b"18446744073709551616", b"2147483648", b"00000000000000000001"),
@@ -81,7 +81,7 @@ def prepare(folder: Path) -> State:
 
 def run(state: State, rng: random.Random, folder: Path) -> None:
     """Read one file."""
-    text.LEAST_BLOCK, text.LARGEST_BLOCK = _BLOCK
+    text_file.LEAST_BLOCK, text_file.LARGEST_BLOCK = _BLOCK
     rng.choice(KINDS)(state, rng, folder)
 
 
@@ -91,7 +91,7 @@ def read_list(state: State, rng: random.Random, folder: Path) -> None:
     content = mutated(_list_text(rng), rng)
     path = _written(folder, name, content, rng)
     longest = max(map(len, content.split(b"\n"))) + 1
-    text.LEAST_BLOCK = text.LARGEST_BLOCK = longest + rng.choice([0, 1, 7, 60, 2**16])
+    text_file.LEAST_BLOCK = text_file.LARGEST_BLOCK = longest + rng.choice([0, 1, 7, 60, 2**16])
     try:
         expected: naive_lists.Rows | int = naive_lists.read_rows(content, name)
     except naive_lists.BadLine as error:

@@ -20,15 +20,15 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-from longwall.storage import graph_store, shards
-from longwall.storage.account import Account
-from longwall.storage.building.build import build_graph
 from longwall.storage.errors import InputError
-from longwall.storage.graph import Graph
-from longwall.storage.graph_store import StoreSink, describe_store, open_store
-from longwall.storage.info import info
+from longwall.storage.graph import graph_store, sharded_array
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_store import StoreSink, describe_store, open_store
+from longwall.storage.graph.info import info
+from longwall.storage.ingest.build import build_graph
+from longwall.storage.memory.reservations import Account
 from longwall.storage.tables.chunk_file import read_chunk, write_chunk
-from longwall.storage.tables.table import EmbeddingTable
+from longwall.storage.tables.embedding_table import EmbeddingTable
 
 SECONDS, BYTES = 5.0, 96 * 2**20
 HOST = 16 * 2**20
@@ -60,7 +60,7 @@ class State:
             if more:
                 groups = (graph.original_ids >= n // 2).astype(np.int32)
                 graph = replace(graph, transactions=groups, transaction_ids=np.array([5, 8], np.int64))
-            shards.CHUNK_BYTES = chunk
+            sharded_array.CHUNK_BYTES = chunk
             path = folder / f"store-{len(self.stores)}"
             write(graph, path)
             self.stores.append(files_of(path))
@@ -83,18 +83,18 @@ def run(state: State, rng: random.Random, folder: Path) -> None:
         _chunk_case(state, rng, folder)
         return
     number = rng.randrange(len(state.graphs))
-    shards.CHUNK_BYTES, graph_store._CHUNKS_A_READ = 2**18, rng.choice([1, 8])
+    sharded_array.CHUNK_BYTES, graph_store._CHUNKS_A_READ = 2**18, rng.choice([1, 8])
     path = folder / "store"
     forged = rng.random() < 0.4
     if forged:
-        shards.CHUNK_BYTES = rng.choice([2**18, 256])
+        sharded_array.CHUNK_BYTES = rng.choice([2**18, 256])
         write(_forged(state.graphs[number], rng), path)
     else:
         lay_out(state.stores[number], path)
     if not forged or rng.random() < 0.1:
         for _ in range(rng.choice([0, 1, 1, 1, 2, 4])):
             rng.choice(CHANGES)(state, rng, path)
-    shards.CHUNK_BYTES = 2**18
+    sharded_array.CHUNK_BYTES = 2**18
     _open(path, state.graphs[number], forged)
 
 

@@ -1,0 +1,1 @@
+"""The device: memory, compilation, launches, errors."""

@@ -1,0 +1,120 @@
+"""Compile the CUDA sources of this package: in one place, once per device, source and generated header."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+OPTIONS = ("-std=c++17",)
+_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"\n', re.MULTILINE)
+
+
+def source_text(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
+    """Give the whole source text of a compilation unit.
+
+    CuPy's cache on disk knows a kernel by its text, so headers must be part of it.
+
+    Parameters
+    ----------
+    name
+        File name, for example ``"count_rows.cu"``.
+    generated
+        What stands for ``generated.cuh``.
+
+    Returns
+    -------
+    text : str
+        C++17 source; every header stands where it is first included.
+    options : tuple of str
+        Options for NVRTC or nvcc.
+    """
+    folder = files("longwall.kernels.cuda")
+    seen: set[str] = set()
+
+    def read(file: str) -> str:
+        if file in seen:
+            return ""
+        seen.add(file)
+        text = (
+            generated
+            if file == "generated.cuh"
+            else folder.joinpath(*(("include",) if file.endswith(".cuh") else ()), file).read_text()
+        )
+        return _INCLUDE.sub(lambda match: read(match[1]), text.replace("#pragma once\n", ""))
+
+    return read(name), OPTIONS
+
+
+_listeners: list[Callable[[], None]] = []
+
+
+@contextmanager
+def watch_compilation(report: Callable[[], None]) -> Iterator[None]:
+    """Call `report` once if a source is compiled, or loaded from CuPy's cache, while the context is open."""
+
+    def once() -> None:
+        _listeners.remove(once)
+        report()
+
+    _listeners.append(once)
+    try:
+        yield
+    finally:
+        if once in _listeners:
+            _listeners.remove(once)
+
+
+@cache
+def _module(device: int, name: str, generated: str) -> Any:
+    import cupy
+
+    for report in list(_listeners):
+        report()
+    text, options = source_text(name, generated)
+    with cupy.cuda.Device(device):
+        return cupy.RawModule(code=text, options=options, backend="nvrtc")
+
+
+def kernel(name: str, function: str, generated: str = "") -> Any:
+    """Give a kernel for the current device, compiled where it is not in the cache.
+
+    Parameters
+    ----------
+    name, generated
+        See :func:`source_text`.
+    function
+        Name of the kernel.
+
+    Returns
+    -------
+    cupy.RawKernel
+    """
+    import cupy
+
+    return _function(cupy.cuda.Device().id, name, function, generated)
+
+
+@cache
+def _function(device: int, name: str, function: str, generated: str) -> Any:
+    return _module(device, name, generated).get_function(function)
+
+
+def constants(values: Mapping[str, int]) -> str:
+    """Write integers as C++ constants, for a generated header."""
+    return "".join(f"constexpr int {name} = {value};\n" for name, value in values.items())
+
+
+def array(declaration: str, rows: Sequence[Sequence[int | str]]) -> str:
+    """Write a C++ array of integers, enumerators or aggregates of them, for a generated header.
+
+    Parameters
+    ----------
+    declaration
+        Type, name and extents, for example ``"Level kLevels[]"``.
+    rows
+        The elements' fields; one element of zeros stands in for none, since C++ has no empty arrays.
+    """
+    body = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in rows)
+    return f"constexpr {declaration} = {{{body or '{}'}}};\n"

@@ -1,0 +1,83 @@
+"""Whether a CUDA device can be used here, and why not; which devices there are."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from longwall.kernels.interface.engine import EngineUnavailable
+from longwall.kernels.private_folder import cache_folder
+
+_NONE = "no CUDA device is visible"
+
+
+def open_device() -> Any:
+    """Give CuPy, once it has shown that it works.
+
+    Returns
+    -------
+    module
+        The imported `cupy`.
+
+    Raises
+    ------
+    EngineUnavailable
+        With the reason: CuPy is missing, there is no device, or the driver does not fit.
+    """
+    with _reasons():
+        _place_cache()
+        import cupy
+
+        if cupy.cuda.runtime.getDeviceCount() < 1:
+            raise EngineUnavailable(_NONE)
+        cupy.zeros(1, cupy.uint8) + 1
+    return cupy
+
+
+@cache
+def _place_cache() -> None:
+    """Let CuPy keep what it compiles in a private folder, or in memory: it raises where it cannot write."""
+    if "CUPY_CACHE_IN_MEMORY" in os.environ:
+        return
+    folder = cache_folder("CUPY_CACHE_DIR", "cupy")
+    if folder.path is None:
+        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+    else:
+        os.environ["CUPY_CACHE_DIR"] = str(folder.path)
+        os.close(folder.descriptor)
+
+
+def visible_devices() -> list[str]:
+    """Give the devices that this process sees, one at least, by the names that ``CUDA_VISIBLE_DEVICES`` has for them.
+
+    Nothing is allocated on any of them.
+
+    Raises
+    ------
+    EngineUnavailable
+        With the reason: CuPy is missing, there is no device, or the driver does not fit.
+    """
+    with _reasons():
+        import cupy
+
+        number = cupy.cuda.runtime.getDeviceCount()
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(i) for i in range(number)] if named is None else [name.strip() for name in named.split(",")]
+    if not names[:number]:
+        raise EngineUnavailable(_NONE)
+    return names[:number]
+
+
+@contextmanager
+def _reasons() -> Iterator[None]:
+    """Turn what CuPy raises where it does not work into `EngineUnavailable`."""
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise EngineUnavailable("CuPy is not installed: pip install 'longwall[cuda]'") from None
+    except EngineUnavailable:
+        raise
+    except Exception as reason:  # CuPy raises different types for a missing driver, library or device.
+        text = str(reason).strip().splitlines()
+        raise EngineUnavailable(f"CUDA does not work here: {text[0] if text else reason!r}") from None

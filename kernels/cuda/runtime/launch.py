@@ -1,0 +1,150 @@
+"""What every counter of the CUDA engine shares: the device, launches, and results that come back."""
+
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.cuda.runtime.compile import kernel
+from longwall.kernels.cuda.runtime.memory import DeviceMemory
+from longwall.kernels.interface.engine import ScratchTooLarge
+
+Array = Any  # a CuPy array
+
+WARP = 32
+THREADS = 256  # of a block, where nothing speaks for another number
+_BLOCKS = 8  # per multiprocessor: as many such threads as it holds
+_SHARED_WITHOUT_ASKING = 48 << 10
+
+
+class Device:
+    """A CUDA device and the flag by which its running kernels are told to return.
+
+    Attributes
+    ----------
+    xp
+        cupy.
+    number
+        The device's ordinal.
+    name
+        The device's name.
+    multiprocessors
+        Number of multiprocessors.
+    shared_memory
+        Bytes of shared memory that one block may have.
+    memory
+        Where arrays come from; see :func:`longwall.kernels.cuda.runtime.errors.cuda_faults`.
+    """
+
+    def __init__(self, xp: Any):
+        self.xp = xp
+        self.number = int(xp.cuda.Device().id)
+        properties = xp.cuda.runtime.getDeviceProperties(self.number)
+        self.name = properties["name"].decode()
+        self.multiprocessors = int(properties["multiProcessorCount"])
+        self.shared_memory = int(properties["sharedMemPerBlockOptin"])
+        self.memory = DeviceMemory(xp)
+        with xp.cuda.using_allocator(self.memory.allocate):
+            self.stop_flag = xp.zeros(1, xp.uint32)
+        # The flag is written while kernels run: by the copy engine, from page-locked memory, on a stream of its own.
+        self._stop_stream = xp.cuda.Stream(non_blocking=True)
+        self._one = xp.cuda.alloc_pinned_memory(4)
+        np.frombuffer(self._one, np.uint32, 1)[0] = 1
+        xp.cuda.runtime.deviceSynchronize()
+
+    def interrupt(self) -> None:
+        """Make running kernels return as soon as they can."""
+        runtime = self.xp.cuda.runtime
+        with self.xp.cuda.Device(self.number):
+            runtime.memcpyAsync(
+                self.stop_flag.data.ptr, self._one.ptr, 4, runtime.memcpyHostToDevice, self._stop_stream.ptr
+            )
+
+    def synchronize(self) -> None:
+        """Wait until all kernels have ended."""
+        self.xp.cuda.Device(self.number).synchronize()
+
+    def free_memory(self) -> int:
+        """Bytes free on the device, with what the engine's pool caches."""
+        with self.xp.cuda.Device(self.number):
+            free, _ = self.xp.cuda.runtime.memGetInfo()
+            return int(free) + self.memory.cached()
+
+    def launch(
+        self,
+        source: str,
+        function: str,
+        arguments: tuple[Any, ...],
+        *,
+        blocks: int,
+        threads: int,
+        shared: int = 0,
+        generated: str = "",
+    ) -> None:
+        """Launch a kernel.
+
+        Parameters
+        ----------
+        source, function, generated
+            See :func:`longwall.kernels.cuda.runtime.compile.kernel`.
+        arguments
+            Arrays; integers are passed as 64 bits.
+        blocks, threads
+            Size of the grid and of a block.
+        shared
+            Bytes of dynamic shared memory.
+        """
+        compiled = kernel(source, function, generated)
+        if shared > _SHARED_WITHOUT_ASKING:
+            compiled.max_dynamic_shared_size_bytes = shared
+            compiled.preferred_shared_memory_carveout = 100  # percent: so that several such blocks fit
+        compiled((blocks,), (threads,), arguments, shared_mem=shared)
+
+    def launch_over(
+        self,
+        source: str,
+        function: str,
+        items: int,
+        arguments: tuple[Any, ...],
+        *,
+        shared: int = 0,
+        generated: str = "",
+    ) -> None:
+        """Launch a kernel with a thread for every item, each of which does more than one where there are very many."""
+        blocks = min(max(-(-items // THREADS), 1), self.multiprocessors * _BLOCKS)
+        self.launch(source, function, arguments, blocks=blocks, threads=THREADS, shared=shared, generated=generated)
+
+    def result(self) -> Array:
+        """Where kernels add a count and its floating-point twin: uint64[2], zeros."""
+        return self.xp.zeros(2, self.xp.uint64)
+
+
+def exact(result: Array) -> int:
+    """Fetch a count that kernels took modulo 2^64, checked by its floating-point twin.
+
+    Raises
+    ------
+    OverflowError
+        If the count does not fit 64-bit integers.
+    """
+    # Copying to pageable memory holds the driver's lock until the kernels have ended, and would keep `interrupt` out.
+    result.device.synchronize()
+    host = result.get()
+    estimate = float(host.view(np.float64)[1])
+    if np.isnan(estimate):
+        raise RuntimeError("internal fault: a set outgrew its scratch")
+    if estimate >= 2.0**62:
+        raise OverflowError(f"a count of about {estimate:.3g} does not fit 64-bit integers")
+    return int(host.view(np.int64)[0])
+
+
+def units_that_fit(wanted: int, bytes_each: int, memory: int) -> int:
+    """Give how many warps or blocks, at most `wanted`, can have their scratch in `memory` bytes.
+
+    Raises
+    ------
+    ScratchTooLarge
+        If not even one can.
+    """
+    if bytes_each > memory:
+        raise ScratchTooLarge(bytes_each)
+    return wanted if not bytes_each else min(wanted, memory // bytes_each)

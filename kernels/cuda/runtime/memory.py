@@ -1,0 +1,91 @@
+"""The memory of an engine on its device: a pool of its own, that keeps a limit and says what it took at most."""
+
+import gc
+import threading
+from typing import Any
+
+from longwall.kernels.interface.engine import MemoryPeak, ShortOfMemory
+
+_UNIT = 512  # bytes, of which CuPy's pools give multiples
+
+
+class DeviceMemory:
+    """A pool of device memory; `allocate` is a CuPy allocator, for any number of threads.
+
+    An array keeps the pool alive that it came from, so it may outlive the engine.
+
+    Parameters
+    ----------
+    xp
+        cupy.
+    """
+
+    def __init__(self, xp: Any):
+        self._xp, self._device = xp, int(xp.cuda.Device().id)
+        self._pool = xp.cuda.MemoryPool()
+        self._lock = threading.Lock()
+        free, total = xp.cuda.runtime.memGetInfo()
+        self._before = int(total) - int(free)
+        self._opened = self._least_free = int(free)
+        self._most = 0
+
+    def allocate(self, size: int) -> Any:
+        """Give `size` bytes, as a CuPy memory pointer.
+
+        Raises
+        ------
+        ShortOfMemory
+            If the device or the limit has no room for them, though all that is cached was given back.
+        """
+        memory = self._xp.cuda.memory
+        try:
+            pointer = self._pool.malloc(size)
+        except memory.OutOfMemoryError:
+            # The pool frees what it caches where the device has no more, but not where its limit is reached.
+            self._pool.free_all_blocks()
+            try:
+                pointer = self._pool.malloc(size)
+            except memory.OutOfMemoryError:
+                limit = self._pool.get_limit()
+                reached = bool(limit) and self._pool.total_bytes() + -(-size // _UNIT) * _UNIT > limit
+                raise ShortOfMemory("limit" if reached else "device", size) from None
+        if (taken := int(self._pool.total_bytes())) > self._most:
+            with self._lock:
+                self._most = max(taken, self._most)
+            self.sample()
+        # A pool that is collected takes its memory with it, also that of arrays that are still in use.
+        owned = self._xp.cuda.UnownedMemory(pointer.ptr, size, (pointer, self._pool), self._device)
+        return self._xp.cuda.MemoryPointer(owned, 0)
+
+    def limit(self, size: int) -> None:
+        """Let the pool hold at most `size` bytes from now on, what it caches included."""
+        self._pool.set_limit(size=max(size, 1))  # to CuPy, 0 is no limit
+
+    def release(self) -> None:
+        """Give cached blocks back to the device."""
+        gc.collect()  # an error that is handled may have left arrays in cycles
+        self._pool.free_all_blocks()
+
+    def spare(self) -> int:
+        """Bytes that the pool could still take of the device."""
+        # What is cached may be the rest of a block of which a part is in use.
+        limit = int(self._pool.get_limit())
+        return max(limit - int(self._pool.total_bytes()), 0) if limit else self._free()
+
+    def cached(self) -> int:
+        """Bytes that the pool holds and no array uses."""
+        return int(self._pool.free_bytes())
+
+    def sample(self) -> None:
+        """Look at what the driver has left: for `peak`, where something else than the pool grew."""
+        free = self._free()
+        with self._lock:
+            self._least_free = min(self._least_free, free)
+
+    def peak(self) -> MemoryPeak:
+        """Give the most that was in use so far."""
+        return MemoryPeak(self._most, self._opened - self._least_free, self._before)
+
+    def _free(self) -> int:
+        free, _ = self._xp.cuda.runtime.memGetInfo()
+        return int(free)

@@ -1,0 +1,184 @@
+"""Lists that are read from host memory, brought to the device before an extension; see ``stage_lists.cu``.
+
+Reads of a few hundred bytes at random get a seventh of what the host link gives to the same reads in page order. The
+lists that rows will read are known, so those whose pages have no copies on the device are copied in the order of their
+pages, each once however many rows read it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.cuda.runtime.launch import WARP, Device
+from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.frontier import Part
+
+Array = Any  # a CuPy array
+
+# Of a row and list: two slots of the table (16), an entry (8), where that was and is (16), where it begins and its
+# length (12). To sort entries takes 8 each, and 1 KiB for 4,608 of them.
+_ITEM_BYTES = 52
+_SORT_BYTES = 9
+_FIXED_BYTES = 32 << 10  # of sorting and adding up, whatever the number; and what arrays are rounded up to
+_LEAST_ITEMS = 64  # more than a row has lists
+_MOST_ITEMS = 1 << 29  # half of the slots that entries can name
+_TABLE_SHARE = 2  # slots of the table for each item
+_HEAD = 2  # numbers before the table: of entries and of their slots
+_LONG = 16  # a list that takes this part of the room or more is read where it is
+_SEGMENT = 512  # kSegment
+
+
+@dataclass(frozen=True)
+class RowLists:
+    """Where the lists of rows are, until lists are brought again.
+
+    Attributes
+    ----------
+    rows
+        Number of leading rows whose lists are known.
+    begins : int64[lists, rows]
+        Counted in slots from the adjacency's first one.
+    lengths : int32[lists, rows]
+    """
+
+    rows: int
+    begins: Array
+    lengths: Array
+
+
+def places(lists: RowLists | None) -> tuple[Any, Any]:
+    """What kernels are told about lists: null pointers where there are none."""
+    return (np.uintp(0), np.uintp(0)) if lists is None else (lists.begins, lists.lengths)
+
+
+class Staging:
+    """Room for lists on the device.
+
+    Parameters
+    ----------
+    device, graph
+        The graph has pages.
+    memory
+        Bytes for lists, and for knowing where they are.
+
+    Attributes
+    ----------
+    copied
+        Bytes of lists that were copied so far.
+    """
+
+    def __init__(self, device: Device, graph: GraphArrays, memory: int):
+        self.copied = 0
+        self._device, self._graph = device, graph
+        memory = max(memory - _FIXED_BYTES, 0)
+        # At most half of it for knowing where lists are; the fewer there are, the more room they have.
+        self._items = min(max(memory // 2 // (_ITEM_BYTES + _SORT_BYTES), _LEAST_ITEMS), _MOST_ITEMS)
+        least = 8 * _HEAD + _ITEM_BYTES * self._items + 4
+        size = max(memory - _SORT_BYTES * self._items, least)
+        self._memory = device.xp.empty(size // 8, np.uint64)
+        self._lay_out(self._items)
+        self._named: dict[tuple[tuple[int, Part], ...], Array] = {}
+        self._guess: dict[tuple[tuple[int, Part], ...], int] = {}  # how many rows have lists that fit
+
+    def bring(self, rows: Array, lists: list[tuple[int, Part]]) -> RowLists:
+        """Copy what leading rows (of uint32[columns, n]) read of host memory, about as many as there is room for."""
+        pages = self._graph.pages
+        assert pages is not None
+        key, n = tuple(lists), min(rows.shape[1], self._items // len(lists))
+        n = min(n, self._guess.get(key, n))
+        while True:
+            self._lay_out(n * len(lists))
+            number, total = self._find(rows, n, lists)
+            if total <= self._room:
+                break
+            # In proportion, or a little less: the first rows have more lists of their own than the later ones.
+            n = max(n // 2, n * 9 * self._room // (total * 10), 1)
+        # Rows that follow are alike: it takes one look then, and the room is well used.
+        self._guess[key] = max(n * 9 * self._room // (max(total, 1) * 10), 1)
+        items = n * len(lists)
+        pages.settle()
+        if number:
+            self._copy(number, total)
+            self._launch("settle_lists", items, (self._table, self._offset(), items, self._begins))
+        shape = (len(lists), n)
+        return RowLists(n, self._begins[:items].reshape(shape), self._lengths[:items].reshape(shape))
+
+    def _lay_out(self, items: int) -> None:
+        """Share the memory out between so many items and the lists."""
+        begin = 0
+
+        def take(words: int, dtype: Any) -> Array:
+            nonlocal begin
+            begin += words
+            return self._memory[begin - words : begin].view(dtype)
+
+        self._state = take(_HEAD + _TABLE_SHARE * items, np.uint64)
+        self._found, self._table = self._state[:_HEAD], self._state[_HEAD:]
+        self._entries = take(items, np.uint64)
+        self._sources, self._ends, self._begins = (take(items, np.int64) for _ in range(3))
+        self._lengths = take(-(-items // 2), np.int32)
+        self._buffer = self._memory[begin:].view(np.uint32)
+        self._room = int(self._buffer.size)  # slots
+
+    def _find(self, rows: Array, n: int, lists: list[tuple[int, Part]]) -> tuple[int, int]:
+        """Enter what is to be copied for `n` rows; gives the number of lists, and of their slots."""
+        graph, pages, items = self._graph, self._graph.pages, n * len(lists)
+        assert pages is not None
+        column_step, row_step = (step // rows.itemsize for step in rows.strides)
+        self._state.fill(0)
+        self._launch(
+            "find_lists",
+            -(-n // WARP) * WARP * len(lists),
+            (
+                graph.indptr,
+                graph.split,
+                rows,
+                column_step,
+                row_step,
+                n,
+                self._names(lists),
+                len(lists),
+                pages.places,
+                # The lists of a single row always fit.
+                self._room // max(_LONG, 2 * len(lists)) if pages.staged else 0,
+                self._table,
+                _TABLE_SHARE * items,
+                self._entries,
+                self._found,
+                self._begins,
+                self._lengths,
+            ),
+        )
+        self._device.xp.cuda.get_current_stream().synchronize()  # as in launch.exact; pages may still be copied
+        number, total = self._found.get().tolist()
+        return number, total
+
+    def _copy(self, number: int, total: int) -> None:
+        """Copy the lists that were found to the buffer, in page order; the table tells then where they begin."""
+        graph, entries, ends = self._graph, self._entries[:number], self._ends[:number]
+        self.copied += 4 * total
+        entries.sort()
+        assert graph.pages is not None
+        places = graph.pages.places
+        self._launch("measure_lists", number, (graph.indptr, graph.split, places, entries, number, self._sources, ends))
+        self._device.xp.cumsum(ends, out=ends)
+        self._launch(
+            "stage_lists",
+            -(-total // _SEGMENT) * WARP,
+            (graph.indices, entries, self._sources, ends, number, total, self._table, self._buffer),
+        )
+
+    def _names(self, lists: list[tuple[int, Part]]) -> Array:
+        """Columns and parts, on the device: int64[lists, 2]."""
+        key = tuple(lists)
+        if key not in self._named:
+            self._named[key] = self._device.xp.asarray(np.array(lists, np.int64))
+        return self._named[key]
+
+    def _offset(self) -> int:
+        """Slots from the adjacency's first one to the buffer's."""
+        return (int(self._buffer.data.ptr) - int(self._graph.indices.data.ptr)) // 4
+
+    def _launch(self, function: str, threads: int, arguments: tuple[Any, ...]) -> None:
+        self._device.launch_over("stage_lists.cu", function, threads, arguments)

@@ -1,0 +1,183 @@
+"""What workers ask engines for: scratch that extends and counts, and what that gives."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.frontier import Reads
+
+Array = Any  # a NumPy or a CuPy array
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Rows that were extended by one level, as many as there was room for.
+
+    Attributes
+    ----------
+    counts : int64[rows]
+        Number of new vertices per row; -1 for rows that were not extended. Some are, unless the engine was
+        interrupted; which ones is the engine's business.
+    values : uint32[sum of the counts that are not negative]
+        The new vertices, row by row.
+    begun
+        If not 0, there was no room for all of the first row: it was extended by vertices below `begun` alone, and no
+        other row was.
+    waiting
+        Number of rows that were not extended, the first one not included where it was begun.
+    leading
+        Whether these are the last rows.
+    """
+
+    counts: Array
+    values: Array
+    begun: int = 0
+    waiting: int = 0
+    leading: bool = True
+
+
+class Scratch(Protocol):
+    """What a worker's calls write to.
+
+    Attributes
+    ----------
+    host_bytes
+        Bytes of it in host memory.
+    """
+
+    @property
+    def host_bytes(self) -> int: ...  # noqa: D102
+
+
+class Searcher(Scratch, Protocol):
+    """Scratch of one worker for one search program."""
+
+    def count_rows(self, rows: Array) -> int:
+        """Count the embeddings below `rows` (uint32[columns, n])."""
+        ...
+
+    def extend_rows(self, rows: Array, capacity: int, first: int = 0) -> Extension:
+        """Extend rows by one level.
+
+        Parameters
+        ----------
+        rows : uint32[columns, n]
+            The rows.
+        capacity
+            Most new vertices; at least 1.
+        first
+            The first row is extended by vertices from this one on.
+        """
+        ...
+
+    def reads(self, rows: Array, *, counting: bool) -> list[Reads]:
+        """Tell what counting below `rows`, or extending them, reads for their own vertices."""
+        ...
+
+
+class RangeCounter(Scratch, Protocol):
+    """Scratch of one worker that counts something over ranges of roots."""
+
+    def count(self, first: int, last: int) -> int:
+        """Count what belongs to the roots first to last - 1."""
+        ...
+
+
+class VertexCounter(Scratch, Protocol):
+    """Scratch of one worker that counts something per vertex."""
+
+    def add(self, first: int, last: int) -> None:
+        """Add what belongs to the roots first to last - 1."""
+        ...
+
+    def counts(self) -> NDArray[np.int64]:
+        """Counts per vertex so far, int64[num_vertices] or int64[orbits, num_vertices], on the host."""
+        ...
+
+
+class MotifCounter(Scratch, Protocol):
+    """Scratch of one worker that counts induced subgraphs of k vertices by pattern."""
+
+    def add(self, first: int, last: int) -> None:
+        """Add what belongs to the roots first to last - 1."""
+        ...
+
+    def counts(self) -> NDArray[np.int64]:
+        """Counts so far, on the host: int64[classes, 2 ** (k - 1)].
+
+        By the class of k - 1 vertices that are connected, and the neighbours of one vertex more, as bits over the
+        class' canonical form; a subgraph is counted once for each of its vertices without which it stays connected.
+        """
+        ...
+
+
+class RowCounter(Scratch, Protocol):
+    """Scratch of one worker for one row program."""
+
+    def add(self, first: int, last: int) -> None:
+        """Run the program for the vertices first to last - 1."""
+        ...
+
+    def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Sums of the program's products so far: modulo 2**64, and as floating point; on the host."""
+        ...
+
+
+class EdgeExtender(Scratch, Protocol):
+    """Scratch of one worker that extends rows of edges by the edges that touch them.
+
+    Rows are int64[levels, n], contiguous; an edge is its larger end << 32 | its smaller end. The new edges of a row are
+    those of its vertices, the distinct ends of its edges in order, each with its neighbours ascending; an edge between
+    two vertices of the row is found from the larger one. Edges of the row are not new.
+    """
+
+    def reads(self, columns: Array) -> list[Reads]:
+        """Tell what extending rows reads of the adjacency; takes 8 bytes for each of their edges while it is held."""
+        ...
+
+    def count(self, columns: Array, first: int, last: int) -> None:
+        """Count the new edges of the rows from `first` on, of at least one and of those up to last - 1 at most.
+
+        The rows must not change, and those that were counted before are forgotten.
+        """
+        ...
+
+    def is_counted(self, columns: Array, row: int) -> bool:
+        """Whether a row of these was counted last, and can be extended: not any more once other pages have copies."""
+        ...
+
+    def cut(self, first: int, capacity: int) -> "Cut":
+        """Find which counted rows from `first` on have at most `capacity` new edges; the first one, whatever it has."""
+        ...
+
+    def new_edges(self, first: int, cut: "Cut") -> tuple[Array, Array]:
+        """Give the new edges of the counted rows from `first` to where they are cut.
+
+        Returns
+        -------
+        offsets : int64[rows + 1]
+            Where the new edges of each row begin, and where they end.
+        edges : int64[number]
+            Row by row. Nothing beside the results is allocated.
+        """
+        ...
+
+
+class Cut(NamedTuple):
+    """Rows whose new edges are asked for at once.
+
+    Attributes
+    ----------
+    last
+        Where these rows end.
+    number
+        How many new edges they have.
+    all_grow
+        Whether each of them has some.
+    """
+
+    last: int
+    number: int
+    all_grow: bool

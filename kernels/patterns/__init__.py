@@ -1,0 +1,1 @@
+"""Codes of small patterns, on the host: canonical forms, minimum DFS codes, orbits."""

@@ -1,0 +1,47 @@
+"""Which GPUs of this machine a run is spread over: a worker process works with each."""
+
+from __future__ import annotations
+
+from longwall.kernels.interface.engine import EngineUnavailable
+from longwall.pipeline.config import RunSpec
+from longwall.storage.errors import InputError
+
+
+def devices_of(spec: RunSpec) -> list[str]:
+    """Give the devices for the workers that are started for a run.
+
+    Parameters
+    ----------
+    spec
+        The run.
+
+    Returns
+    -------
+    list of str
+        As ``CUDA_VISIBLE_DEVICES`` names them. Empty where there are no such workers (one device, that this process
+        would use anyway, or a cluster that is there already), or none of them gets a device.
+
+    Raises
+    ------
+    InputError
+        If the config names a device that is not there.
+    """
+    engine, scheduler = spec.engine, spec.scheduler
+    embedded = scheduler.kind == "dask" and scheduler.address is None
+    if engine.devices is None and not (embedded and engine.kind != "cpu"):
+        return []
+    from longwall.kernels.cuda.runtime.device import visible_devices
+
+    try:
+        there = visible_devices()
+    except EngineUnavailable as reason:
+        if engine.devices is None and engine.kind == "auto":
+            return []
+        key = "engine.kind" if engine.devices is None else "engine.devices"
+        raise InputError(f"{key}: {reason}") from None
+    numbers = engine.devices if isinstance(engine.devices, tuple) else range(len(there))
+    for number in numbers:
+        if number >= len(there):
+            raise InputError(f"engine.devices: there is no device {number}, they are numbered 0 to {len(there) - 1}")
+    here = scheduler.kind == "local" and list(numbers) == [0]
+    return [] if here else [there[number] for number in numbers]

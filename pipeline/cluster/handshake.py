@@ -1,0 +1,118 @@
+"""What the workers of a cluster say of themselves before a run begins there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any, TypedDict
+
+from longwall.storage.errors import InputError, RunError
+
+_PATIENCE_SECONDS = 30.0  # with a worker: it may have to import a lot
+
+
+class Introduction(TypedDict):
+    """Of one worker."""
+
+    version: str
+    """Of Longwall."""
+    device: str | None
+    """The identity of the GPU that it would use; None without one."""
+
+
+def introduce(kind: str) -> Introduction:
+    """Say what this process is; called by Dask on every worker.
+
+    Parameters
+    ----------
+    kind
+        The engine that the run wants.
+    """
+    from longwall import __version__
+
+    return Introduction(version=__version__, device=_device() if kind in ("auto", "cuda") else None)
+
+
+def introduced(client: Any, kind: str) -> dict[str, Introduction]:
+    """Ask the scheduler, which reads what is sent to the workers, and all workers of a cluster.
+
+    Parameters
+    ----------
+    client
+        A ``distributed.Client``.
+    kind
+        The engine that the run wants.
+
+    Returns
+    -------
+    dict of str to Introduction
+        Of the workers, by their address.
+
+    Raises
+    ------
+    InputError
+        If Longwall is missing somewhere, or another version is there.
+    RunError
+        If the scheduler is gone.
+    """
+    _see("the cluster's scheduler", _of_scheduler(client))
+    found = asyncio.run_coroutine_threadsafe(_of_workers(client, kind), client.loop.asyncio_loop).result()
+    for address, answer in found.items():
+        _see(f"the worker at {address}", answer)
+    return found
+
+
+async def _of_workers(client: Any, kind: str) -> dict[str, Any]:
+    """Ask the workers; those that have died or hang say nothing, and the run can do without them."""
+
+    async def ask(address: str) -> Any:
+        asking = client.run(introduce, kind, workers=[address], on_error="return")
+        try:
+            return (await asyncio.wait_for(asking, _PATIENCE_SECONDS)).get(address)
+        except (TimeoutError, OSError):
+            return None
+
+    addresses = list(await client.nthreads())
+    answers = await asyncio.gather(*map(ask, addresses))
+    pairs = zip(addresses, answers, strict=True)
+    return {address: answer for address, answer in pairs if answer is not None and not isinstance(answer, OSError)}
+
+
+def _of_scheduler(client: Any) -> Any:
+    try:
+        return client.run_on_scheduler(introduce, "cpu")
+    except OSError as error:
+        raise RunError("the cluster's scheduler is gone") from error
+    except Exception as error:
+        return error
+
+
+def _see(who: str, answer: Introduction | Exception) -> None:
+    from longwall import __version__
+
+    if isinstance(answer, Exception):
+        reason = f"{type(answer).__name__}: {answer}".splitlines()[0]
+        raise InputError(f"{who} cannot take part ({reason}): install Longwall {__version__} there")
+    if answer["version"] != __version__:
+        raise InputError(
+            f"{who} has Longwall {answer['version']}, this process {__version__}: install the same version everywhere"
+        )
+
+
+def most_on_a_device(workers: dict[str, Introduction]) -> int:
+    """Give how many workers share a GPU at most; 1 where none has a GPU."""
+    shared = Counter(worker["device"] for worker in workers.values() if worker["device"] is not None)
+    return max(shared.values(), default=1)
+
+
+def _device() -> str | None:
+    from longwall.kernels.cuda.runtime.device import open_device
+    from longwall.kernels.interface.engine import EngineUnavailable
+
+    try:
+        runtime = open_device().cuda.runtime
+    except EngineUnavailable:
+        return None
+    properties = runtime.getDeviceProperties(runtime.getDevice())
+    # CuPy takes a byte of 0 for the end of the first; parts of one GPU (MIG) have the others in common.
+    return str([properties.get(key) for key in ("uuid", "pciDomainID", "pciBusID", "pciDeviceID")])

@@ -1,0 +1,74 @@
+"""Cut what the workers of a cluster wrote to the rows that a run wants: they do not know of each other's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from longwall.pipeline.run_store.commit_log import Partial
+
+
+class RowCut:
+    """The rows that a phase may still take.
+
+    Parameters
+    ----------
+    rows
+        Their number; None: all.
+    """
+
+    def __init__(self, rows: int | None):
+        self._rows = self._left = rows
+
+    @property
+    def share(self) -> float | None:
+        """Which share of the rows is there; None where all are wanted."""
+        return None if self._rows is None or self._left is None else 1 - self._left / max(self._rows, 1)
+
+    @property
+    def reached(self) -> bool:
+        """Whether no further row is wanted."""
+        return self._left == 0
+
+    def cut(self, partial: Partial) -> Partial:
+        """Give what shall be committed: the first files of what is wanted, of the last one perhaps not all rows.
+
+        Parameters
+        ----------
+        partial
+            Its value is the number of the rows in its files.
+        """
+        if self._left is None:
+            return partial
+        files: list[dict[str, Any]] = []
+        rows = 0
+        for file in partial.files:
+            granted = min(file["rows"], self._left)
+            if granted:
+                files.append(file if granted == file["rows"] else file | {"rows": granted, "cut": True})
+            rows += granted
+            self._left -= granted
+        return replace(partial, value=rows, files=tuple(files))
+
+
+def shortened(partial: Partial, run: Path) -> Partial:
+    """Shorten the file that has more rows than are wanted, if there is one; the rest is as it was.
+
+    Parameters
+    ----------
+    partial
+        Its files are in their places.
+    run
+        The folder of the run.
+    """
+    from longwall.stages.export import shorten
+
+    files = []
+    for file in partial.files:
+        if file.get("cut"):
+            plain = {key: value for key, value in file.items() if key != "cut"}
+            files.append(plain | shorten(run / file["name"], file["rows"]))
+        else:
+            files.append(file)
+    return replace(partial, files=tuple(files))

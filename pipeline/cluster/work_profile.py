@@ -1,0 +1,54 @@
+"""How much work lies in a range of roots, as the tasks of a phase estimate it, and ranges of equal work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from longwall.pipeline.execution.thread_executor import Task
+
+_NEAR = 0.25  # of a piece: where a task ends so near to where a cut would be, the cut is there
+_LEAST_SHARE = 0.01  # of the mean: the least work of a root, however little it is estimated to have
+
+
+class WorkProfile:
+    """The estimated work of the roots of a phase, evenly spread inside each task.
+
+    Parameters
+    ----------
+    tasks
+        Of the whole phase, one behind the other.
+    """
+
+    def __init__(self, tasks: Sequence[Task]):
+        bounds = np.array([tasks[0].first, *(task.last for task in tasks)], np.float64)
+        lengths = np.diff(bounds)
+        sizes = np.array([task.size for task in tasks], np.float64)
+        mean = max(float(sizes.sum()), 1.0) / float(lengths.sum())
+        self._bounds, self._sizes = bounds, np.concatenate([[0.0], np.cumsum(sizes)])
+        self._ends = np.concatenate([[0.0], np.cumsum(np.maximum(sizes, _LEAST_SHARE * mean * lengths))])
+
+    def size(self, first: int, last: int) -> float:
+        """Give the estimated work of a range."""
+        before, after = np.interp([first, last], self._bounds, self._ends).tolist()
+        return float(after - before)
+
+    def progress(self, first: int, last: int) -> int:
+        """Give the work of a range in whole units; all ranges of a phase add up to the sizes of its tasks."""
+        before, after = np.interp([first, last], self._bounds, self._sizes).round().tolist()
+        return int(after) - int(before)
+
+    def cut(self, first: int, last: int, pieces: int) -> list[tuple[int, int]]:
+        """Cut a range into at most so many, of about equal work each, where tasks end if they do; none is empty."""
+        begin, end = np.interp([first, last], self._bounds, self._ends)
+        work = np.linspace(begin, end, pieces + 1)[1:-1]
+        after = np.searchsorted(self._ends, work)
+        nearest = after - (work - self._ends[after - 1] < self._ends[after] - work)
+        # A part of a task may cost a device as much as all of it.
+        near = np.abs(self._ends[nearest] - work) < _NEAR * (end - begin) / pieces
+        inner = np.where(near, self._bounds[nearest], np.interp(work, self._ends, self._bounds))
+        ends = np.unique(np.concatenate([[first], np.clip(np.rint(inner), first, last), [last]])).astype(np.int64)
+        bounds: list[int] = ends.tolist()
+        return list(pairwise(bounds))

@@ -1,0 +1,458 @@
+"""A replica of a run in a worker process: it does ranges of the phase that the coordinator is in.
+
+A run is a fixed sequence of phases, and what lies between two phases follows from the config, the graph and what the
+journal has of the phases before; that is how a run goes on after a crash. So a replica executes the workload as the
+coordinator does, and reads the graph while the coordinator does. Where the workload would deal out the tasks of a
+phase, the replica stops and does the ranges that it is asked for; when one of a later phase is asked for, it reads in
+the journal what the phases until there gave, and goes on to that phase.
+
+Every range is done by a worker of its own, so a range that is done twice, or whose answer is lost, changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from longwall.pipeline.cluster.time_slices import do_ranges
+from longwall.pipeline.config import RunSpec, load_config
+from longwall.pipeline.execution.environment import Metrics, RunContext
+from longwall.pipeline.execution.thread_executor import Work, sentences
+from longwall.pipeline.progress.observers import NullObserver
+from longwall.pipeline.run_store.commit_log import Commit, JournalLines, Partial, Phase, Range, checkpoint_bytes
+from longwall.pipeline.run_store.url_checkpoint import send
+from longwall.pipeline.run_store.url_journal import UrlJournal
+from longwall.storage.errors import FinalError, RunError, reason_of
+from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.urls import is_url
+
+if TYPE_CHECKING:
+    from longwall.kernels import Engine
+    from longwall.storage.memory.reservations import Account
+
+_WAIT_SECONDS = 0.2
+_IDLE_SECONDS = 600.0  # until a replica that nobody asks lets go: its coordinator may have been killed
+
+
+class Opening(TypedDict):
+    """What a replica begins with, before the coordinator has the graph; plain values, as they cross the network."""
+
+    id: str
+    run: str
+    config: dict[str, Any]
+    share: int
+    per_device: int
+    version: str
+
+
+class Job(Opening):
+    """What a replica has to know to do ranges: the graph's hash and the plan, which its own must equal."""
+
+    graph: str
+    plan: dict[str, Any]
+
+
+class Answer(TypedDict):
+    """What a replica did of some ranges: those that are done, of the last one perhaps a part, and what they gave."""
+
+    done: list[Range]
+    value: Any
+    files: list[dict[str, Any]]
+    levels: dict[int, list[float]]
+    seconds: float
+    worker: str
+    address: str
+    engine: str
+
+
+class Refusal(TypedDict):
+    """Why a worker cannot do its ranges; another may."""
+
+    reason: str
+    address: str
+
+
+class Closed(BaseException):
+    """The replica is no longer wanted; unwinds the workload."""
+
+
+class ReplicaJournal:
+    """The journal of a run as a replica reads it; see :class:`longwall.pipeline.run_store.commit_log.Checkpoint`.
+
+    Parameters
+    ----------
+    folder
+        Of the checkpoint; where the run is at a URL, a folder of this replica.
+    journal
+        The journal at the URL, if the run is at one.
+    """
+
+    def __init__(self, folder: Path, journal: UrlJournal | None = None):
+        self.folder = folder
+        self._journal = journal
+        self.mirror = None if journal is None else journal.mirror
+        self._path = folder / "journal.jsonl"
+        self._started = 0
+        self._found: dict[str, Phase] = {}
+        self._lines = JournalLines(self._found, self)
+        self._read = 0  # bytes
+        self._numbers = random.SystemRandom()
+
+    def phase(self, name: str, total: int) -> Phase:
+        """Begin the next phase."""
+        key = f"{self._started} {name}"
+        self._started += 1
+        self.refresh()
+        return self._found.setdefault(key, Phase(key, total, self))
+
+    def refresh(self) -> None:
+        """Read what there is of all phases by now."""
+        if self._journal is not None:
+            self._journal.read(self._lines)
+        elif self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                self._read += self._lines.read(file.read(), str(self._path))
+
+    def next_number(self, prefix: str) -> int:  # noqa: ARG002 - as that of a checkpoint
+        """A number for a file that no other process chooses."""
+        return self._numbers.getrandbits(60)
+
+    def book(self, phase: Phase, disk: Account) -> None:
+        """Nothing: files belong to the coordinator."""
+
+    def remove(self, folder: Path) -> bool:  # noqa: ARG002
+        """Nothing: files belong to the coordinator."""
+        return False
+
+    def append(self, phase: Phase, commits: Sequence[Commit]) -> None:
+        """Never called: ranges are committed by the coordinator."""
+        raise AssertionError(f"a replica commits nothing: {phase.name}, {commits}")
+
+
+class ReplicaScheduler:
+    """Does the ranges that are asked for, in the threads that ask."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._work: Work | None = None
+        self._asked = 0  # requests under way
+        self._last = time.monotonic()  # when one began or ended
+        self._passed = -1  # the last phase that is over, for all that is known
+        self.ended: BaseException | None = None
+        self.engines: set[str] = set()
+
+    def run(self, context: RunContext, work: Work) -> list[Any]:
+        """Wait until the phase is over; meanwhile its ranges are done by those who ask for them."""
+        phase = work.phase
+        number = _number(phase.name)
+        with self._changed:
+            self._work = work
+            self._changed.notify_all()
+            while self._passed < number or self._asked:
+                idle = time.monotonic() - self._last > _IDLE_SECONDS
+                if (context.cancel.is_set() or idle) and not self._asked:
+                    raise Closed
+                self._changed.wait(_WAIT_SECONDS)
+            self._work = None
+        context.checkpoint.refresh()  # type: ignore[attr-defined]
+        if not phase.complete:
+            raise RunError(f"internal fault: the phase {phase.name!r} is not over")
+        return [partial.value for partial in phase.partials]
+
+    def enter(self, name: str, cancel: threading.Event) -> Work:
+        """Wait until the workload is in a phase, and begin a request there; gives what there is to do."""
+        with self._changed:
+            self._passed = max(self._passed, _number(name) - 1)
+            self._changed.notify_all()
+            while self._work is None or self._work.phase.name != name:
+                if self.ended is not None:
+                    raise self.ended.with_traceback(None)  # one object for all who ask: each adds to what it has
+                if cancel.is_set():
+                    raise RunError("the run was cancelled")
+                if self._work is not None and _number(self._work.phase.name) > _number(name):
+                    raise RunError(f"internal fault: the phase {name!r} is over")
+                self._changed.wait(_WAIT_SECONDS)
+            self._asked, self._last = self._asked + 1, time.monotonic()
+            return self._work
+
+    def leave(self) -> None:
+        """End a request."""
+        with self._changed:
+            self._asked, self._last = self._asked - 1, time.monotonic()
+            self._changed.notify_all()
+
+    def end(self, error: BaseException) -> None:
+        """Nothing can be asked any more."""
+        with self._changed:
+            self.ended = error
+            self._changed.notify_all()
+
+
+class Replica:
+    """A run in this process.
+
+    Parameters
+    ----------
+    opening
+        What the coordinator says of it; `tell` brings the rest.
+    threads
+        Of the engine, if it works on the host.
+
+    Attributes
+    ----------
+    over
+        Whether it let go of everything because nobody asked.
+    """
+
+    def __init__(self, opening: Opening, threads: int):
+        self.opening, self.over = opening, False
+        self._job: Job | None = None
+        self._told = threading.Event()
+        self._threads = threads
+        self._cancel = threading.Event()
+        self._scheduler = ReplicaScheduler()
+        self._context: RunContext | None = None
+        self._numbers = count()
+        self._slots: threading.Semaphore | None = None
+        self._thread = threading.Thread(target=self._main, name="replica", daemon=True)
+        self._thread.start()
+
+    def tell(self, job: Job) -> None:
+        """Let the replica go on to the ranges; what it is told again changes nothing."""
+        self._job = self._job or job
+        self._told.set()
+
+    def ask(self, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> Answer:
+        """Do ranges of a phase, or as much of them as `seconds` allow; or merge files of it."""
+        work = self._scheduler.enter(phase, self._cancel)
+        try:
+            context, slots = self._context, self._slots
+            assert context is not None
+            assert slots is not None
+            # A cluster's worker may have more threads than the engine wants.
+            with slots, sentences(context.engine):
+                began = time.monotonic()
+                if files:
+                    assert work.merge is not None
+                    ranges, found = [], work.merge(files)
+                else:
+                    ranges, found = self._do(work, ranges, seconds)
+                files = [self._sent(file) for file in found.files]
+                took = time.monotonic() - began
+        finally:
+            self._scheduler.leave()
+        context.accounts.disk.take(-checkpoint_bytes(found.files), "")  # the coordinator's from now on
+        return Answer(
+            done=ranges,
+            value=found.value,
+            files=files,
+            levels=found.levels,
+            seconds=took,
+            worker="",
+            address="",
+            engine=context.engine.name,
+        )
+
+    def _do(self, work: Work, ranges: list[Range], seconds: float) -> tuple[list[Range], Partial]:
+        assert self._context is not None
+        on_device = self._context.engine.free_memory() is not None
+        worker = work.make_worker(next(self._numbers))
+        try:
+            done = do_ranges(worker, work.tasks, ranges, seconds, self._cancel, on_device=on_device)
+            return done, worker.take()
+        finally:
+            worker.close()
+
+    def _sent(self, file: dict[str, Any]) -> dict[str, Any]:
+        """Send a file to the run's URL, if it is at one, and remove it here; gives what a commit says of it."""
+        assert self._context is not None
+        mirror, run = self._context.checkpoint.mirror, self._context.checkpoint.folder.parent
+        if mirror is None:
+            return file
+        folder, _, name = file["name"].partition("/")
+        path = self._context.results / name if folder == "results.partial" else run / file["name"]
+        try:
+            return send(mirror, file, path)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def write_heat(self) -> str | None:
+        """Write what every level read of every page, where that is known; gives the file's name."""
+        from longwall.storage.pages.paged_graph import GraphPages
+
+        context = self._context
+        if context is None or context.on_engine is None:
+            return None
+        pages = context.on_engine.graph.pages
+        if not isinstance(pages, GraphPages):
+            return None
+        name = f"heat-{uuid.uuid4().hex}.parquet"
+        path, mirror = context.results / name, context.checkpoint.mirror
+        pages.write_heat(path)
+        if mirror is not None:
+            mirror.send(path, str(path.relative_to(context.checkpoint.folder.parent)))
+        return name
+
+    def close(self) -> None:
+        """Stop what is going on, and let go of all memory and files."""
+        self._cancel.set()
+        if (context := self._context) is not None:
+            context.engine.interrupt()
+        self._thread.join()
+
+    def _main(self) -> None:
+        try:
+            _compare_versions(self.opening["version"])
+            self._execute(load_config(self.opening["config"]))
+        except BaseException as error:
+            self._context, self.over = None, isinstance(error, Closed)
+            self._scheduler.end(error if isinstance(error, Exception) else RunError("the run is over on this worker"))
+
+    def _execute(self, spec: RunSpec) -> None:
+        from longwall.pipeline.run import choose_engine, read_graph, resolve_budget
+        from longwall.pipeline.workloads import get_workload
+        from longwall.storage.memory.reservations import Accounts
+        from longwall.storage.memory.spill_folder import SpillFolder
+
+        engine = choose_engine(spec.with_threads(self._threads))
+        spec = _sharing_device(spec, engine, self.opening["per_device"])
+        whole, share = resolve_budget(spec), self.opening["share"]
+        budget = replace(whole, host=whole.host // share, disk=whole.disk // share)
+        accounts, observer = Accounts.of(budget), NullObserver()
+        with SpillFolder(spec.memory.spill) as spill, sentences(engine):
+            graph = read_graph(spec, observer, accounts, spill, engine)
+            job = self._wait()
+            if graph.content_hash != job["graph"]:
+                raise RunError("the graph on this worker is not the coordinator's: give all the same file")
+            workload = get_workload(spec.workload.kind)
+            plan = workload.plan(spec.workload, graph)
+            if plan.to_dict() != job["plan"]:
+                raise RunError("this worker plans otherwise than the coordinator: install the same version everywhere")
+            if is_url(job["run"]):
+                run, journal = spill.path / "run", UrlJournal(Mirror(job["run"]))
+                parts(run, job["id"]).mkdir(parents=True)
+            else:
+                run, journal = Path(job["run"]), None
+            self._slots = threading.Semaphore(engine.workers)
+            self._context = RunContext(
+                spec,
+                graph,
+                engine,
+                budget,
+                accounts,
+                spill,
+                ReplicaJournal(run / "checkpoint", journal),  # type: ignore[arg-type]
+                parts(run, job["id"]),
+                observer,
+                Metrics(),
+                self._cancel,
+                scheduler=self._scheduler,
+                leads=False,
+            )
+            workload.execute(plan, self._context)
+
+    def _wait(self) -> Job:
+        """Wait until the coordinator has read the graph, too."""
+        until = time.monotonic() + _IDLE_SECONDS
+        while not self._told.wait(_WAIT_SECONDS):
+            if self._cancel.is_set() or time.monotonic() > until:
+                raise Closed
+        assert self._job is not None
+        return self._job
+
+
+def _compare_versions(coordinator: str) -> None:
+    """See that this worker, which may have come when the run had begun, is what the coordinator is."""
+    from longwall import __version__
+
+    if coordinator != __version__:
+        raise RunError(
+            f"this worker has Longwall {__version__}, the coordinator has {coordinator}: install the same everywhere"
+        )
+
+
+def _sharing_device(spec: RunSpec, engine: Engine, processes: int) -> RunSpec:
+    """The config of one of so many processes that may work with the same device."""
+    free = engine.free_memory()
+    if free is None or processes == 1:
+        return spec
+    device = (spec.memory.device or free) // processes
+    return spec.model_copy(update={"memory": spec.memory.model_copy(update={"device": device})})
+
+
+def parts(run: Path, job_id: str) -> Path:
+    """The folder where replicas write results: what the coordinator commits, it moves to the run's."""
+    return run / "checkpoint" / f"parts-{job_id}"
+
+
+def _number(phase: str) -> int:
+    """The place of a phase in the run; see `Checkpoint.phase`."""
+    return int(phase.split(" ", 1)[0])
+
+
+_lock = threading.Lock()
+_replica: Replica | None = None
+_over: set[str] = set()  # jobs that were closed: what was asked of them before may still come
+
+
+def serve(job: Job, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> Answer | Refusal:
+    """Do ranges of a phase of a run, or merge files of it; called by Dask in a worker's thread."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    replica = _opened(job, worker.state.nthreads)
+    replica.tell(job)
+    try:
+        return replica.ask(phase, ranges, seconds, files) | {"worker": str(worker.name), "address": worker.address}
+    except FinalError:
+        raise
+    except (RunError, MemoryError, OSError) as error:
+        return Refusal(reason=reason_of(error), address=worker.address)
+
+
+async def prepare(opening: Opening, dask_worker: Any) -> None:
+    """Begin the replica of a run in this process, which takes its time to read the graph; Dask gives the worker."""
+    await asyncio.to_thread(_opened, opening, dask_worker.state.nthreads)
+
+
+def _opened(opening: Opening, threads: int) -> Replica:
+    """Give the replica of a run in this process; begins it where there is none, and ends that of another run."""
+    global _replica
+    with _lock:
+        if opening["id"] in _over:
+            raise RunError("the run is over")
+        if _replica is None or _replica.opening["id"] != opening["id"] or _replica.over:
+            if _replica is not None:
+                _replica.close()
+            _replica = Replica(opening, threads)
+        return _replica
+
+
+def write_heat(job_id: str) -> str | None:
+    """Have the replica of a run write its heat, if this process has one; gives the file's name."""
+    with _lock:
+        mine = _replica is not None and _replica.opening["id"] == job_id
+        return _replica.write_heat() if _replica is not None and mine else None
+
+
+async def close(job_id: str) -> None:
+    """End the replica of a run, if this process has one, in a thread of its own."""
+    await asyncio.to_thread(_close, job_id)
+
+
+def _close(job_id: str) -> None:
+    global _replica
+    with _lock:
+        _over.add(job_id)
+        if _replica is not None and _replica.opening["id"] == job_id:
+            _replica.close()
+            _replica = None

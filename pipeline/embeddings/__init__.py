@@ -1,0 +1,1 @@
+"""GAMMA's five calls as a library."""

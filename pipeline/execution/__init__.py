@@ -1,0 +1,1 @@
+"""How the tasks of a phase are done: workers, their memory, chunks, and what they measure."""

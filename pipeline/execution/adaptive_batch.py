@@ -1,0 +1,116 @@
+"""How much work is done at once where memory runs short in the middle of a run."""
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from longwall.kernels.interface.engine import Engine, ScratchTooLarge, ShortOfMemory
+from longwall.kernels.interface.pages import Pages
+
+Found = TypeVar("Found")
+MakeRoom = Callable[[ShortOfMemory], bool]
+
+
+_PATIENCE = 8  # pieces after which a larger one is tried again: the work of one that fails is lost
+_MOST_PATIENCE = 1 << 10  # and twice as many after each that fails, up to so many
+
+
+def no_room(short: ShortOfMemory) -> bool:  # noqa: ARG001 - a `MakeRoom`
+    """For callers who hold nothing that could leave the engine's memory."""
+    return False
+
+
+def give_up_copies(pages: Pages | None, short: ShortOfMemory) -> bool:
+    """Free memory of the device that copies of pages have, which no limit holds; gives whether there was any."""
+    return short.place == "device" and pages is not None and pages.shrink()
+
+
+class Portion:
+    """The size of one piece of work: halved when memory is short, doubled when it long was not; threads may share it.
+
+    The more often a larger piece failed, the longer it is until the next one is tried.
+
+    Parameters
+    ----------
+    engine
+        The engine that does the work.
+    """
+
+    def __init__(self, engine: Engine):
+        self._engine = engine
+        self._size, self._done = sys.maxsize, 0
+        self._patience, self._grown = _PATIENCE, False
+
+    @property
+    def cut(self) -> bool:
+        """Whether memory was ever short."""
+        return self._size < sys.maxsize
+
+    def take(self, most: int, work: Callable[[int], Found], make_room: MakeRoom = no_room) -> Found:
+        """Do a piece of work that is as large as memory allows.
+
+        Parameters
+        ----------
+        most
+            Its largest size.
+        work
+            Does a piece of the size that it is given; where it fails it must have changed nothing.
+        make_room
+            Told what is short, to free some of it; gives whether it could.
+
+        Raises
+        ------
+        ShortOfMemory
+            If there is not even memory for a piece of size 1.
+        """
+        size = min(self._size, most)
+        while True:
+            try:
+                with self._engine.faults():
+                    found = work(size)
+            except ShortOfMemory as error:
+                # The error itself keeps alive what its frames hold, and must be gone when memory is released.
+                short = ShortOfMemory(error.place, error.wanted)
+            else:
+                if self._grown:
+                    self._patience, self._grown = max(self._patience // 2, _PATIENCE), False
+                self._done += 1
+                if size < most and self._done % self._patience == 0:
+                    self._size, self._grown = 2 * size, True
+                return found
+            if not make_room(short):
+                if size <= 1:
+                    raise short
+                size = self._size = size // 2
+                self._done = 0
+                if self._grown:
+                    self._patience, self._grown = min(self._patience * 2, _MOST_PATIENCE), False
+            self._engine.release()
+
+
+def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> Found:
+    """Make a worker's scratch; a smaller one where the engine has less memory than was foreseen.
+
+    Parameters
+    ----------
+    engine
+        The engine.
+    memory
+        The most bytes that it may take.
+    make
+        Makes it with at most so many bytes.
+
+    Raises
+    ------
+    ScratchTooLarge
+        If it does not fit `memory`.
+    ShortOfMemory
+        If it would fit, but there is not so much.
+    """
+    portion = Portion(engine)
+    try:
+        return portion.take(memory, make)
+    except ScratchTooLarge as error:
+        if not portion.cut:
+            raise
+        raise ShortOfMemory("host" if engine.free_memory() is None else "device", error.needed) from None

@@ -1,0 +1,73 @@
+"""Rows, seconds and bytes per level of a plan: what a worker measures and a commit carries."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.run_store.commit_log import LevelFigures, Partial
+
+
+class Reading:
+    """What is said about a piece of work while its clock runs."""
+
+    rows_in = rows_out = size = 0
+
+
+class Meter:
+    """Figures of one worker since they were last taken."""
+
+    def __init__(self) -> None:
+        self._levels: LevelFigures = {}
+
+    @contextmanager
+    def time(self, level: int) -> Iterator[Reading]:
+        """Time a piece of work for a level; what is said about it is added up."""
+        reading, began = Reading(), time.perf_counter()
+        yield reading
+        figures = [reading.rows_in, reading.rows_out, time.perf_counter() - began, reading.size, 1]
+        add_figures(self._levels, level, figures)
+
+    def take(self) -> LevelFigures:
+        """Give the figures and begin anew."""
+        taken, self._levels = self._levels, {}
+        return taken
+
+
+def record_levels(
+    context: RunContext, partials: Iterable[Partial], names: dict[int, str], predicted: dict[int, float] | None = None
+) -> None:
+    """Sum up the figures of a phase's commits and put them into the run's metrics.
+
+    Parameters
+    ----------
+    context
+        The run.
+    partials
+        The commits.
+    names
+        Level to the name of its stage; levels without one are called ``extend``.
+    predicted
+        Level to the rows that were foretold.
+    """
+    levels: LevelFigures = {}
+    for partial in partials:
+        for level, figures in partial.levels.items():
+            add_figures(levels, level, figures)
+    for level, (rows_in, rows_out, seconds, size, chunks) in sorted(levels.items()):
+        context.metrics.record(
+            names.get(level, "extend"),
+            level,
+            int(rows_in),
+            int(rows_out),
+            seconds,
+            int(size),
+            int(chunks),
+            predicted=(predicted or {}).get(level),
+        )
+
+
+def add_figures(levels: LevelFigures, level: int, figures: list[float]) -> None:
+    """Add figures to those of a level."""
+    before = levels.setdefault(level, [0, 0, 0.0, 0, 0])
+    levels[level] = [a + b for a, b in zip(before, figures, strict=True)]

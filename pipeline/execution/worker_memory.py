@@ -1,0 +1,129 @@
+"""What each worker may use of the budgets when it holds tables: its share, cut into scratch, chunks and a stack."""
+
+from dataclasses import dataclass
+
+from longwall.kernels.interface.engine import GraphArrays
+from longwall.pipeline.execution.environment import RunContext
+from longwall.stages.export import WriterMemory, bytes_per_row
+from longwall.storage.errors import InputError
+from longwall.storage.memory.machine_budget import require
+from longwall.storage.memory.sizes import round_size
+
+LARGEST_CHUNK = 1 << 20  # rows that are extended at once; longer chunks gain nothing
+_DEVICE_CHUNKS = 4  # times as many on a device, where an extension takes 1 to 3 ms whatever the number of its rows
+_LEAST_CHUNK = 1 << 10  # rows
+_ON_HOST = 2  # tables of a device that the host holds besides its stack: one that is moved, one that is read ahead
+_SHARED_ROW = 12  # bytes of a table for each row: its last value and an offset, where prefixes are shared
+# Bytes of a device for a row besides its columns, where prefixes are shared: in a table and in the one that is made of
+# it, and what is known of it meanwhile (how many rows it gives, where they begin and end).
+_DEVICE_ROW = 64
+# Rows of the last level are not extended: on a device each takes its value alone, in the table. So its extensions give
+# this many times as many, in fewer and longer steps, which read fewer lists again.
+_LAST_TIMES = 8
+_LAST_ROW = 4  # bytes
+_ACTIVE = 4  # tables that an extension holds: its input, its output, one that is sliced, and one that is read ahead
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """What one worker may use.
+
+    Attributes
+    ----------
+    scratch
+        Bytes of the engine's scratch.
+    rows
+        Most rows that one extension gives.
+    last_rows
+        Most rows that an extension to the last level gives.
+    most_rows
+        Most rows of a chunk that could be extended.
+    stack
+        Bytes of waiting chunks in the engine's memory.
+    host_stack
+        Bytes of waiting chunks on the host, where the engine has a memory of its own.
+    writer
+        What the writer of rows may use; None where none are written.
+    host
+        Bytes of the host's budget, for all but the scratch.
+    """
+
+    scratch: int
+    rows: int
+    last_rows: int
+    most_rows: int
+    stack: int
+    host_stack: int
+    writer: WriterMemory | None
+    host: int
+
+    @classmethod
+    def within(cls, k: int, graph: GraphArrays, context: RunContext, memory: int, *, exporting: bool) -> "Rooms":
+        """Share out the budgets: chunks shrink before the stack has to spill.
+
+        Parameters
+        ----------
+        k
+            Columns of the longest rows.
+        graph
+            The data graph.
+        context
+            The run.
+        memory
+            Bytes where the engine works.
+        exporting
+            Whether rows are written.
+
+        Raises
+        ------
+        InputError
+            If not even a short chunk fits.
+        """
+        on_host = context.engine.free_memory() is None
+        host = context.accounts.host.free // context.engine.workers
+        share = memory // context.engine.workers
+        table_row = 12 * k  # a value and an offset for each level, where no prefix is shared
+        last_times = 1 if on_host else _LAST_TIMES
+        active_row = _ACTIVE * table_row + 4 * k + 48  # the flat rows, and what is compressed when it is spilled
+        writer = _writer_memory(k, context, host) if exporting else None
+        written = 0 if writer is None else writer.nbytes
+        if on_host:  # a writer may take more than its quarter, where little memory is shared by many workers
+            share = min(share, (host - written) * 4 // 3)
+        least = min(graph.max_degree + 1, _LEAST_CHUNK)
+        what = f"a chunk of {least:,} rows per worker"
+        option = "memory.host" if on_host else "memory.device"
+        tables = share // 4 if on_host else share // 2
+        require(what, share - tables + least * active_row, share, option)
+        if not on_host:
+            # Most prefixes are shared by many rows; where they are not, memory runs short, and pieces become smaller.
+            active_row = _DEVICE_ROW + 4 * k + (last_times - 1) * _LAST_ROW
+        fitting = tables // (active_row + k * (table_row if on_host else _SHARED_ROW))
+        if not on_host:  # chunks pass through the host: what is spilled, what is read ahead
+            require(what, 4 * least * (_ON_HOST * table_row), host, "memory.host")
+            fitting = min(fitting, host // 4 // (_ON_HOST * table_row))
+        rows = max(min(fitting, LARGEST_CHUNK if on_host else _DEVICE_CHUNKS * LARGEST_CHUNK), least)
+        stack = min(tables - rows * active_row, k * rows * table_row)
+        host_stack = 0 if on_host else host // 4
+        return cls(
+            scratch=share // 2,
+            rows=rows,
+            last_rows=last_times * rows,
+            most_rows=tables // active_row,
+            stack=stack,
+            host_stack=host_stack,
+            writer=writer,
+            host=written + (rows * active_row + stack if on_host else rows * _ON_HOST * table_row + host_stack),
+        )
+
+
+def _writer_memory(k: int, context: RunContext, host: int) -> WriterMemory:
+    """What a worker's writer may use of the worker's share of the host's memory: a quarter, half of it at most."""
+    columns = len(context.spec.export.columns or range(k))
+    # As many rows are held until they fill a group as are written to it at once.
+    writer = WriterMemory.within(host // 4, columns, 2 * (bytes_per_row(k) + 4 * k))
+    if 2 * writer.nbytes > host:
+        raise InputError(
+            f"each of {context.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write Parquet files, "
+            f"memory.host leaves {round_size(host)} for each: raise memory.host, or lower engine.threads"
+        )
+    return writer

@@ -1,0 +1,1 @@
+"""Patterns (query graphs): parsing, files, symmetry."""

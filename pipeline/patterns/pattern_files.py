@@ -1,0 +1,73 @@
+"""Patterns from files: ``.graph`` of the subgraph-matching field, and GraphML."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from longwall.pipeline.patterns.pattern import Pattern, make_pattern
+from longwall.storage.arguments import brief
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.text.input_file import input_errors, open_input
+from longwall.storage.memory.sizes import round_size
+
+_LARGEST_FILE = 2**20  # bytes; patterns have a few vertices
+
+
+def read_pattern(path: Path, labels: Sequence[int] | None = None) -> Pattern:
+    """Read a pattern; its vertices are renumbered 0, 1, ... in the order of their ids.
+
+    Parameters
+    ----------
+    path
+        A ``.graph`` file (``t n m``, ``v id label degree``, ``e u v``) or a ``.graphml`` file, whose nodes may
+        have an integer attribute ``label``.
+    labels
+        One label per vertex; overrides those of the file.
+
+    Raises
+    ------
+    InputError
+        Naming the file and what is wrong with it.
+    """
+    with input_errors(path):
+        size = path.stat().st_size
+    if size > _LARGEST_FILE:
+        raise InputError(
+            f"{path}: {round_size(size)} are no pattern; give a file of at most {round_size(_LARGEST_FILE)}"
+        )
+    ids, edges, own = _read_graphml(path) if path.suffix == ".graphml" else _read_graph(path)
+    number = {v: i for i, v in enumerate(ids)}
+    given = labels if labels is not None else own
+    return make_pattern([(number[u], number[v]) for u, v in edges], given, name=str(path))
+
+
+def _read_graph(path: Path) -> tuple[list[int], list[tuple[int, int]], list[int] | None]:
+    from longwall.storage.ingest.readers.vertex_edge_lines import read_graph
+
+    raw = read_graph(path)
+    assert raw.vertex_labels is not None, "the format has a label for every vertex"
+    label = dict(zip(raw.vertex_labels.ids.tolist(), raw.vertex_labels.values.tolist(), strict=True))
+    ids = sorted(label)
+    return ids, list(zip(raw.src.tolist(), raw.dst.tolist(), strict=True)), [label[v] for v in ids]
+
+
+def _read_graphml(path: Path) -> tuple[list[Any], list[tuple[Any, Any]], list[int] | None]:
+    import networkx
+
+    with input_errors(path), open_input(path) as file:
+        content = io.BytesIO(file.read(_LARGEST_FILE))
+    try:
+        graph = networkx.read_graphml(content)
+    except Exception as reason:  # networkx passes on what the XML parser and its own checks raise
+        raise InputError(f"{path} is not a GraphML file: {reason!s:.200}") from None
+    ids = list(graph)
+    labels = networkx.get_node_attributes(graph, "label")
+    if not labels:
+        return ids, list(graph.edges()), None
+    for v in ids:
+        if type(labels.get(v)) is not int:
+            raise InputError(
+                f'{path}: node {brief(v)} has the label {brief(labels.get(v))}; give every node an int "label" or none'
+            )
+    return ids, list(graph.edges()), [labels[v] for v in ids]

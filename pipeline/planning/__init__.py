@@ -1,0 +1,1 @@
+"""Plans: matching orders, search programs, homomorphism counts, and predictions of their cost."""

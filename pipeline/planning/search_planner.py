@@ -1,0 +1,174 @@
+"""Choose a matching order: candidate orders by beam search, the cheapest by a cost estimate.
+
+The estimate follows GraphPi (SC 2020): the number of partial embeddings per level times the work of the set
+operations there, with candidate sets sized by the mean degree of a neighbour (degrees are skewed) and by how
+often wedges are closed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from longwall.kernels.interface.search_program import SearchProgram, SetKind
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
+from longwall.pipeline.planning.search_compiler import compile_program
+from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.storage.graph.stats import GraphStats
+
+BEAM = 24
+ROW_STEPS = 50.0  # what one row costs beside its set operations, in set elements read (measured)
+MAX_SUFFIX = 6
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """What the estimate knows of the graph."""
+
+    vertices: float
+    degree: float  # mean degree of a random vertex
+    neighbour_degree: float  # mean degree of a random neighbour
+    closure: float  # how often a wedge is closed
+    label_share: dict[int, float]
+
+    def share(self, label: int) -> float:
+        return 1.0 if label < 0 else self.label_share.get(label, 0.0)
+
+    def candidates(self, neighbours: int, label: int) -> float:
+        return self.neighbour_degree * self.closure ** (neighbours - 1) * self.share(label)
+
+
+def _sizes(stats: GraphStats) -> _Sizes:
+    n = max(stats.num_vertices, 1)
+    mean = max(2 * stats.num_edges / n, 1e-9)
+    return _Sizes(
+        vertices=n,
+        degree=mean,
+        neighbour_degree=max(stats.sum_degree_squared / max(2 * stats.num_edges, 1), 1.0),
+        closure=min(max(stats.closed_wedge_fraction, 1e-4), 0.9),
+        label_share={label: count / n for label, count in stats.label_counts.items()},
+    )
+
+
+def _orders(pattern: Pattern, sizes: _Sizes) -> list[tuple[int, ...]]:
+    """Connected orders, the most promising ones where there are many."""
+
+    def grow(
+        beam: list[tuple[float, float, tuple[int, ...]]],
+    ) -> Iterator[tuple[float, float, tuple[int, ...]]]:
+        for cost, rows, order in beam:
+            for v in range(pattern.num_vertices):
+                backward = len(pattern.neighbours[v].intersection(order))
+                if v in order or (order and not backward):
+                    continue
+                if order:
+                    new = rows * sizes.candidates(backward, pattern.label(v))
+                else:
+                    new = sizes.vertices * sizes.share(pattern.label(v))
+                yield cost + new, new, (*order, v)
+
+    beam: list[tuple[float, float, tuple[int, ...]]] = [(0.0, 1.0, ())]
+    for _ in range(pattern.num_vertices):
+        beam = sorted(grow(beam))[: BEAM * 4]
+    return [order for _, _, order in beam[:BEAM]]
+
+
+def _estimate(
+    program: SearchProgram, order: tuple[int, ...], pattern: Pattern, sizes: _Sizes
+) -> tuple[float, list[float]]:
+    """Estimated steps of a program, and its rows per depth."""
+    members: list[int] = []  # matched vertices behind each set
+    for op in program.sets:
+        base = 0 if op.source < 0 else members[op.source]
+        members.append(base + (op.kind != SetKind.SUBTRACT))
+    rows, cost, per_depth = 0.0, 0.0, []
+    for depth, level in enumerate(program.levels):
+        label = pattern.label(order[depth])
+        bounds = (level.below | level.above).bit_count()
+        if level.candidates >= 0:
+            op = program.sets[level.candidates]
+            bounds += (op.below | op.above).bit_count()
+            size = sizes.candidates(members[level.candidates], label)
+        else:
+            size = sizes.degree * sizes.share(label) if depth else sizes.vertices * sizes.share(label)
+        rows = (rows if depth else 1.0) * size / (1 + bounds)
+        per_depth.append(rows)
+        steps = ROW_STEPS
+        for op in program.sets:
+            if op.depth == depth and op.kind != SetKind.ADJACENCY:
+                trimmed = 1 + (op.below | op.above).bit_count()
+                steps += sizes.neighbour_degree / trimmed
+        cost += rows * steps
+    return cost, per_depth
+
+
+def plan_match(pattern: Pattern, stats: GraphStats, *, induced: bool = False, counting: bool = True) -> MatchPlan:
+    """Plan the search for a pattern.
+
+    Parameters
+    ----------
+    pattern
+        What to search for.
+    stats
+        Statistics of the data graph.
+    induced
+        Whether non-edges of the pattern must be non-edges of the graph.
+    counting
+        Whether only the number of embeddings is wanted; then the last levels are fused into a count.
+
+    Returns
+    -------
+    MatchPlan
+        The plan with the smallest estimated cost.
+    """
+    sizes = _sizes(stats)
+    automorphisms = automorphism_count(pattern)
+    best: MatchPlan | None = None
+    for order in _orders(pattern, sizes):
+        for suffix in _suffixes(pattern, order, induced=induced, counting=counting):
+            pairs, redundancy = restrictions(pattern, order, suffix if suffix > 1 else 0)
+            program = compile_program(pattern, order, pairs, induced=induced, suffix=suffix, descending=True)
+            # Which sets have bounds does not depend on the direction, so the first program tells.
+            descending = _prefers_descending(program)
+            if not descending:
+                program = compile_program(pattern, order, pairs, induced=induced, suffix=suffix, descending=False)
+            cost, rows = _estimate(program, order, pattern, sizes)
+            if best is None or cost < best.cost:
+                best = MatchPlan(
+                    pattern,
+                    induced,
+                    order,
+                    suffix,
+                    tuple(pairs),
+                    redundancy,
+                    descending,
+                    automorphisms,
+                    program,
+                    cost,
+                    tuple(rows),
+                )
+    assert best is not None, "a connected pattern has a connected order"
+    return best
+
+
+def _suffixes(pattern: Pattern, order: tuple[int, ...], *, induced: bool, counting: bool) -> list[int]:
+    """Lengths of the suffix that may be counted instead of enumerated."""
+    k = pattern.num_vertices
+    if not counting or k == 2:
+        return [0]
+    lengths = [1]
+    for length in range(2, min(k - 2, MAX_SUFFIX) + 1):
+        last = set(order[k - length :])
+        if induced or any(pattern.neighbours[v] & last for v in last):
+            break
+        lengths.append(length)
+    return lengths
+
+
+def _prefers_descending(program: SearchProgram) -> bool:
+    """Whether bounds should point to high degrees.
+
+    Descending ids towards hubs make trimmed sets short; but where a set is read untrimmed, the hub should come
+    first, so that the short list of the later vertex is scanned against it.
+    """
+    read = [op for op in program.sets if op.kind != SetKind.ADJACENCY]
+    return all(op.below | op.above for op in read)

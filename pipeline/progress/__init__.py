@@ -1,0 +1,1 @@
+"""Progress as events, and their observers."""

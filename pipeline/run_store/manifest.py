@@ -1,0 +1,104 @@
+"""What the manifest of a run says, from its beginning to its end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from longwall.pipeline.run_store.commit_log import FORMAT
+from longwall.storage.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from longwall.pipeline.config import RunSpec
+
+_LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
+
+
+def first_manifest(spec: RunSpec, config: str) -> dict[str, Any]:
+    """What the manifest of a run says as it begins; `config` is the text of its config."""
+    return {
+        "status": "running",
+        "workload": spec.workload.kind,
+        "argv": sys.argv,
+        "versions": _versions(),
+        "checkpoint_format": FORMAT,
+        "config_sha256": _sha256(config),
+        "started": _now(),
+    }
+
+
+def read_manifest(text: bytes) -> dict[str, Any]:
+    """Read a manifest.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    try:
+        manifest: dict[str, Any] = json.loads(text)
+        texts = [manifest["status"], manifest["config_sha256"]]
+        if "plan" in manifest:
+            texts += [manifest["engine"]["name"], manifest["graph"]["hash"]]
+        lists = [manifest.get("resumed", [])]
+    except (KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("no manifest") from None
+    if not all(isinstance(one, str) for one in texts) or not all(isinstance(one, list) for one in lists):
+        raise ValueError("no manifest")
+    return manifest
+
+
+def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:
+    """See that a run that ended early can go on.
+
+    Raises
+    ------
+    InputError
+        If its config was edited, or another version wrote what it has finished.
+    """
+    written = manifest.get("checkpoint_format")
+    if written != FORMAT:
+        what = f"its checkpoint has another format ({written}, this version of Longwall has {FORMAT})"
+    elif _sha256(config) != manifest.get("config_sha256"):
+        what = "its config.toml was changed since it began"
+    else:
+        return
+    raise InputError(f"{where}: the run cannot be resumed, {what}; start a new run")
+
+
+def resumed_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What the manifest of a run says when it goes on."""
+    kept = {key: value for key, value in manifest.items() if key != "reason"}
+    return kept | {"status": "running", "resumed": [*manifest.get("resumed", []), _now()]}
+
+
+def ended(status: str) -> dict[str, Any]:
+    """What the manifest says of the end of a run: ``"done"``, ``"failed"`` or ``"interrupted"``."""
+    return {"status": status, "finished": _now()}
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    from longwall import __version__
+
+    versions = {"longwall": __version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

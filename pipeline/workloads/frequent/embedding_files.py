@@ -1,0 +1,133 @@
+"""The embeddings of frequent patterns as Parquet: each subgraph once, in original vertex ids."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from longwall.kernels.patterns.dfs_codes import restrictions
+from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns
+from longwall.pipeline.workloads.frequent.pattern_grower import Growing
+from longwall.pipeline.workloads.frequent.plan import FrequentPlan
+from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
+from longwall.storage.parquet_files import write_parquet
+from longwall.storage.tables.chunked_table import ChunkedTable
+
+_LEVEL_BYTES, _VERTEX_BYTES, _ROW_BYTES = 8, 8, 64  # of a row: as it is found, and while it is translated
+
+
+class LevelWriter:
+    """Writes embeddings of a level as Parquet; to be closed.
+
+    The columns are `pattern`, the row of the pattern in ``patterns.parquet``, and `v0`, `v1`, ... for the vertices of
+    the largest pattern that the config allows; null beyond those of the pattern.
+
+    Parameters
+    ----------
+    next_number
+        Gives the number of the next file: they are called ``embeddings-<edges>-<number>.parquet``.
+    found
+        The patterns of the level.
+    numbers : int64[p]
+        The row of each pattern in ``patterns.parquet``, -1 where its embeddings are not wanted.
+    plan, context
+        The run.
+    growing
+        Where tables are: they make room for what is written.
+    """
+
+    def __init__(
+        self,
+        next_number: Callable[[], int],
+        found: FrequentPatterns,
+        numbers: NDArray[np.int64],
+        plan: FrequentPlan,
+        context: RunContext,
+        growing: Growing,
+    ):
+        self._found, self._numbers, self._context = found, numbers, context
+        self._width = plan.max_vertices
+        symmetric = (numbers >= 0) & (found.automorphisms > 1)
+        self._wanted = [
+            restrictions(code) if several else [] for code, several in zip(found.patterns.codes, symmetric, strict=True)
+        ]
+        self._schema = _schema(plan)
+        columns, levels = self._width + 1, found.patterns.num_edges + 2
+        # As many rows are held until they fill a group as are written to it at once.
+        row_bytes = _LEVEL_BYTES * levels + _VERTEX_BYTES * columns + _ROW_BYTES + 2 * bytes_per_row(columns)
+        memory = WriterMemory.within(growing.room, columns, row_bytes)
+        self._rows_at_once = memory.group_rows
+        self._booking = growing.pool.book(memory.nbytes, "writing embeddings as Parquet files")
+        self._files = PartFiles(
+            context.results, lambda: f"{level_prefix(found)}{next_number():05}.parquet", self._schema, memory
+        )
+
+    def close(self) -> None:
+        """Let go of the file that is being written, and of the memory."""
+        self._files.abandon()
+        self._booking.release()
+
+    def take(self) -> list[dict[str, Any]]:
+        """Finish all files; see :meth:`longwall.stages.export.PartFiles.take`."""
+        return self._files.take()
+
+    def write(self, table: ChunkedTable) -> int:
+        """Write the subgraphs of mappings, each once; gives their number."""
+        written = 0
+        for chunk in table.stream():
+            for begin in range(0, len(chunk), self._rows_at_once):
+                rows = chunk.sliced(begin, min(begin + self._rows_at_once, len(chunk))).columns()
+                written += self._write(rows)
+                self._context.observer.advance(rows.shape[1])
+        return written
+
+    def _write(self, rows: NDArray[np.uint32]) -> int:
+        _, _, columns = self._found.patterns.vertices
+        sizes, ids = self._found.patterns.sizes, self._context.graph.original_ids
+        rows = rows[:, _one_of_each(rows, self._numbers, columns, self._wanted)]
+        patterns = rows[0].astype(np.int64)
+        arrays = [pa.array(self._numbers[patterns])]
+        for vertex in range(self._width):
+            there = sizes[patterns] > vertex
+            place = columns[patterns, min(vertex, columns.shape[1] - 1)]
+            values = ids[rows[np.where(there, place, 0), np.arange(rows.shape[1])] * there]
+            arrays.append(pa.array(values, mask=~there))
+        self._files.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        return int(rows.shape[1])
+
+
+def write_empty(path: Path, plan: FrequentPlan) -> None:
+    """Write a file without rows, so that a result without rows still has its columns."""
+    write_parquet(_schema(plan).empty_table(), path)
+
+
+def level_prefix(found: FrequentPatterns) -> str:
+    """What the names of the files of a level begin with."""
+    return f"embeddings-{found.patterns.num_edges:05}-"
+
+
+def _schema(plan: FrequentPlan) -> pa.Schema:
+    return pa.schema([("pattern", pa.int64()), *((f"v{vertex}", pa.int64()) for vertex in range(plan.max_vertices))])
+
+
+def _one_of_each(
+    rows: NDArray[np.uint32],
+    numbers: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    wanted: list[list[tuple[int, int]]],
+) -> NDArray[np.bool_]:
+    """Whether a row is wanted, and the one of its subgraph's mappings that is written: bool[rows]."""
+    kept = np.ones(rows.shape[1], np.bool_)
+    bounds = [0, *(np.flatnonzero(np.diff(rows[0])) + 1).tolist(), rows.shape[1]]
+    for begin, end in pairwise(bounds):
+        pattern = int(rows[0, begin])
+        some = slice(begin, end)
+        kept[some] = numbers[pattern] >= 0
+        for first, second in wanted[pattern]:
+            kept[some] &= rows[columns[pattern, first], some] < rows[columns[pattern, second], some]
+    return kept

@@ -1,0 +1,322 @@
+"""What a process needs to grow frequent patterns: the graph by edge types, tables of embeddings, and its budgets.
+
+What grows, and when, is in :mod:`longwall.pipeline.workloads.frequent.levels`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.engine import ScratchTooLarge
+from longwall.kernels.interface.pattern_growth import TypedGraph
+from longwall.kernels.patterns.dfs_codes import automorphisms
+from longwall.pipeline.execution.adaptive_batch import Portion
+from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, Ways, ways_to_grow
+from longwall.pipeline.workloads.frequent.grown_patterns import UNKNOWN, Found, FrequentPatterns
+from longwall.pipeline.workloads.frequent.plan import FrequentPlan
+from longwall.stages.aggregation.support import Candidates, Support
+from longwall.stages.extension.grow_patterns import PatternGrowth, Rows, on_host
+from longwall.stages.extension.row_buffer import PatternRows
+from longwall.storage.concurrency import map_ordered
+from longwall.storage.errors import FinalError, RunError
+from longwall.storage.graph.typed_graph import Labels, typed_graph
+from longwall.storage.memory.sizes import round_size
+from longwall.storage.pages.placement import bring_arrays
+from longwall.storage.tables.chunk_pool import ChunkPool
+from longwall.storage.tables.chunked_table import ChunkedTable
+from longwall.storage.tables.embedding_table import from_columns
+
+_WORK_SHARE, _ROOM_SHARE, _CHUNK_SHARE = 4, 8, 32  # of what the graph leaves: what is counted; the rest; a chunk
+_LARGEST_CHUNK = 32 << 20  # of vertices
+_MOST_KNOWN = 1 << 24  # entries of the table of a batch's edges
+_CODES_AT_ONCE = 256  # by a thread that nobody interrupts
+_PATTERN_BYTES, _SLOT_BYTES = 200, 160  # of the patterns of a batch, for each vertex; of a way for them to grow
+_CODE_BYTES = 400  # of a way to grow that is looked at as a pattern, for each of its edges
+
+
+class Growing:
+    """Grows tables of embeddings, and chooses what they grow into.
+
+    Parameters
+    ----------
+    plan, context
+        The run; its accounts hold what is made here until `close`.
+
+    Attributes
+    ----------
+    types
+        The edge types to grow by.
+    pool
+        Where tables are.
+    room : int
+        Bytes for what is no table, and not counted by the stage.
+    support
+        What supports a pattern, and how far it is counted.
+    """
+
+    def __init__(self, plan: FrequentPlan, context: RunContext):
+        self._plan, self._context = plan, context
+        self._host = context.accounts.host
+        self.pool = ChunkPool(self._host, context.accounts.disk, context.spill)
+        self._portion = Portion(context.engine)
+        self._labels = Labels(context.graph, self._host)
+        self.types = self._labels.types(self._host)
+        self.room = self._host.free // _ROOM_SHARE
+        enough = int(np.iinfo(np.int32).max) if plan.exact else plan.min_support
+        if plan.support == "mni":
+            self.support = Support("images", context.graph.num_vertices, enough)
+        else:
+            self.support = Support("groups", context.graph.num_transactions, enough)
+        self._graph_bytes = 0
+
+    def close(self) -> None:
+        """Let go of all tables."""
+        self.pool.close()
+        self._labels.close()
+
+    @cached_property
+    def stage(self) -> PatternGrowth:
+        """Works with the graph by edge types, which is brought to the engine when this is first asked for."""
+        context = self._context
+        graph = typed_graph(context.graph, self._labels, self.types, self._host)
+        self._graph_bytes = graph.nbytes - graph.targets.nbytes - graph.groups.nbytes
+        self.room = self._host.free // _ROOM_SHARE
+        brought, memory = bring_arrays(graph.arrays(), context.engine, context.budget.device, self._host)
+        take, work = self._portion.take, memory // _WORK_SHARE
+        return PatternGrowth(context.engine, TypedGraph(*brought), self.support, take, work, self.pool, self.check)
+
+    def check(self, rows: int) -> None:
+        """See that nobody interrupted; tell how far the level is."""
+        if self._context.cancel.is_set():
+            raise KeyboardInterrupt if self._context.leads else RunError("the run was cancelled")
+        if rows:
+            self._context.observer.advance(rows)
+
+    def roots(self) -> DfsPatterns:
+        """The patterns of one vertex: one per label."""
+        roots = np.arange(len(self._labels.values), dtype=np.int32)
+        return DfsPatterns(roots, np.empty((len(roots), 0, 5), np.int32))
+
+    def vertices(self, part: int, parts: int) -> ChunkedTable:
+        """The embeddings of `roots` in a part of the vertices; they are dealt out one by one, hubs first."""
+        ranks = self._labels.ranks[part::parts]
+        table = self._new_table(2)
+        order = np.argsort(ranks, kind="stable")
+        step = max(min(self._host.free // _CHUNK_SHARE, _LARGEST_CHUNK) // 16, 1)
+        with self._host.book(order.nbytes, "vertices by label"):
+            for begin in range(0, len(order), step):
+                some = order[begin : begin + step]
+                vertices = some * parts + part
+                table.append(from_columns(np.stack([ranks[some].astype(np.uint32), vertices.astype(np.uint32)]), np))
+        return table
+
+    def _new_table(self, num_levels: int) -> ChunkedTable:
+        return ChunkedTable(self.pool, num_levels, 1)  # chunks are not put together there: patterns would not ascend
+
+    def batches(
+        self, patterns: DfsPatterns, begin: int = 0, last: int | None = None, most: int | None = None
+    ) -> Iterator[tuple[int, Ways]]:
+        """Patterns in batches that can be counted at once.
+
+        Parameters
+        ----------
+        patterns
+            A level's.
+        begin, last
+            Patterns `begin` to `last` - 1 of them; all by default.
+        most
+            Ways to grow that can be counted at once; those that the stage can count by default.
+
+        Yields
+        ------
+        int
+            The number of the first pattern of a batch.
+        Ways
+            How they can grow; there is at least one way.
+        """
+        last = len(patterns) if last is None else last
+        width = int(patterns.sizes.max(initial=1))
+        size = width * (_PATTERN_BYTES + 8 * width)
+        most = max(min(self.stage.most_slots() if most is None else most, self.room // _SLOT_BYTES), 1)
+        step = max(min(_MOST_KNOWN // width**2, self.room // size, last - begin), 1)
+        with self.pool.book(size * step, "the patterns of a batch"):
+            while begin < last:
+                end = min(begin + step, last)
+                ways = ways_to_grow(patterns.sliced(begin, end), begin, self.types, self._plan.max_vertices)
+                if ways.num_slots > most and end - begin > 1:
+                    step = max((end - begin) // 2, 1)
+                    continue
+                if ways.num_slots:
+                    with self.pool.book(_SLOT_BYTES * ways.num_slots, "the ways in which patterns can grow"):
+                        yield begin, ways
+                begin = end
+
+    def require_countable(self, rows: int) -> None:
+        """See that counts of what so many embeddings grow into fit 64-bit integers.
+
+        Raises
+        ------
+        FinalError
+            If they may not.
+        """
+        if rows * self._context.graph.stats.max_degree >= 2**62:  # a row adds at most a degree to a count
+            raise FinalError("the embeddings of a pattern may not fit 64-bit integers: set workload.max_edges lower")
+
+    def candidates(self, ways: Ways, rows: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], Found]:
+        """Choose the ways to grow whose support is to be counted.
+
+        Parameters
+        ----------
+        ways
+            A batch of patterns.
+        rows : int64[ways.num_slots]
+            The mappings of what they grow into, or None.
+
+        Returns
+        -------
+        int64[k]
+            Their slots, ascending.
+        Found
+            The same as patterns; what they grow from is numbered in the batch.
+        """
+        support = self._plan.support
+        slots = np.arange(ways.num_slots)
+        if rows is not None:
+            slots = np.flatnonzero(rows >= (1 if support == "instances" else self._plan.min_support))
+        counts = np.zeros(len(slots), np.int64)
+        if support != "transactions":
+            counts = self._automorphisms(ways.patterns, *ways.edges(slots))
+            slots, counts = slots[counts > 0], counts[counts > 0]
+        mappings = np.full(len(slots), UNKNOWN) if rows is None else rows[slots]
+        return slots, Found(*ways.edges(slots), counts, mappings, np.zeros(len(slots), np.int64))
+
+    def frequent(self, patterns: DfsPatterns, candidates: Found, supports: NDArray[np.int64] | None) -> Found:
+        """Keep of some candidates what is frequent.
+
+        Parameters
+        ----------
+        patterns
+            What they grow from.
+        candidates
+            See `candidates`.
+        supports : int64[k]
+            Their supports; None where instances are counted.
+        """
+        if supports is None:  # a part may be rarer than the whole
+            return candidates._replace(supports=candidates.rows // candidates.automorphisms)
+        kept = np.flatnonzero(supports >= self._plan.min_support)
+        found = candidates._replace(supports=supports).selected(kept)
+        if self._plan.support == "transactions":
+            # Counting transactions is cheaper than to see whether codes are minimal; counting images is not.
+            counts = self._automorphisms(patterns, found.parents, found.edges)
+            found = found._replace(automorphisms=counts).selected(counts > 0)
+        return found
+
+    def supports(self, table: ChunkedTable, ways: Ways, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count what supports some ways to grow, int64[slots]; where the plan is not exact, as far as is asked for.
+
+        Raises
+        ------
+        RunError
+            If there is no room for what supports one pattern.
+        """
+        with self._sentence():
+            return self.stage.supports(table, _candidates(ways, slots))
+
+    def sets(
+        self, table: Rows, ways: Ways, pattern: NDArray[np.int64], edges: NDArray[np.int32], columns: int
+    ) -> Iterator[NDArray[np.uint32]]:
+        """What supports patterns of a batch, with an edge more each: uint32[some, columns, words], on the host.
+
+        Raises
+        ------
+        RunError
+            As `supports`.
+        """
+        with self._sentence():
+            for _, sets in self.stage.sets(table, _candidates(ways, ways.slots(pattern, edges)), columns):
+                copied = 0 if self._context.engine.free_memory() is None else int(sets.nbytes)
+                with self.pool.book(copied, "the images of patterns"):
+                    yield on_host(sets)
+
+    @contextmanager
+    def _sentence(self) -> Iterator[None]:
+        try:
+            yield
+        except ScratchTooLarge as error:
+            option = "memory.host" if self._context.engine.free_memory() is None else "memory.device"
+            raise RunError(
+                f"the images of one pattern need {round_size(error.needed)} for each worker: raise {option}"
+            ) from None
+
+    def _automorphisms(
+        self, patterns: DfsPatterns, parents: NDArray[np.int64], edges: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """The automorphisms of grown patterns; 0 where another way leads to the pattern's minimum code."""
+        found = np.zeros(len(parents), np.int64)
+        stop = np.zeros(1, np.uint8)
+        workers = self._context.engine.workers
+        size = _CODE_BYTES * (patterns.num_edges + 1) * workers
+        at_once = max(min(_CODES_AT_ONCE, len(parents), self.room // size), 1)
+
+        def look(begin: int) -> None:
+            end = min(begin + at_once, len(parents))
+            self.check(0)
+            codes = patterns.grown(parents[begin:end], edges[begin:end]).codes
+            automorphisms(codes, 0, end - begin, found[begin:end], stop)
+
+        with self.pool.book(size * at_once, "codes of patterns"):
+            for _ in map_ordered(look, range(0, len(parents), at_once), workers):
+                pass
+        return found
+
+    def grown(self, patterns: DfsPatterns, table: ChunkedTable, found: FrequentPatterns) -> ChunkedTable:
+        """The embeddings of what a level's patterns grow into.
+
+        Parameters
+        ----------
+        patterns, table
+            The level: its patterns, and embeddings of them.
+        found
+            The next one's.
+        """
+        levels = found.patterns.num_edges + 2
+        grown = self._new_table(levels)
+        done = 0
+        with PatternRows(levels, grown.append, self.room, self.pool) as rows:
+            for first, ways in self.batches(patterns):
+                end = int(np.searchsorted(found.parents, first + len(ways.patterns)))
+                if end > done:
+                    slots = ways.slots(found.parents[done:end] - first, found.patterns.codes[done:end, -1])
+                    self.stage.children(table, ways.growth, ways.num_slots, slots, done, rows.add)
+                done = end
+        return grown
+
+    def leave_out_rare(self, found: FrequentPatterns) -> None:
+        """Leave edges out that no frequent pattern has, `found` being those of one edge."""
+        if self._plan.support == "instances":
+            return  # a part may have fewer instances than the whole
+        here, edge, there = found.patterns.codes[:, 0, 2], found.patterns.codes[:, 0, 3], found.patterns.codes[:, 0, 4]
+        keys = np.concatenate([self.types.keys(here, there, edge), self.types.keys(there, here, edge)])
+        kept = np.isin(self.types.keys(self.types.here, self.types.there, self.types.edge), keys)
+        if not kept.all():
+            self.types = self.types.selected(kept)
+            self.__dict__.pop("stage", None)
+            self._host.take(-self._graph_bytes, "")
+            self._graph_bytes = 0
+
+
+def grown_sizes(patterns: DfsPatterns, parents: NDArray[np.int64], edges: NDArray[Any]) -> NDArray[np.int64]:
+    """Vertices of patterns with an edge more each: int64[k]."""
+    sizes = patterns.sizes[parents] + (edges[:, 0] < edges[:, 1])
+    return sizes.astype(np.int64)
+
+
+def _candidates(ways: Ways, slots: NDArray[np.int64]) -> Candidates:
+    pattern, edges = ways.edges(slots)
+    return Candidates(ways.growth, ways.num_slots, slots, pattern, grown_sizes(ways.patterns, pattern, edges))

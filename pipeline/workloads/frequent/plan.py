@@ -1,0 +1,101 @@
+"""What to mine frequent patterns by: the support, the threshold, and how large patterns may be."""
+
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from longwall.pipeline.config import MAX_PATTERN_EDGES, WorkloadSection
+from longwall.storage.errors import InputError
+from longwall.storage.graph.graph import Graph
+
+Support = Literal["mni", "instances", "transactions"]
+_MEANING = {
+    "mni": "the fewest different vertices that the embeddings map a pattern vertex to",
+    "instances": "the number of distinct subgraphs",
+    "transactions": "the number of transactions with an embedding",
+}
+
+
+@dataclass(frozen=True)
+class FrequentPlan:
+    """How frequent patterns are mined.
+
+    Attributes
+    ----------
+    support
+        What is counted.
+    min_support
+        Least support of a frequent pattern.
+    max_edges, max_vertices
+        Largest patterns.
+    embeddings
+        Whether the embeddings are written.
+    exact
+        Whether supports and instances are counted to the end.
+    """
+
+    support: Support
+    min_support: int
+    max_edges: int
+    max_vertices: int
+    embeddings: bool
+    exact: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data, for the manifest."""
+        return {"kind": "frequent patterns"} | asdict(self)
+
+    def describe(self) -> str:
+        """The plan as text."""
+        rare = "" if self.support == "instances" else "edges of rare types are left out of the graph; "
+        return (
+            f"patterns     connected, up to {self.max_edges} edges and {self.max_vertices} vertices, "
+            "each once as its minimum DFS code\n"
+            f"support      {self.support}: {_MEANING[self.support]}; at least {self.min_support:,}\n"
+            f"count        {'to the end' if self.exact else 'until it is known what is frequent'}\n"
+            f"growth       level by level along the rightmost path: {rare}"
+            "embeddings are aggregated by pattern and new edge, and what is frequent is written"
+        )
+
+
+def plan_frequent(section: WorkloadSection, graph: Graph, support: Support) -> FrequentPlan:
+    """Plan for a config's section.
+
+    Raises
+    ------
+    InputError
+        If the graph cannot have such a support.
+    """
+    assert section.min_support is not None
+    if support == "transactions" and not graph.num_transactions:
+        raise InputError(
+            'workload.support = "transactions", but the graph has no transactions: add graph.transactions, or give a '
+            'file of transactions and kind = "transactions"'
+        )
+    if support == "instances" and section.max_edges is None:
+        raise InputError(
+            'workload.max_edges: missing; with support = "instances" a pattern may be more frequent than its parts, so '
+            "all patterns up to a size are looked at"
+        )
+    if support == "mni" and graph.num_vertices >= 2**31:
+        raise InputError("the images of pattern vertices are counted in graphs of fewer than 2^31 vertices")
+    wanted = section.min_support
+    of, most = (
+        ("transactions", graph.num_transactions) if support == "transactions" else ("vertices", graph.num_vertices)
+    )
+    if isinstance(wanted, float):
+        if support == "instances":
+            raise InputError("workload.min_support: instances have no upper bound to take a share of; give a number")
+        wanted = math.ceil(Fraction(repr(wanted)) * most)
+    if support != "instances" and wanted > most:
+        raise InputError(f"workload.min_support: {wanted:,} is above the graph, which has {most:,} {of}")
+    edges = section.max_edges or MAX_PATTERN_EDGES
+    vertices = min(section.max_vertices or edges + 1, edges + 1)
+    embeddings = section.output == "embeddings"
+    if embeddings and section.max_edges is None:
+        raise InputError('workload.max_edges: missing; output = "embeddings" has a column for every vertex')
+    exact = section.exact is not False
+    if not exact and support != "mni":
+        raise InputError(f'workload.exact: support = "{support}" is always exact; remove it')
+    return FrequentPlan(support, wanted, edges, vertices, embeddings, exact)

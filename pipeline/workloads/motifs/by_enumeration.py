@@ -1,0 +1,141 @@
+"""Motifs by enumeration: the connected induced subgraphs of k vertices, whatever their pattern, are counted by pattern.
+
+Connected sets of k - 1 vertices are enumerated, each once, and of the last vertex only its possible neighbourhoods are
+counted (:mod:`longwall.kernels.cpu.motifs`): so every subgraph is found once for each vertex without which it stays
+connected, a number that its pattern knows.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.frontier import Part
+from longwall.kernels.patterns.pattern_codes import dictionary, growth
+from longwall.pipeline.execution.adaptive_batch import make_scratch
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.task_ranges import prepare_range, range_scratch
+from longwall.pipeline.execution.thread_executor import Dividing, run_tasks
+from longwall.pipeline.run_store.commit_log import Partial
+from longwall.pipeline.workloads.motifs.enumeration_tasks import motif_ranges
+from longwall.storage.errors import FinalError, RunError
+from longwall.storage.graph.stats import GraphStats
+
+_EXACT_BELOW = 2.0**62
+_WAYS = 2.3  # in which a connected set of some vertices grows out of smaller ones (measured on collaboration graphs)
+_TOTALS_COPIES = 3  # of a worker's counts: its own, those of the last commit, and what is new
+
+
+@dataclass(frozen=True)
+class EnumerationPlan:
+    """Motifs of `k` vertices by enumeration.
+
+    Attributes
+    ----------
+    k
+        Number of vertices.
+    cost
+        Estimated number of elementary steps.
+    """
+
+    k: int
+    cost: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        return {"kind": "motif enumeration", "k": self.k, "estimated_cost": self.cost}
+
+    def describe(self) -> str:
+        """The plan as text."""
+        patterns = len(growth(self.k - 1).codes)
+        return (
+            f"motifs       {patterns:,} connected patterns of {self.k} vertices, induced\n"
+            f"count        enumeration: every connected set of {self.k - 1} vertices once; of the last vertex, how "
+            "many there are with each neighbourhood\n"
+            f"estimate     {self.cost:.3g} elementary steps"
+        )
+
+    def count(self, context: RunContext) -> list[int]:
+        """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
+        grown = growth(self.k - 1)
+        by_class = _count_by_class(context, self.k, self.cost)
+        found = np.zeros(len(grown.codes), np.int64)
+        np.add.at(found, grown.classes[:, 1:].reshape(-1), by_class[:, 1:].reshape(-1))
+        counts, rest = np.divmod(found, grown.ways)
+        if rest.any() or by_class[:, 0].any():
+            raise RunError(f"internal fault: motifs of {self.k} vertices were not found once per removable vertex")
+        return [int(count) for count in counts]
+
+
+def plan_enumeration(k: int, stats: GraphStats) -> EnumerationPlan:
+    """Plan the enumeration of motifs of `k` vertices."""
+    neighbour_degree = stats.sum_degree_squared / max(2 * stats.num_edges, 1)
+    sets = float(stats.num_edges)
+    for size in range(2, k - 1):
+        sets *= max(size * neighbour_degree / _WAYS, 1.0)
+    return EnumerationPlan(k, sets * neighbour_degree)
+
+
+def _added(found: Sequence[tuple[list[int], list[int]]]) -> tuple[list[int], list[int]]:
+    """Add up counts: the places of those that are not 0, and the counts."""
+    places, where = np.unique(np.concatenate([np.array(places, np.int64) for places, _ in found]), return_inverse=True)
+    counts = np.concatenate([np.array(counts, np.int64) for _, counts in found])
+    _check_size(float(np.sum(counts, dtype=np.float64)))
+    totals = np.zeros(places.size, np.int64)
+    np.add.at(totals, where, counts)
+    return places.tolist(), totals.tolist()
+
+
+def _check_size(size: float) -> None:
+    if size >= _EXACT_BELOW:
+        raise FinalError(f"about {size:.3g} motifs do not fit 64-bit integers: count motifs of fewer vertices")
+
+
+def _count_by_class(context: RunContext, k: int, cost: float) -> NDArray[np.int64]:
+    """Count by class of k - 1 vertices and neighbours of the last one: int64[classes, 2 ** (k - 1)]."""
+    engine, book = context.engine, dictionary(k - 1)
+    graph, _ = load_graph(context)
+    shape = (len(book.codes), 1 << (k - 1))
+    tasks = motif_ranges(context, k, cost)
+    context.observer.phase("counting", sum(task.size for task in tasks), "parts of the work")
+    began = time.perf_counter()
+    phase = context.checkpoint.phase(f"motifs of {k} vertices", graph.num_slots)
+
+    class MotifWorker(Dividing):
+        def __init__(self, number: int):  # noqa: ARG002 - workers are alike
+            self._counter = make_scratch(
+                engine,
+                range_scratch(context),
+                lambda memory: engine.motif_counter(graph, k, book.entries, len(book.codes), memory),
+            )
+            super().__init__(context, self._counter)
+            self._before = np.zeros(shape[0] * shape[1], np.int64)
+
+        def do(self, first: int, last: int) -> None:
+            prepare_range(context, first, last, Part.WHOLE)
+            self._counter.add(first, last)
+
+        def take(self) -> Partial:
+            counts = self._counter.counts().reshape(-1)
+            new = counts - self._before
+            np.copyto(self._before, counts)
+            places = np.flatnonzero(new)
+            return Partial((places.tolist(), new[places].tolist()))
+
+    with context.accounts.host.book(
+        8 * shape[0] * shape[1] * (_TOTALS_COPIES * engine.workers + 2) + book.entries.nbytes, "the motifs' counts"
+    ):
+        parts = run_tasks(context, phase, tasks, engine.workers, MotifWorker, combine=_added)
+        totals = np.zeros(shape[0] * shape[1], np.int64)
+        size = 0.0
+        for places, numbers in parts:
+            totals[places] += np.asarray(numbers, np.int64)
+            size += float(np.sum(numbers, dtype=np.float64))
+    _check_size(size)
+    seconds = time.perf_counter() - began
+    context.metrics.record("motifs", 0, graph.num_slots, int(totals.sum()), seconds, 0, len(tasks))
+    return totals.reshape(shape)

@@ -1,0 +1,1 @@
+"""The aggregation stage: by pattern, by key, and the support of patterns."""

@@ -1,0 +1,74 @@
+"""What supports patterns: bit sets of the images of their vertices, or of the transactions that they lie in."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.pattern_growth import Growth, num_words
+
+
+@dataclass(frozen=True)
+class Support:
+    """What supports a pattern, and how far it is counted.
+
+    Attributes
+    ----------
+    of
+        The transactions with a row of the pattern, or the images of its vertices.
+    size
+        Transactions, or vertices, of the graph: a bit each.
+    enough
+        As many images of a vertex are marked at least, where there are so many; transactions are all marked.
+    """
+
+    of: Literal["groups", "images"]
+    size: int
+    enough: int
+
+    @property
+    def words(self) -> int:
+        """Words of 32 bits of a set."""
+        return num_words(self.size)
+
+    def columns(self, sizes: NDArray[np.int64]) -> int:
+        """Sets that each of some ways to grow has, which lead to patterns of so many vertices (int64[ways])."""
+        return int(sizes.max(initial=1)) if self.of == "images" else 1
+
+    def least(self, counts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The support of each way: of `counts` (int64[ways, columns]) of its vertices the least, up to `enough`."""
+        there = np.arange(counts.shape[1]) < sizes[:, None]
+        found: NDArray[np.int64] = np.where(there, counts, self.enough).min(axis=1)
+        return np.minimum(found, self.enough)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Ways for the patterns of a batch to grow, whose support is asked for.
+
+    Attributes
+    ----------
+    growth, num_slots
+        The batch, and the number of ways in which its patterns can grow.
+    slots : int64[k]
+        The ways that are looked at, ascending.
+    patterns : int64[k]
+        The patterns (of the batch) that grow, ascending.
+    sizes : int64[k]
+        Vertices of the grown patterns.
+    """
+
+    growth: Growth
+    num_slots: int
+    slots: NDArray[np.int64]
+    patterns: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def sliced(self, begin: int, end: int) -> "Candidates":
+        """Candidates `begin` to `end` - 1."""
+        arrays = (array[begin:end] for array in (self.slots, self.patterns, self.sizes))
+        return Candidates(self.growth, self.num_slots, *arrays)

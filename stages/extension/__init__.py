@@ -1,0 +1,1 @@
+"""The extension stage: guided by a plan, unguided, and by growing patterns."""

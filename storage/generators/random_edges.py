@@ -1,0 +1,223 @@
+"""The edges of random graphs, block by block: the same seed draws the same edges on every machine.
+
+All randomness is raw words of Philox, a counter-based generator, in numbered streams: any part of a block can be drawn
+alone. NumPy promises that raw words never change, which it does not for its distributions.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.arguments import brief
+from longwall.storage.concurrency import core_count, map_ordered
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock
+from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.memory.reservations import Accounts, OverBudget
+from longwall.storage.memory.sizes import round_size
+
+_BLOCK = 2**20  # edges that share a block of random words
+_PIECE = 2**17  # edges drawn at a time
+_EDGES, _PERMUTATION, LABELS = range(3)
+_WORDS_A_STEP = 4  # of Philox's counter
+_KEY = 8  # bytes of an edge that is sorted
+
+# Bytes, temporaries included: a vertex while the permutation is made, an edge of R-MAT in a piece, an edge that
+# Erdos-Renyi has chosen and a pair that it might have, an edge of Barabasi-Albert.
+_SHUFFLED, _DRAWN, _CHOSEN, _COMPLEMENT, _ATTACHED = 28, 64, 80, 64, 16
+
+Words = npt.NDArray[np.uint64]
+Int64s = npt.NDArray[np.int64]
+
+
+def word_source(seed: int, stream: int, block: int) -> np.random.Philox:
+    """Return the generator of a block's words."""
+    return np.random.Philox(key=np.array([seed, stream << 56 | block], np.uint64))
+
+
+def draw_words(seed: int, stream: int, block: int, size: int, start: int = 0) -> Words:
+    """Return words `start` to `start + size` of a block of a stream."""
+    bits = word_source(seed, stream, block)
+    bits.advance(start // _WORDS_A_STEP)
+    skipped = start % _WORDS_A_STEP
+    words: Words = bits.random_raw(skipped + size)
+    return words[skipped:]
+
+
+def rmat(
+    seed: int, accounts: Accounts, *, scale: int, edge_factor: int, a: float, b: float, c: float
+) -> Iterator[EdgeBlock]:
+    """Draw `edge_factor` times 2^`scale` edges of R-MAT, on all cores; repetitions and loops are among them.
+
+    Only the permutation of the vertices is held; all that is drawn is sorted, in memory and on the disk.
+
+    Raises
+    ------
+    InputError
+        When the iteration begins: a parameter is out of range.
+    OverBudget
+        There is no room in memory, or not for what will be sorted.
+    """
+    host = accounts.host
+    _need(1 <= scale <= 31, "scale", scale, "from 1 to 31")
+    _need(1 <= edge_factor < 2**62, "edge_factor", edge_factor, "at least 1 and below 2^62")
+    for name, chance in (("a", a), ("b", b), ("c", c)):
+        _need(0 <= chance <= 1, name, chance, "from 0 to 1")
+    _need(a + b + c <= 1 + 1e-9, "a + b + c", a + b + c, "at most 1")
+    edges = edge_factor << scale
+    _require_scratch(accounts, edges)
+    thresholds = np.array([min(round(p * 2**32), 2**32) for p in (a, a + b, a + b + c)], np.uint64)
+    with host.book(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as booking:
+        order = np.argsort(draw_words(seed, _PERMUTATION, 0, 1 << scale), kind="stable")
+        permutation = order.astype(np.uint32)
+        del order
+        booking.resize(permutation.nbytes, "")
+        drawn = _DRAWN * min(_PIECE, edges)
+        workers = max(1, min(core_count(), host.free // 2 // drawn - 1))
+
+        def draw(piece: tuple[int, int, int, int]) -> EdgeBlock:
+            block, length, start, size = piece
+            src, dst = np.zeros(size, np.int64), np.zeros(size, np.int64)
+            for pair in range((scale + 1) // 2):
+                words = draw_words(seed, _EDGES, block, size, pair * length + start)
+                _descend(words, thresholds, 2 * pair + 1 < scale, src, dst)
+            return EdgeBlock(permutation[src].astype(np.int64), permutation[dst].astype(np.int64))
+
+        with host.book(drawn * (workers + 1), "drawing edges"):
+            yield from map_ordered(draw, _pieces(edges), workers)
+
+
+def _pieces(edges: int) -> Iterator[tuple[int, int, int, int]]:
+    """Cut edges that are drawn in blocks into pieces: (block, length of the block, start in it, size)."""
+    for first in range(0, edges, _BLOCK):
+        length = min(_BLOCK, edges - first)
+        for start in range(0, length, _PIECE):
+            yield first // _BLOCK, length, start, min(_PIECE, length - start)
+
+
+@lazy_kernel
+def _descend(words: Words, thresholds: Words, twice: bool, src: Int64s, dst: Int64s) -> None:
+    """Choose a quadrant by the low half of each word and, if `twice`, a quadrant of that by the high half."""
+    for at in range(words.size):
+        word = words[at]
+        for _ in range(2 if twice else 1):
+            draw = word & np.uint64(0xFFFFFFFF)
+            word >>= np.uint64(32)
+            below, right = draw >= thresholds[1], (thresholds[0] <= draw < thresholds[1]) or draw >= thresholds[2]
+            src[at] = 2 * src[at] + below
+            dst[at] = 2 * dst[at] + right
+
+
+def _require_scratch(accounts: Accounts, edges: int) -> None:
+    """Refuse to draw for days what cannot be sorted in the end.
+
+    Raises
+    ------
+    OverBudget
+        The keys of so many edges fit neither in memory nor on the disk.
+    """
+    host, disk = accounts.host, accounts.disk
+    if _KEY * edges > host.free + disk.free:
+        raise OverBudget(
+            f"{edges:,} edges that R-MAT draws (edge_factor * 2^scale) need {round_size(_KEY * edges)} to be sorted, "
+            f"{host.option} has {round_size(host.free)} left and {disk.option} {round_size(disk.free)}: lower "
+            f"parameter 'edge_factor' or parameter 'scale', or {disk.advice}"
+        )
+
+
+def erdos_renyi(seed: int, accounts: Accounts, *, vertices: int, edges: int) -> Iterator[EdgeBlock]:
+    """Draw distinct edges, every set of so many equally likely; all of them are held. Errors as `rmat`."""
+    _need(2 <= vertices < 2**32, "vertices", vertices, "from 2 to 4294967295")
+    possible = vertices * (vertices - 1) // 2
+    _need(1 <= edges <= possible, "edges", edges, f"from 1 to {possible} for {vertices} vertices")
+    # A graph with more than half of all edges is drawn as the edges that it lacks.
+    drawn = min(edges, possible - edges)
+    needed = _CHOSEN * drawn + (_COMPLEMENT * possible if drawn < edges else 0)
+    with accounts.host.book(needed, "drawing the edges of an Erdos-Renyi graph"):
+        keys = _choose(seed, vertices, drawn)
+        if drawn < edges:
+            small, large = np.triu_indices(vertices, 1)
+            every = small.astype(np.uint64) << np.uint64(32) | large.astype(np.uint64)
+            keys = np.setdiff1d(every, keys, assume_unique=True)
+            del small, large, every
+        for start in range(0, len(keys), _PIECE):
+            part = keys[start : start + _PIECE]
+            yield _block(part >> np.uint64(32), part & np.uint64(2**32 - 1))
+
+
+def _choose(seed: int, vertices: int, drawn: int) -> Words:
+    """Draw distinct edges, the smaller end high."""
+    keys = np.empty(0, np.uint64)
+    pairs = min(_BLOCK, 2 * drawn)
+    block = 0
+    while len(keys) < drawn:
+        parts = [keys]
+        for _ in range(-(-(drawn - len(keys)) // pairs)):
+            words = draw_words(seed, _EDGES, block, 2 * pairs)
+            u, v = words[::2] % np.uint64(vertices), words[1::2] % np.uint64(vertices - 1)
+            v += v >= u
+            parts.append(np.minimum(u, v) << np.uint64(32) | np.maximum(u, v))
+            block += 1
+        keys = np.concatenate(parts)
+        _, first = np.unique(keys, return_index=True)
+        first.sort()
+        keys = keys[first]
+    return keys[:drawn]
+
+
+def barabasi_albert(seed: int, accounts: Accounts, *, vertices: int, edges_per_vertex: int) -> Iterator[EdgeBlock]:
+    """Let each new vertex attach to others by degree; all edges are held. Errors as `rmat`."""
+    _need(edges_per_vertex >= 1, "edges_per_vertex", edges_per_vertex, "at least 1")
+    _need(edges_per_vertex < vertices < 2**32, "vertices", vertices, "above edges_per_vertex and below 2^32")
+    edges = (vertices - edges_per_vertex) * edges_per_vertex
+    with accounts.host.book(_ATTACHED * edges, "drawing the edges of a Barabasi-Albert graph"):
+        src, dst = _attach(np.uint64(seed), vertices, edges_per_vertex)
+        for start in range(0, edges, _PIECE):
+            yield _block(src[start : start + _PIECE], dst[start : start + _PIECE])
+
+
+def _block(src: Words, dst: Words) -> EdgeBlock:
+    return EdgeBlock(src.astype(np.int64), dst.astype(np.int64))
+
+
+@lazy_kernel
+def _attach(seed: np.uint64, vertices: int, each: int) -> tuple[Words, Words]:
+    """Grow a star of `each` + 1 vertices: a new vertex picks `each` distinct ends of earlier edges.
+
+    An end is picked by its place in the list of all ends: vertices are picked in proportion to their degree.
+    Words come from SplitMix64, which is counter-based like Philox and fits in a kernel.
+    """
+    edges = (vertices - each) * each
+    src, dst = np.empty(edges, np.uint64), np.empty(edges, np.uint64)
+    state = seed
+    done = 0
+    for leaf in range(1, each + 1):
+        src[done] = leaf
+        dst[done] = 0
+        done += 1
+    for vertex in range(each + 1, vertices):
+        first = done
+        while done < first + each:
+            state += np.uint64(0x9E3779B97F4A7C15)
+            word = state
+            word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            word ^= word >> np.uint64(31)
+            end = word % np.uint64(2 * first)
+            picked = src[end // np.uint64(2)] if end % np.uint64(2) == 0 else dst[end // np.uint64(2)]
+            fresh = True
+            for other in range(first, done):
+                if dst[other] == picked:
+                    fresh = False
+                    break
+            if fresh:
+                src[done] = vertex
+                dst[done] = picked
+                done += 1
+    return src, dst
+
+
+def _need(holds: bool, name: str, value: float, range_text: str) -> None:
+    if not holds:
+        raise InputError(f"generator parameter {name!r} is {brief(value)}, it must be {range_text}; change it")

@@ -1,0 +1,1 @@
+"""The data graph, and the graph store."""

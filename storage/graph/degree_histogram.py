@@ -1,0 +1,191 @@
+"""Degrees of a graph that is being built: counted by position, summed up as a histogram, turned into ranks.
+
+A position is where a vertex stands among the ids of the graph; a rank is its internal id.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.sorting.external_sort import KeyBlock, SortedKeys
+from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+
+NO_RANK = 2**32 - 1
+"""Stands in a table of ranks for a position without an edge."""
+_COMMON = 2**16  # degrees below are counted and looked up in tables
+_ITEM = 4  # bytes of a degree or a rank
+_EDGE = 12  # bytes of an edge: its key, perhaps a label
+
+Int64s = npt.NDArray[np.int64]
+UInt32s = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class DegreeHistogram:
+    """How often each degree occurs. Vertices are ranked by degree, so this is also where each row begins."""
+
+    degrees: Int64s
+    """int64[k]: distinct degrees above 0, descending."""
+    counts: Int64s
+    """int64[k]: vertices of each."""
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices with an edge."""
+        return int(self.counts.sum())
+
+    @property
+    def num_slots(self) -> int:
+        """Sum of all degrees."""
+        return int((self.degrees * self.counts).sum())
+
+    @property
+    def first_ranks(self) -> Int64s:
+        """int64[k]: rank of the first vertex of each degree."""
+        return np.cumsum(self.counts) - self.counts
+
+    def groups(self, ranks: Int64s) -> Int64s:
+        """Return int64[r]: which of the degrees the vertices of int64[r] ranks have."""
+        return np.searchsorted(self.first_ranks, ranks, side="right") - 1
+
+    def row_starts(self, ranks: Int64s) -> Int64s:
+        """Return int64[r]: where the rows of int64[r] ranks begin; rank n stands for the end of the last row."""
+        slots = self.degrees * self.counts
+        group = self.groups(ranks)
+        starts: Int64s = (np.cumsum(slots) - slots)[group]
+        starts += (ranks - self.first_ranks[group]) * self.degrees[group]
+        return starts
+
+
+def table_size(scratch: Scratch, positions: int) -> int:
+    """Return how many positions a table of degrees or ranks may cover."""
+    return max(1, min(positions, scratch.room // _ITEM))
+
+
+def read_edges(edges: SortedKeys, memory: int) -> Iterator[KeyBlock]:
+    """Yield sorted edges of one run in blocks of at most `memory` bytes, not to be changed."""
+    size = max(1, memory // _EDGE)
+    for start in range(0, len(edges), size):
+        yield edges.read(start, min(start + size, len(edges)))
+
+
+def count_degrees(edges: SortedKeys, base: int, positions: int, scratch: Scratch) -> ScratchArray:
+    """Count the degrees of all positions, in as many passes over the edges as the tables need.
+
+    Parameters
+    ----------
+    edges
+        One run: both ends as `base` plus a position, the smaller end in the high half.
+    base, positions
+        The ends lie in [base, base + positions).
+    scratch
+        Where tables go.
+
+    Returns
+    -------
+    ScratchArray
+        uint32[positions]
+    """
+    degrees = scratch.array(np.uint32)
+    size = table_size(scratch, positions)
+    for low in range(0, positions, size):
+        length = min(size, positions - low)
+        booking = scratch.book(length * _ITEM, "a table of degrees")
+        table = np.zeros(length, np.uint32)
+        for block in read_edges(edges, scratch.work):
+            _count_ends(block.keys, base + low, table)
+        degrees.adopt(table, booking)
+    return degrees
+
+
+def summarize(degrees: ScratchArray, memory: int) -> DegreeHistogram:
+    """Make the histogram of uint32[positions] degrees, which are read in blocks of at most `memory` bytes."""
+    common = np.zeros(_COMMON, np.int64)
+    rare: Counter[int] = Counter()
+    size = max(1, memory // (2 * _ITEM))
+    for start in range(0, len(degrees), size):
+        block = degrees.read(start, min(start + size, len(degrees)))
+        _count_common(block, common)
+        rare.update(block[block >= _COMMON].tolist())
+    present = np.flatnonzero(common[1:]) + 1
+    large = np.array(sorted(rare), np.int64)
+    found = np.concatenate((present, large))
+    counts = np.concatenate((common[present], np.array([rare[degree] for degree in large.tolist()], np.int64)))
+    return DegreeHistogram(found[::-1].copy(), counts[::-1].copy())
+
+
+def rank_by_degree(degrees: ScratchArray, histogram: DegreeHistogram, scratch: Scratch) -> ScratchArray:
+    """Rank positions by descending degree, ties by position.
+
+    Returns
+    -------
+    ScratchArray
+        uint32[positions], `NO_RANK` where there is no edge.
+    """
+    ranks = scratch.array(np.uint32)
+    group_of = np.zeros(_COMMON, np.int64)
+    common = np.flatnonzero(histogram.degrees < _COMMON)
+    group_of[histogram.degrees[common]] = common
+    following = histogram.first_ranks
+    size = table_size(scratch, len(degrees))
+    for low in range(0, len(degrees), size):
+        high = min(low + size, len(degrees))
+        booking = scratch.book((high - low) * _ITEM, "a table of ranks")
+        table = np.empty(high - low, np.uint32)
+        part = max(1, scratch.work // _ITEM)
+        for start in range(low, high, part):
+            stop = min(start + part, high)
+            _rank(degrees.read(start, stop), histogram.degrees, group_of, following, table[start - low : stop - low])
+        ranks.adopt(table, booking)
+    return ranks
+
+
+@lazy_kernel
+def _count_ends(keys: npt.NDArray[np.uint64], low: int, table: UInt32s) -> None:
+    """Count both ends of edges in a table that covers the ends from `low` on."""
+    for at in range(keys.size):
+        small = np.int64(keys[at] >> np.uint64(32)) - low
+        large = np.int64(keys[at] & np.uint64(0xFFFFFFFF)) - low
+        if 0 <= small < table.size:
+            table[small] += np.uint32(1)
+        if 0 <= large < table.size:
+            table[large] += np.uint32(1)
+
+
+@lazy_kernel
+def _count_common(degrees: UInt32s, counts: Int64s) -> None:
+    for at in range(degrees.size):
+        if degrees[at] < counts.size:
+            counts[degrees[at]] += 1
+
+
+@lazy_kernel
+def _rank(degrees: UInt32s, distinct: Int64s, group_of: Int64s, following: Int64s, ranks: UInt32s) -> None:
+    """Give each position the next rank of its degree, which `following` holds for each distinct degree.
+
+    Any other degree comes from a damaged scratch file, and gets none.
+    """
+    for at in range(degrees.size):
+        degree = np.int64(degrees[at])
+        if degree == 0:
+            ranks[at] = np.uint32(NO_RANK)
+            continue
+        if degree < group_of.size:
+            group = group_of[degree]
+        else:
+            group, end = 0, distinct.size
+            while group < end:
+                middle = (group + end) // 2
+                if distinct[middle] > degree:
+                    group = middle + 1
+                else:
+                    end = middle
+        if group == distinct.size:
+            ranks[at] = np.uint32(NO_RANK)
+            continue
+        ranks[at] = np.uint32(following[group])
+        following[group] += 1

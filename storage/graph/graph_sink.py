@@ -1,0 +1,102 @@
+"""Where a build puts the arrays of a graph: in memory here, in a store elsewhere."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.graph.graph import ArrayHash, Graph, NewArray, content_hash
+from longwall.storage.graph.stats import GraphStats
+from longwall.storage.memory.reservations import Booking
+from longwall.storage.sorting.scratch_arrays import Scratch
+
+Array = npt.NDArray[Any]
+
+
+class Sink(ABC):
+    """Takes the arrays of `Graph` piece by piece, any number of arrays at a time, and hashes them."""
+
+    def __init__(self) -> None:
+        self.hashes: dict[str, ArrayHash] = {}
+
+    def begin(self, name: str, dtype: npt.DTypeLike, length: int, scratch: Scratch | None) -> None:
+        """Make room for an array of `length` items; `scratch` pays for the memory, if there is one."""
+        self._begin(name, np.dtype(dtype), length, scratch)
+        self.hashes[name] = ArrayHash(dtype, length)
+
+    def append(self, name: str, values: Array) -> None:
+        """Add items at the end of an array; they are copied or written at once."""
+        self.hashes[name].update(values)
+        self._append(name, values)
+
+    @property
+    def content_hash(self) -> str:
+        """The hash of the graph, once all arrays are complete."""
+        return content_hash(self.hashes)
+
+    @abstractmethod
+    def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None: ...
+
+    @abstractmethod
+    def _append(self, name: str, values: Array) -> None: ...
+
+    @abstractmethod
+    def read_back(self, name: str) -> Iterator[Array]:
+        """Yield a complete array in blocks, not to be changed; a sink that keeps it elsewhere checks it."""
+
+
+class MemorySink(Sink):
+    """Keeps the arrays; what it has booked for them stays booked when it succeeds.
+
+    Parameters
+    ----------
+    adjacency
+        Makes the array of the neighbours.
+    """
+
+    def __init__(self, adjacency: NewArray = np.empty) -> None:
+        super().__init__()
+        self._adjacency = adjacency
+        self._arrays: dict[str, Array] = {}
+        self._filled: dict[str, int] = {}
+        self._bookings: list[Booking] = []
+
+    def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
+        if scratch is not None:
+            scratch.make_room(length * dtype.itemsize)
+            # Not with the scratch: it outlives the build.
+            self._bookings.append(scratch.host.book(length * dtype.itemsize, f"the graph's array {name}"))
+        self._arrays[name] = (self._adjacency if name == "indices" else np.empty)(length, dtype)
+        self._filled[name] = 0
+
+    def _append(self, name: str, values: Array) -> None:
+        start = self._filled[name]
+        self._filled[name] = start + len(values)
+        self._arrays[name][start : start + len(values)] = values
+
+    def read_back(self, name: str) -> Iterator[Array]:
+        """Yield the array."""
+        yield self._arrays[name]
+
+    def release(self) -> None:
+        """Give the memory back."""
+        for booking in self._bookings:
+            booking.release()
+
+    def graph(self, stats: GraphStats) -> Graph:
+        """Make the graph of the complete arrays."""
+        get = self._arrays.get
+        return Graph(
+            indptr=self._arrays["indptr"],
+            indices=self._arrays["indices"],
+            split=self._arrays["split"],
+            original_ids=self._arrays["original_ids"],
+            labels=get("labels"),
+            edge_labels=get("edge_labels"),
+            stats=stats,
+            content_hash=self.content_hash,
+            transactions=get("transactions"),
+            transaction_ids=get("transaction_ids"),
+        )

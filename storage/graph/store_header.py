@@ -1,0 +1,147 @@
+"""What a graph store says of itself, in the metadata of its Zarr group: checked before any array is looked at."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longwall import __version__
+from longwall.storage.errors import InputError
+from longwall.storage.graph.stats import GraphStats
+from longwall.storage.ingest.edge_collector import MAX_VERTICES
+from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.resources import open_resources
+from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
+
+FORMAT = "longwall-graph"
+VERSION = 2
+
+_FILE = "zarr.json"
+_MARK = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + b'"')
+_BEGINNING = 2**16  # bytes in which the mark stands; most headers are shorter
+_PARSED = 64  # bytes of memory for a byte of a long header, which names many labels: text, objects, and what is found
+
+
+@dataclass(frozen=True)
+class StoreHeader:
+    """What a store says of its graph.
+
+    Attributes
+    ----------
+    vertices, edges
+        How many there are.
+    stats
+        `GraphStats.to_dict` of the graph, if it is true.
+    content_hash
+        Of the arrays.
+    """
+
+    vertices: int
+    edges: int
+    stats: dict[str, Any]
+    content_hash: str
+
+
+def is_store(path: str | Path) -> bool:
+    """Say whether a path looks like a graph store, readable by this version or not."""
+    try:
+        with plain_file(Path(path) / _FILE, _FILE, links=True) as file:
+            return _MARK.search(os.pread(file, _BEGINNING, 0)) is not None
+    except (OSError, ValueError, Damage):
+        return False
+
+
+def write_header(folder: Path, stats: GraphStats, content_hash: str) -> None:
+    """Write the metadata of a store's group."""
+    attributes = {
+        "format": FORMAT,
+        "version": VERSION,
+        "counts": {"vertices": stats.num_vertices, "edges": stats.num_edges},
+        "stats": stats.to_dict(),
+        "content_hash": content_hash,
+        "created_by": f"longwall {__version__}",
+    }
+    attributes["checksum"] = _checksum(attributes)
+    document = {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
+    (folder / _FILE).write_text(json.dumps(document, indent=2))
+
+
+@contextmanager
+def read_header(path: Path, host: Account | None) -> Iterator[StoreHeader]:
+    """Read the metadata of a store's group.
+
+    Parameters
+    ----------
+    path
+        The store.
+    host
+        Pays for what is read, as long as it is in use, where that is long; this machine's default budget if None.
+
+    Raises
+    ------
+    InputError
+        It is the store of another version.
+    Damage
+        It is no store that Longwall wrote.
+    OverBudget
+        It is too long for `host`.
+    """
+    with ExitStack() as held:
+        file = held.enter_context(plain_file(path / _FILE, _FILE))
+        size = os.fstat(file).st_size
+        if size > _BEGINNING:
+            host = host or held.enter_context(open_resources(None, None))[0].host
+            held.enter_context(host.book(_PARSED * size, "the metadata of the graph store"))
+        yield _parse(path, read_range(file, 0, size, _FILE))
+
+
+def _parse(path: Path, text: bytes) -> StoreHeader:
+    document = parse_object(text, _FILE)
+    attributes = document.pop("attributes", None)
+    if not isinstance(attributes, dict):
+        raise Damage(f"{_FILE}: there are no attributes")
+    _check_version(path, attributes.get("version"))
+    if document.get("consolidated_metadata") is not None:
+        raise Damage(f"{_FILE}: consolidated metadata are not read")
+    document.pop("consolidated_metadata", None)
+    if document != {"zarr_format": 3, "node_type": "group"}:
+        raise Damage(f"{_FILE}: this is no group that Longwall writes")
+    names = {"format", "version", "counts", "stats", "content_hash", "created_by", "checksum"}
+    if set(attributes) != names or attributes["checksum"] != _checksum(attributes):
+        raise Damage(f"{_FILE}: the attributes were changed")
+    match attributes:
+        case {
+            "format": "longwall-graph",
+            "counts": {"vertices": int(vertices), "edges": int(edges)},
+            "stats": {"label_counts": dict(), "closed_wedge_fraction": _} as stats,
+            "content_hash": str(content_hash),
+        } if 2 <= vertices <= MAX_VERTICES and 1 <= edges <= vertices * (vertices - 1) // 2:
+            return StoreHeader(vertices, edges, stats, content_hash)
+    raise Damage(f"{_FILE}: the attributes are none of a graph")
+
+
+def _check_version(path: Path, found: object) -> None:
+    if not isinstance(found, int) or found <= 0:
+        raise Damage(f"{_FILE}: there is no version")
+    if found != VERSION:
+        age, advice = ("newer", "upgrade Longwall") if found > VERSION else ("older", "ingest the graph again")
+        versions = f"store version {found}, this one reads {VERSION}"
+        raise InputError(
+            f"{path}: made by {'a' if age == 'newer' else 'an'} {age} version of Longwall ({versions}); {advice}"
+        )
+
+
+def _checksum(attributes: dict[str, Any]) -> int:
+    """Return the CRC-32C of a store's attributes, whatever their order."""
+    from google_crc32c import value
+
+    content = {name: item for name, item in attributes.items() if name != "checksum"}
+    try:
+        checksum: int = value(json.dumps(content, sort_keys=True).encode())
+    except (ValueError, RecursionError) as error:
+        raise Damage(f"{_FILE}: the attributes were changed") from error
+    return checksum

@@ -1,0 +1,293 @@
+"""A data graph by edge types: adjacency lists cut into runs of one type, rare types left out.
+
+An edge type is an edge seen from one end: label of this end, label of the other end, label of the edge. Patterns grow
+by types, so what they grow by lies together, and how many neighbours of a type a vertex has is a difference.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.pattern_growth import TypedGraph
+from longwall.storage.concurrency import core_count, map_ordered
+from longwall.storage.errors import InputError
+from longwall.storage.graph.graph import Graph
+from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.memory.reservations import Account
+
+_SLOTS_AT_ONCE = 1 << 20
+_SLOT_BYTES = 48  # of a block of slots: the ends' labels, keys, and a sorted copy
+_DISTINCT_COPIES = 5  # of what is put together to find what of it is distinct
+_TYPE_BYTES = 72  # of an edge type: its labels and keys, of all types and of those that are kept
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeTypes:
+    """The edge types of a graph, sorted; labels are ranks among the labels of the graph.
+
+    Attributes
+    ----------
+    here, there, edge : int32[t]
+        Label of this end, of the other end, and of the edge.
+    vertex_labels, edge_labels : int64[number of labels]
+        Rank to label; a graph without labels has the one label -1.
+    """
+
+    here: NDArray[np.int32]
+    there: NDArray[np.int32]
+    edge: NDArray[np.int32]
+    vertex_labels: NDArray[np.int64]
+    edge_labels: NDArray[np.int64]
+
+    def keys(self, here: NDArray[np.int32], there: NDArray[np.int32], edge: NDArray[np.int32]) -> NDArray[np.int64]:
+        """A number for each type, in the order of types."""
+        return (here.astype(np.int64) * len(self.vertex_labels) + there) * len(self.edge_labels) + edge
+
+    def find(self, here: NDArray[np.int32], there: NDArray[np.int32], edge: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Numbers of types that are there."""
+        return np.searchsorted(self.own_keys, self.keys(here, there, edge)).astype(np.int32)
+
+    @cached_property
+    def own_keys(self) -> NDArray[np.int64]:
+        """`keys` of all types: ascending."""
+        return self.keys(self.here, self.there, self.edge)
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """A number for the labels of the ends of each type; ascending."""
+        return self.here.astype(np.int64) * len(self.vertex_labels) + self.there
+
+    def selected(self, kept: NDArray[np.bool_]) -> "EdgeTypes":
+        """Some of the types; labels keep their ranks."""
+        return EdgeTypes(self.here[kept], self.there[kept], self.edge[kept], self.vertex_labels, self.edge_labels)
+
+
+class Labels:
+    """The labels of a graph as ranks.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    host
+        Account of the ranks and the edge types, until `close`.
+    """
+
+    def __init__(self, graph: Graph, host: Account):
+        self._graph = graph
+        self._booking = host.book(24 * graph.num_vertices, "the ranks of labels")
+        if graph.labels is None:
+            self.values = np.array([-1], np.int64)
+            self.ranks = np.zeros(graph.num_vertices, np.int32)
+        else:
+            self.values = np.unique(graph.labels).astype(np.int64)
+            self.ranks = np.searchsorted(self.values, graph.labels).astype(np.int32)
+        self.edge_values = np.array([-1], np.int64)
+        if graph.edge_labels is not None:
+            block, labels = _block(graph, host), graph.edge_labels
+            parts = (np.unique(labels[at : at + block]) for at in range(0, len(labels), block))
+            self.edge_values = _distinct(parts, host, "edge labels").astype(np.int64)
+        self._size = self.ranks.nbytes + self.values.nbytes + self.edge_values.nbytes
+        self._booking.resize(self._size, "the ranks of labels")
+
+    def types(self, host: Account) -> EdgeTypes:
+        """All edge types of the graph.
+
+        Raises
+        ------
+        InputError
+            If there are so many labels that pairs of them with an edge label cannot be numbered.
+        OverBudget
+            If there is no room for the types.
+        """
+        graph, workers = self._graph, core_count()
+        if len(self.values) ** 2 * len(self.edge_values) >= 2**63:
+            raise InputError(
+                f"{len(self.values):,} vertex labels and {len(self.edge_values):,} edge labels make more than 2^63 "
+                "edge types, which cannot be numbered: merge rare labels"
+            )
+        block = _block(graph, host)
+        with host.book(workers * _SLOT_BYTES * (block + graph.stats.max_degree), "edge types"):
+            parts = map_ordered(lambda part: np.unique(self.keys(*part)), _vertex_ranges(graph, block), workers)
+            found = _distinct(parts, host, "edge types")
+        self._booking.resize(self._size + _TYPE_BYTES * len(found), "edge types")
+        pair, edge = np.divmod(found, len(self.edge_values))
+        here, there = np.divmod(pair, len(self.values))
+        return EdgeTypes(
+            here.astype(np.int32), there.astype(np.int32), edge.astype(np.int32), self.values, self.edge_values
+        )
+
+    def keys(self, first: int, last: int) -> NDArray[np.int64]:
+        """The type of each slot of a range of vertices, as `EdgeTypes.keys` numbers them."""
+        graph = self._graph
+        begin, end = graph.indptr[first], graph.indptr[last]
+        keys = np.repeat(self.ranks[first:last].astype(np.int64), np.diff(graph.indptr[first : last + 1]))
+        keys *= len(self.values)
+        keys += self.ranks[graph.indices[begin:end]]
+        keys *= len(self.edge_values)
+        if graph.edge_labels is not None:
+            keys += np.searchsorted(self.edge_values, graph.edge_labels[begin:end])
+        return keys
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._booking.release()
+
+
+def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: Account) -> TypedGraph:
+    """Lay the edges of some types out by type.
+
+    Parameters
+    ----------
+    graph, labels
+        The graph and its labels.
+    types
+        The types to keep.
+    host
+        Account of the result, which stays booked: `TypedGraph.nbytes` bytes.
+
+    Raises
+    ------
+    OverBudget
+        If there is no room for it.
+    """
+    n, workers = graph.num_vertices, core_count()
+    known = types.own_keys
+    block = _block(graph, host)
+    size = _SLOT_BYTES * (block + graph.stats.max_degree) + 8 * len(known)
+    with host.book(workers * size, "edge types"):
+        # A counter per type for each thread; kernels leave zeros behind.
+        counters = [np.zeros(len(known), np.int64) for _ in range(workers)]
+        host.take(16 * (n + 1), "the runs of edges of one type")
+        runs, kept = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+
+        def numbers(part: tuple[int, int]) -> NDArray[np.int32]:
+            keys = labels.keys(*part)
+            place = np.searchsorted(known, keys)
+            place[place == len(known)] = 0
+            return (
+                np.where(known[place] == keys, place, -1).astype(np.int32)
+                if len(known)
+                else np.full(len(keys), -1, np.int32)
+            )
+
+        def count(part: tuple[int, int]) -> None:
+            scratch = counters.pop()
+            _count_runs(graph.indptr, *part, numbers(part), scratch, runs, kept)
+            counters.append(scratch)
+
+        for _ in map_ordered(count, _vertex_ranges(graph, block), workers):
+            pass
+        np.cumsum(runs, out=runs)
+        np.cumsum(kept, out=kept)
+        host.take(12 * int(runs[-1]) + 8 + 4 * int(kept[-1]) - 8 * (n + 1), "the edges by type")
+        run_types, begins = np.empty(int(runs[-1]), np.int32), np.empty(int(runs[-1]) + 1, np.int64)
+        indices = np.empty(int(kept[-1]), np.uint32)
+        begins[-1] = kept[-1]
+
+        def write(part: tuple[int, int]) -> None:
+            types_of, scratch = numbers(part), counters.pop()
+            _write_runs(
+                graph.indptr, graph.indices, *part, types_of, scratch, runs, kept, run_types, begins, indices
+            )  # fmt: skip
+            counters.append(scratch)
+
+        for _ in map_ordered(write, _vertex_ranges(graph, block), workers):
+            pass
+    groups = np.zeros(1, np.int32) if graph.transactions is None else graph.transactions
+    return TypedGraph(runs, run_types, begins, indices, types.there, groups)
+
+
+def _distinct(parts: Iterable[NDArray[Any]], host: Account, what: str) -> NDArray[Any]:
+    """What is in some sorted parts, each once, ascending."""
+    found: NDArray[Any] = np.empty(0, np.int64)
+    waiting: list[NDArray[Any]] = []
+    with host.book(0, what) as booking:
+        for part in parts:
+            waiting.append(part)
+            size = sum(len(one) for one in waiting)
+            booking.resize(8 * _DISTINCT_COPIES * (len(found) + size), what)
+            if size >= len(found):  # seldom, so that all of it takes no longer than a few times the last
+                found, waiting = np.unique(np.concatenate([found, *waiting])), []
+        return np.unique(np.concatenate([found, *waiting]))
+
+
+def _block(graph: Graph, host: Account) -> int:
+    """How many slots a thread looks at at once."""
+    return max(min(_SLOTS_AT_ONCE, len(graph.indices), host.free // (4 * core_count() * _SLOT_BYTES)), 1)
+
+
+def _vertex_ranges(graph: Graph, block: int) -> Iterator[tuple[int, int]]:
+    """Ranges of vertices with about `block` slots each."""
+    cuts = np.searchsorted(graph.indptr, range(0, int(graph.indptr[-1]), block), side="left")
+    bounds = np.unique([0, *cuts.tolist(), graph.num_vertices]).tolist()
+    return pairwise(bounds)
+
+
+@lazy_kernel
+def _count_runs(
+    indptr: NDArray[np.int64],
+    first: int,
+    last: int,
+    types: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    runs: NDArray[np.int64],
+    kept: NDArray[np.int64],
+) -> None:
+    """Count the runs and the edges that are kept, of every vertex v, into entries v + 1."""
+    start = indptr[first]
+    for v in range(first, last):
+        for s in range(indptr[v] - start, indptr[v + 1] - start):
+            if types[s] >= 0:
+                kept[v + 1] += 1
+                if counts[types[s]] == 0:
+                    runs[v + 1] += 1
+                counts[types[s]] += 1
+        for s in range(indptr[v] - start, indptr[v + 1] - start):
+            if types[s] >= 0:
+                counts[types[s]] = 0
+
+
+@lazy_kernel
+def _write_runs(
+    indptr: NDArray[np.int64],
+    neighbours: NDArray[np.uint32],
+    first: int,
+    last: int,
+    types: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    runs: NDArray[np.int64],
+    kept: NDArray[np.int64],
+    run_types: NDArray[np.int32],
+    begins: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+) -> None:
+    """Write the runs of every vertex; `runs` and `kept` are prefix sums."""
+    start = indptr[first]
+    for v in range(first, last):
+        run = runs[v]
+        for s in range(indptr[v] - start, indptr[v + 1] - start):
+            if types[s] >= 0:
+                if counts[types[s]] == 0:
+                    run_types[run] = types[s]
+                    run += 1
+                counts[types[s]] += 1
+        mine = run_types[runs[v] : runs[v + 1]]
+        mine.sort()
+        place = kept[v]
+        for r in range(runs[v], runs[v + 1]):
+            begins[r] = place
+            size = counts[run_types[r]]
+            counts[run_types[r]] = place
+            place += size
+        for s in range(indptr[v] - start, indptr[v + 1] - start):
+            if types[s] >= 0:
+                indices[counts[types[s]]] = neighbours[start + s]
+                counts[types[s]] += 1
+        for r in range(runs[v], runs[v + 1]):
+            counts[run_types[r]] = 0

@@ -1,0 +1,345 @@
+"""Build a graph of any size inside a memory budget: clean the edges, rank by degree, lay out as CSR.
+
+One algorithm for graphs in memory and in stores; what it does not have room for waits in scratch files:
+
+1. edges become words, sorted and freed of loops and repetitions (`edge_collector`);
+2. degrees are counted, vertices ranked (`degrees`);
+3. both directions of every edge, as ranks, are sorted (`relabel`) and stream into a `Sink`.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.errors import InputError
+from longwall.storage.graph.degree_histogram import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
+from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph_sink import MemorySink, Sink
+from longwall.storage.graph.graph_store import StoreSink, create_store
+from longwall.storage.graph.stats import GraphStats, WedgeSample, summarize_graph
+from longwall.storage.ingest.edge_collector import MAX_VERTICES, EdgeCollector, Positions
+from longwall.storage.ingest.place_transactions import Numbered, RankedTransactions, distinct_ids
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, RawGraph
+from longwall.storage.ingest.relabel import sort_by_rank, to_rows
+from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
+from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.memory.reservations import Accounts
+from longwall.storage.memory.resources import open_resources
+from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.paths import user_path
+from longwall.storage.sorting.external_sort import SortedKeys
+from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+
+_SCATTERED = 24  # bytes an id takes while it is put in its place: itself, its rank, a copy of either
+
+Int64s = npt.NDArray[np.int64]
+
+
+class Watcher(Protocol):
+    """Told how far a build is."""
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """A phase of `total` units of work begins; the phase before it is over."""
+
+    def advance(self, n: int) -> None:
+        """`n` more units are done."""
+
+    def note(self, text: str) -> None:
+        """Take one line for the user."""
+
+
+class NobodyWatches:
+    """Drops what it is told."""
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """Ignore it."""
+
+    def advance(self, n: int) -> None:
+        """Ignore it."""
+
+    def note(self, text: str) -> None:
+        """Ignore it."""
+
+
+def build_in_memory(
+    raw: RawGraph,
+    accounts: Accounts,
+    spill: SpillFolder,
+    watcher: Watcher | None = None,
+    adjacency: NewArray = np.empty,
+) -> Graph:
+    """Build a graph in memory; loops, repeated edges, directions and isolated vertices are dropped.
+
+    Parameters
+    ----------
+    raw
+        The input; it is read to its end.
+    accounts
+        Budgets. The graph's `nbytes` stay booked in `accounts.host`.
+    spill
+        Where scratch files go when the host budget is short.
+    watcher
+        Told about progress.
+    adjacency
+        Makes the array of the neighbours.
+
+    Raises
+    ------
+    InputError
+        No edge is left, 2^32 or more vertices, or labels that do not fit the graph.
+    RunError
+        A budget or the disk is too small.
+    """
+    sink = MemorySink(adjacency)
+    try:
+        with Scratch(accounts, spill) as scratch:
+            return sink.graph(_build(raw, scratch, sink, watcher or NobodyWatches()))
+    except BaseException:
+        sink.release()
+        raise
+
+
+def build_store(
+    raw: RawGraph, path: str | Path, accounts: Accounts, spill: SpillFolder, watcher: Watcher | None = None
+) -> GraphStats:
+    """Build a graph as a store, which appears under `path` complete or not at all; see `build_in_memory`.
+
+    Raises
+    ------
+    InputError
+        As `build_in_memory`, or the path exists or cannot be written to.
+    RunError
+        As `build_in_memory`.
+    """
+
+    def fill(sink: StoreSink) -> GraphStats:
+        with Scratch(accounts, spill) as scratch:
+            return _build(raw, scratch, sink, watcher or NobodyWatches())
+
+    return create_store(user_path(path), fill)
+
+
+def build_graph(
+    src: npt.ArrayLike,
+    dst: npt.ArrayLike,
+    *,
+    edge_labels: npt.NDArray[np.int32] | None = None,
+    vertex_labels: tuple[Int64s, Int64s] | None = None,
+) -> Graph:
+    """Build a graph of edges in memory, under this machine's default budgets.
+
+    Parameters
+    ----------
+    src, dst : integer[e]
+        Ends of the edges, any ids in [0, 2^63).
+    edge_labels : int32[e], optional
+        A label per edge; an edge given twice needs the same label twice.
+    vertex_labels : (int64[k], int64[k]), optional
+        Vertices, in the ids of `src` and `dst`, and their labels.
+
+    Raises
+    ------
+    InputError
+        As `build_in_memory`.
+    """
+    block = EdgeBlock(np.asarray(src, np.int64), np.asarray(dst, np.int64), edge_labels)
+    labels = LabelArrays(*vertex_labels) if vertex_labels is not None else None
+    raw = RawGraph("the graph", iter([block]), labels)
+    with open_resources(None, None) as (accounts, spill):
+        return build_in_memory(raw, accounts, spill)
+
+
+def _build(raw: RawGraph, scratch: Scratch, sink: Sink, watcher: Watcher) -> GraphStats:
+    collected = EdgeCollector(raw, scratch)
+    positions, edges = collected.positions, collected.edges
+    watcher.phase("ranking the vertices", None, "edges")
+    degrees = count_degrees(edges, positions.key_base, positions.size, scratch)
+    histogram = summarize(degrees, scratch.work)
+    n = histogram.num_vertices
+    if n > MAX_VERTICES:
+        raise InputError(f"{raw.source}: {n} vertices, Longwall holds at most {MAX_VERTICES}; split the graph")
+    ranks = rank_by_degree(degrees, histogram, scratch)
+    degrees.drop()
+
+    watcher.phase("sorting the edges", len(edges), "edges")
+    by_rank = sort_by_rank(edges, positions.key_base, ranks, scratch, watcher.advance)
+    edges.drop()
+    watcher.phase("writing the graph", histogram.num_slots, "neighbours")
+    label_counts = _write_vertices(raw, positions, ranks, histogram, sink, scratch)
+    transactions = _write_transactions(raw, positions, ranks, n, sink, scratch)
+    ranks.drop()
+    positions.drop()
+    sample = WedgeSample(histogram)
+    max_out_degree = _write_rows(by_rank, histogram, sample, transactions, sink, scratch, watcher)
+    by_rank.drop()
+    sample.prepare()
+    start = 0
+    for block in sink.read_back("indices"):
+        sample.test(start, block)
+        start += len(block)
+    return summarize_graph(histogram, max_out_degree, label_counts, sample.closed_fraction)
+
+
+def _write_vertices(
+    raw: RawGraph,
+    positions: Positions,
+    ranks: ScratchArray,
+    histogram: DegreeHistogram,
+    sink: Sink,
+    scratch: Scratch,
+) -> Counter[int]:
+    """Write row starts, ids and labels, all by rank; return how often each label occurs."""
+    n = histogram.num_vertices
+    sink.begin("indptr", np.int64, n + 1, scratch)
+    size = max(1, scratch.work // 64)
+    for start in range(0, n + 1, size):
+        sink.append("indptr", histogram.row_starts(np.arange(start, min(start + size, n + 1))))
+
+    sink.begin("original_ids", np.int64, n, scratch)
+    size = max(1, min(n, scratch.room // 8))
+    for low in range(0, n, size):
+        length = min(size, n - low)
+        with scratch.book(8 * length, "a table of ids"):
+            table = np.empty(length, np.int64)
+            _scatter_ids(positions, ranks, low, table, scratch.work // _SCATTERED)
+            sink.append("original_ids", table)
+            del table
+
+    counts: Counter[int] = Counter()
+    if raw.vertex_labels is not None:
+        sink.begin("labels", np.int32, n, scratch)
+        with scratch.book(4 * n, "the vertex labels"):
+            labels = _place(
+                raw.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), raw.id_range, n, scratch
+            )
+            sink.append("labels", labels)
+            size = max(1, scratch.work // 32)
+            for start in range(0, n, size):
+                values, times = np.unique(labels[start : start + size], return_counts=True)
+                counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
+            del labels
+    return counts
+
+
+def _place(
+    labels: LabelSource, index: "_Ranked", known: tuple[int, int] | None, n: int, scratch: Scratch
+) -> npt.NDArray[np.int32]:
+    # Blocks of labels are booked by `place_labels` itself: leave it half of the work space's size.
+    with scratch.book(scratch.work // 2, "matching labels") as room:
+        room.release()
+        return place_labels(labels, index, known, n, scratch.host)
+
+
+def _write_transactions(
+    raw: RawGraph,
+    positions: Positions,
+    ranks: ScratchArray,
+    n: int,
+    sink: Sink,
+    scratch: Scratch,
+) -> RankedTransactions | None:
+    """Write the transactions of the vertices, and their ids; what is returned stays booked until the build ends."""
+    if raw.transactions is None:
+        return None
+    ids = distinct_ids(raw.transactions, scratch)
+    sink.begin("transactions", np.int32, n, scratch)
+    scratch.book(4 * n, "the transactions of the vertices")
+    numbered = Numbered(raw.transactions, ids, scratch)
+    placed = _place(numbered, _Ranked(positions, ranks, n, scratch.work // 8), raw.id_range, n, scratch)
+    sink.append("transactions", placed)
+    sink.begin("transaction_ids", np.int64, len(ids), scratch)
+    sink.append("transaction_ids", ids)
+    return RankedTransactions(raw.transactions.source, placed, ids)
+
+
+def _scatter_ids(positions: Positions, ranks: ScratchArray, low: int, table: Int64s, step: int) -> None:
+    """Fill a table, which covers the ranks from `low` on, with ids."""
+    step = max(1, step)
+    for start in range(0, positions.size, step):
+        stop = min(start + step, positions.size)
+        _scatter(ranks.read(start, stop), positions.ids(start, stop), low, table)
+
+
+@lazy_kernel
+def _scatter(ranks: npt.NDArray[np.uint32], ids: Int64s, low: int, table: Int64s) -> None:
+    for at in range(ranks.size):
+        if ranks[at] != np.uint32(NO_RANK):
+            rank = np.int64(ranks[at]) - low
+            if 0 <= rank < table.size:
+                table[rank] = ids[at]
+
+
+class _Ranked:
+    """Ranks of ids, for labels; see `vertex_labels.VertexIndex`."""
+
+    def __init__(self, positions: Positions, ranks: ScratchArray, num_vertices: int, memory: int) -> None:
+        self._positions, self._ranks, self._memory = positions, ranks, memory
+        self._num_vertices = num_vertices
+
+    def lookup(self, ids: Int64s) -> Int64s:
+        """Return int64[k]: the ranks of int64[k] ids, -1 for ids that are no vertices."""
+        positions = self._positions.find(ids)
+        found = np.full(len(ids), -1, np.int64)
+        for start, table in self._ranks.tables(self._memory):
+            here = np.flatnonzero((positions >= start) & (positions < start + len(table)))
+            found[here] = table[positions[here] - start]
+        found[found >= self._num_vertices] = -1  # no rank, or one of a damaged scratch file
+        return found
+
+    def original_id(self, rank: int) -> int:
+        """Return the id of a rank."""
+        for start, table in self._ranks.tables(self._memory):
+            at = np.flatnonzero(table == rank)
+            if at.size:
+                position = start + int(at[0])
+                return int(self._positions.ids(position, position + 1)[0])
+        raise IndexError(rank)
+
+
+def _write_rows(
+    by_rank: SortedKeys,
+    histogram: DegreeHistogram,
+    sample: WedgeSample,
+    transactions: RankedTransactions | None,
+    sink: Sink,
+    scratch: Scratch,
+    watcher: Watcher,
+) -> int:
+    """Write the rows; return the largest number of smaller neighbours."""
+    n = histogram.num_vertices
+    sink.begin("indices", np.uint32, histogram.num_slots, scratch)
+    sink.begin("split", np.int64, n, scratch)
+    if by_rank.labelled:
+        sink.begin("edge_labels", np.int32, histogram.num_slots, scratch)
+    start = largest = open_count = 0
+    open_row = 0
+    crossing = None
+    for keys, labels in by_rank.blocks(scratch.work * 3 // 4):
+        if transactions is not None and (crossing := transactions.crossing(keys)) is not None:
+            break
+        rows = to_rows(keys, n)
+        sink.append("indices", rows.indices)
+        if labels is not None:
+            sink.append("edge_labels", labels)
+        sample.look(start, rows.indices)
+        start += len(keys)
+        # The last row may go on in the next block: its count waits.
+        smaller = rows.smaller
+        if rows.first == open_row:
+            smaller[0] += open_count
+        else:
+            smaller = np.concatenate(([open_count], smaller))
+        done = smaller[:-1]
+        if len(done):
+            largest = max(largest, int(done.max()))
+            sink.append("split", histogram.row_starts(np.arange(open_row, open_row + len(done))) + done)
+        open_row, open_count = open_row + len(done), int(smaller[-1])
+        watcher.advance(len(keys))
+    if transactions is not None and crossing is not None:
+        by_rank.drop()  # a damaged scratch file is another matter, and told first
+        raise transactions.error(crossing, sink.read_back("original_ids"))
+    sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
+    return max(largest, open_count)

@@ -1,0 +1,244 @@
+"""The first half of a build: from blocks of an input to distinct edges between positions, sorted.
+
+Ids below 2^32 are sorted as they come. Larger ids wait in scratch arrays; then, and where the ids of a small graph
+are spread over a wide range, the distinct ids are sorted and every id is replaced by its position among them.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.edge_stream import RawGraph
+from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.sorting.external_sort import Clash, KeyBlock, SortedKeys, external_sort
+from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+
+MAX_VERTICES = 2**32 - 1
+_SHIFT = np.uint64(32)
+_LOW = np.uint64(0xFFFF_FFFF)
+_EDGE_BYTES = 64  # of temporaries, for an edge whose ids are looked at
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+
+
+class Positions:
+    """The ids that the vertices of a graph may have, in ascending order.
+
+    Parameters
+    ----------
+    base
+        The id of position 0, where positions are ids less a constant.
+    size
+        Positions.
+    ids : ScratchArray, optional
+        int64[size]: the id of each position, where they are not.
+    memory
+        Bytes for temporaries.
+
+    Attributes
+    ----------
+    key_base
+        What the ends of edges are larger by than their positions.
+    """
+
+    def __init__(self, base: int, size: int, ids: ScratchArray | None, memory: int) -> None:
+        self.size = size
+        self.key_base = base if ids is None else 0
+        self._base, self._ids, self._memory = base, ids, memory
+
+    def ids(self, start: int, stop: int) -> Int64s:
+        """Return int64[stop - start]: the ids of consecutive positions; not to be changed."""
+        if self._ids is None:
+            return np.arange(self._base + start, self._base + stop)
+        return self._ids.read(start, stop)
+
+    def find(self, ids: Int64s) -> Int64s:
+        """Return int64[k]: the positions of int64[k] ids, -1 for ids without a position."""
+        if self._ids is None:
+            positions = ids - self._base
+            positions[(ids < self._base) | (positions >= self.size)] = -1
+            return positions
+        positions = np.full(len(ids), -1, np.int64)
+        for start, table in self._ids.tables(self._memory):
+            at = np.searchsorted(table, ids)
+            np.minimum(at, len(table) - 1, out=at)
+            found = table[at] == ids
+            positions[found] = at[found] + start
+        return positions
+
+    def drop(self) -> None:
+        """Free the table of ids."""
+        if self._ids is not None:
+            self._ids.drop()
+
+
+class EdgeCollector:
+    """Reads an input to its end.
+
+    Attributes
+    ----------
+    known
+        Smallest and largest id of the input, loops included.
+    positions
+        Where the ends of `edges` stand.
+    edges
+        Distinct edges as one run: the ends' positions plus `positions.key_base`, the smaller in the high half.
+
+    Parameters
+    ----------
+    raw
+        The input.
+    scratch
+        Work space.
+
+    Raises
+    ------
+    InputError
+        No edge is left, there are 2^32 or more vertices, or an edge has two labels.
+    """
+
+    positions: Positions
+    edges: SortedKeys
+
+    def __init__(self, raw: RawGraph, scratch: Scratch) -> None:
+        self.known = (2**63, -1)
+        self._source, self._scratch, self._repeated = raw.source, scratch, raw.repeated
+        self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
+        self._kept = 0
+        self._collect(raw)
+
+    def _collect(self, raw: RawGraph) -> None:
+        memory = self._scratch.work * 3 // 4
+        blocks = self._keys(raw)
+        # The first block says whether edges are labelled.
+        first = next(blocks, None)
+        labelled = first is not None and first.labels is not None
+
+        def all_blocks() -> Iterator[KeyBlock]:
+            if first is not None:
+                yield first
+            yield from blocks
+
+        narrow = external_sort(
+            all_blocks(),
+            self._scratch,
+            memory,
+            labelled=labelled,
+            clash=self._clash_of(Positions(0, 2**32, None, 0)),
+            once=self._repeated is not None,
+        )
+        low, high = self.known
+        if high < 0:
+            raise InputError(f"{self._source}: there are no edges; give a graph with at least one edge")
+        if self._kept == 0:
+            raise InputError(f"{self._source}: every edge is a loop; give at least one edge between two vertices")
+        # A table over the range of ids costs less than sorting all ends.
+        if len(self._wide) == 0 and high - low < 8 * self._kept + 1024:
+            self.positions = Positions(low, high - low + 1, None, memory // 4)
+            self.edges = narrow
+        else:
+            self._compact(narrow, labelled)
+        self.edges.to_one_run(self._scratch.work)
+
+    def _keys(self, raw: RawGraph) -> Iterator[KeyBlock]:
+        """Yield the edges between ids below 2^32 as keys; the others go to scratch arrays."""
+        step = max(1, self._scratch.work // 8 // _EDGE_BYTES)
+        for block in raw.blocks:
+            for start in range(0, len(block.src), step):
+                part = slice(start, start + step)
+                labels = block.edge_labels[part] if block.edge_labels is not None else None
+                yield self._pack(block.src[part], block.dst[part], labels)
+
+    def _pack(self, src: Int64s, dst: Int64s, labels: Int32s | None) -> KeyBlock:
+        low, high = int(min(src.min(), dst.min())), int(max(src.max(), dst.max()))
+        self.known = min(self.known[0], low), max(self.known[1], high)
+        if low < 0:
+            raise InputError(f"{self._source}: vertex ids must lie in [0, 2^63)")
+        if high > _LOW:
+            wide = (np.maximum(src, dst) > _LOW) & (src != dst)
+            self._wide.append(np.column_stack((src[wide], dst[wide])).ravel())
+            self._kept += int(np.count_nonzero(wide))
+            if labels is not None:
+                self._wide_labels.append(labels[wide])
+            rest = np.maximum(src, dst) <= _LOW
+            src, dst, labels = src[rest], dst[rest], labels[rest] if labels is not None else None
+        block = KeyBlock(np.empty(len(src), np.uint64), np.empty(len(src), np.int32) if labels is not None else None)
+        count = _pack_edges(src, dst, labels, block.keys, block.labels)
+        self._kept += count
+        return KeyBlock(block.keys[:count], block.labels[:count] if block.labels is not None else None)
+
+    def _compact(self, narrow: SortedKeys, labelled: bool) -> None:
+        """Replace ids by positions among the distinct ids."""
+        scratch, memory = self._scratch, self._scratch.work // 2
+        ends = (KeyBlock(ends.view(np.uint64), None) for ends, _ in self._ends(narrow))
+        distinct = external_sort(ends, scratch, memory)
+        ids = scratch.array(np.int64)
+        for block in distinct.blocks(memory):
+            ids.append(block.keys.view(np.int64))
+        distinct.drop()
+        if len(ids) > MAX_VERTICES:
+            raise InputError(
+                f"{self._source}: {len(ids)} vertices, Longwall holds at most {MAX_VERTICES}; split the graph"
+            )
+        ids.gather()
+        self.positions = Positions(0, len(ids), ids, memory // 4)
+        self.edges = external_sort(
+            (self._replaced(ends, labels) for ends, labels in self._ends(narrow)),
+            scratch,
+            memory,
+            labelled=labelled,
+            clash=self._clash_of(self.positions),
+            once=self._repeated is not None,
+        )
+        narrow.drop()
+        self._wide.drop()
+        self._wide_labels.drop()
+
+    def _ends(self, narrow: SortedKeys) -> Iterator[tuple[Int64s, Int32s | None]]:
+        """Yield the ends of all edges, int64[2k], both ends of an edge side by side, and int32[k] labels."""
+        step = max(1, self._scratch.work // 8 // _EDGE_BYTES)
+        for start in range(0, len(narrow), step):
+            keys, labels = narrow.read(start, min(start + step, len(narrow)))
+            yield np.column_stack((keys >> _SHIFT, keys & _LOW)).ravel().view(np.int64), labels
+        count = len(self._wide) // 2
+        for start in range(0, count, step):
+            stop = min(start + step, count)
+            labels = self._wide_labels.read(start, stop) if len(self._wide_labels) else None
+            yield self._wide.read(2 * start, 2 * stop), labels
+
+    def _replaced(self, ends: Int64s, labels: Int32s | None) -> KeyBlock:
+        pairs = self.positions.find(ends).reshape(-1, 2)
+        keys = np.empty(len(pairs), np.uint64)
+        _pack_edges(pairs[:, 0], pairs[:, 1], None, keys, None)
+        return KeyBlock(keys, labels)
+
+    def _clash_of(self, positions: Positions) -> Clash:
+        def clash(key: int, one: int, other: int) -> InputError:
+            u, v = (int(positions.ids(end, end + 1)[0]) for end in (key >> 32, key & 0xFFFF_FFFF))
+            if self._repeated is not None:
+                return self._repeated(u, v)
+            return InputError(
+                f"{self._source}: edge {u}-{v} is given twice with different labels ({one} and {other}); "
+                "keep one of them"
+            )
+
+        return clash
+
+
+@lazy_kernel
+def _pack_edges(
+    src: Int64s, dst: Int64s, labels: Int32s | None, keys: npt.NDArray[np.uint64], kept: Int32s | None
+) -> int:
+    """Write each edge that is no loop as a word, the smaller end high, and its label; return their number."""
+    count = 0
+    for at in range(src.size):
+        u, v = src[at], dst[at]
+        if u != v:
+            keys[count] = np.uint64(min(u, v)) << np.uint64(32) | np.uint64(max(u, v))
+            if labels is not None and kept is not None:
+                kept[count] = labels[at]
+            count += 1
+    return count

@@ -1,0 +1,308 @@
+"""The way in: any readable file, or a graph store, becomes a `Graph`, or a store."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from longwall.storage.arguments import brief
+from longwall.storage.concurrency import core_count
+from longwall.storage.errors import InputError
+from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph_store import is_store, open_store
+from longwall.storage.graph.stats import GraphStats
+from longwall.storage.ingest.build import NobodyWatches, Watcher, build_in_memory, build_store
+from longwall.storage.ingest.readers.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest
+from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.gspan import open_transactions
+from longwall.storage.ingest.readers.matrix_market import open_matrix_market
+from longwall.storage.ingest.readers.parquet import open_parquet, open_parquet_labels
+from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
+from longwall.storage.ingest.text.input_file import Progress, format_suffix, open_input
+from longwall.storage.ingest.transactions import TransactionList
+from longwall.storage.ingest.vertex_labels import LabelSource
+from longwall.storage.memory.reservations import Account, Accounts
+from longwall.storage.memory.resources import open_resources
+from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.paths import user_path
+from longwall.storage.remote.urls import is_url, on_disk
+
+Note = Callable[[str], None]
+_TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], RawGraph]] = {
+    "edge-list": open_edge_list,
+    "parquet": open_parquet,
+}
+_READERS: dict[str, Callable[[Path, int, int, Progress | None], RawGraph]] = {
+    "matrix-market": open_matrix_market,
+    "lg": open_lg,
+    "graph": open_graph,
+    "transactions": open_transactions,
+}
+FORMATS = ("edge-list", "matrix-market", "parquet", "lg", "graph", "transactions")
+_SUFFIXES = {
+    ".mtx": "matrix-market",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".lg": "lg",
+    ".graph": "graph",
+    ".gspan": "transactions",
+}
+_OTHER_COMPRESSIONS = (".bz2", ".xz", ".lzma", ".lz4", ".br", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
+_OTHER_FORMATS = (
+    *(".graphml", ".gml", ".gexf", ".xml", ".json", ".net", ".paj", ".metis", ".gr", ".dimacs", ".dot", ".rdf", ".nt"),
+    *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
+)
+_WHAT_IS_READ = (
+    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph and .gspan files, plain or "
+    "compressed as .gz or .zst, and graph stores"
+)
+_MOST_READING = 64 * 2**20  # bytes for a reader, per core
+
+
+def detect_format(path: str | Path) -> str:
+    """Say how a path is read: "store", "matrix-market", "parquet", "lg", "graph", "transactions" or "edge-list".
+
+    A graph store is known by its contents, files by their extension below .gz or .zst; any other extension
+    means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known, others need to
+    be told.
+    """
+    path = Path(path)
+    if is_store(path):
+        return "store"
+    return _SUFFIXES.get(format_suffix(path), "edge-list")
+
+
+def load_graph(
+    path: str | Path,
+    labels: str | Path | None = None,
+    progress: Progress | None = None,
+    *,
+    transactions: str | Path | None = None,
+    file_format: str | None = None,
+    columns: tuple[str, str] | None = None,
+    accounts: Accounts | None = None,
+    spill: SpillFolder | None = None,
+    adjacency: NewArray = np.empty,
+    note: Note = lambda text: None,  # noqa: ARG005 - drops what it is given
+) -> Graph:
+    """Open a graph store, or read a file of any format and build the graph in memory.
+
+    Parameters
+    ----------
+    path
+        A graph store or a file, see `detect_format`; here and below, a URL that fsspec reads is as good as a path.
+    labels
+        A file of "vertex label" lines (compressed or not), or a Parquet file with columns vertex and label.
+        Every vertex with an edge needs a label; a label of any other vertex is ignored, unless `path` says which
+        vertices there are (Matrix Market does) and it is none of them.
+    progress
+        Called with the bytes consumed so far and the bytes of the file.
+    transactions
+        A file of "vertex transaction" lines, or a Parquet file with two such columns: the transaction, an integer id,
+        of every vertex with an edge. An edge may not join two transactions. Other vertices are as for `labels`.
+    file_format
+        How to read the file, in the words of `detect_format`, which is asked if this is not given; a store is a store
+        whatever is given.
+    columns
+        The names of the two columns of an edge list or a Parquet file that hold the edges; if not given they are found
+        by their names, see `readers.columns`.
+    accounts
+        Budgets, this machine's defaults if not given. The graph's `nbytes` stay booked in `accounts.host`.
+    spill
+        Where scratch files go, `spill` in the working folder if not given.
+    adjacency
+        Makes the array of the neighbours.
+    note
+        Called with a line that says which columns of a table are read, where that is not plain.
+
+    Raises
+    ------
+    InputError
+        The file or the labels cannot be read or do not make a graph, the message names file and line; or a store is
+        damaged.
+    RunError
+        A budget or the disk is too small.
+    """
+    with _resources(path, labels, transactions, accounts, spill) as (inputs, accounts, spill):
+        path, labels, transactions = inputs
+        if detect_format(path) == "store":
+            for name, given in (("labels", labels), ("transactions", transactions), ("columns", columns)):
+                if given is not None:
+                    raise InputError(
+                        f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them"
+                    )
+            return open_store(path, accounts.host, adjacency)
+        asked = _Asked(file_format, labels, transactions, columns, note)
+        with _open(path, asked, progress, accounts.host) as raw:
+            return build_in_memory(raw, accounts, spill, adjacency=adjacency)
+
+
+def ingest(
+    path: str | Path,
+    store: str | Path,
+    labels: str | Path | None = None,
+    *,
+    transactions: str | Path | None = None,
+    file_format: str | None = None,
+    columns: tuple[str, str] | None = None,
+    accounts: Accounts | None = None,
+    spill: SpillFolder | None = None,
+    watcher: Watcher | None = None,
+) -> GraphStats:
+    """Turn a file of any size into a graph store, which appears complete or not at all.
+
+    Parameters
+    ----------
+    path, labels, transactions, file_format, columns, accounts, spill
+        As for `load_graph`; `path` is no store.
+    store
+        The store to make.
+    watcher
+        Told about progress.
+
+    Raises
+    ------
+    InputError, RunError
+        As `load_graph`; or the store exists or cannot be written.
+    """
+    watcher = watcher or NobodyWatches()
+    with _resources(path, labels, transactions, accounts, spill) as (inputs, accounts, spill):
+        path, labels, transactions = inputs
+        if detect_format(path) == "store":
+            raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
+        asked = _Asked(file_format, labels, transactions, columns, watcher.note)
+        with _open(path, asked, Reading(watcher, path.name), accounts.host) as raw:
+            return build_store(raw, store, accounts, spill, watcher)
+
+
+@contextmanager
+def _resources(
+    path: str | Path,
+    labels: str | Path | None,
+    transactions: str | Path | None,
+    accounts: Accounts | None,
+    spill: SpillFolder | None,
+) -> Iterator[tuple[tuple[Path, Path | None, Path | None], Accounts, SpillFolder]]:
+    """Give budgets, a spill folder, and the inputs where they can be read."""
+    with ExitStack() as opened:
+        accounts, spill = opened.enter_context(open_resources(accounts, spill))
+
+        def here(address: str | Path) -> Path:
+            return opened.enter_context(on_disk(address, accounts, spill))
+
+        def there(address: str | Path | None) -> Path | None:
+            return None if address is None else here(address)
+
+        for address in (labels, transactions):
+            if address is not None and not is_url(address) and not is_store(path):
+                open_input(user_path(address)).close()  # to miss it once a large graph is read would be late
+        yield (here(path), there(labels), there(transactions)), accounts, spill
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the caller says of a file besides its path, as for `load_graph`."""
+
+    file_format: str | None
+    labels: Path | None
+    transactions: Path | None
+    columns: tuple[str, str] | None
+    note: Note
+
+
+@contextmanager
+def _open(path: Path, asked: _Asked, progress: Progress | None, host: Account) -> Iterator[RawGraph]:
+    """Begin to read a file; a quarter of the free memory, within bounds, is the reader's until it ends."""
+    workers = core_count()
+    memory = min(host.free // 4, _MOST_READING * (workers + 1))
+    with host.book(memory, f"reading {path}") as booking:
+        raw = _reader(path, asked, memory, workers, progress)
+        if asked.labels is not None:
+            if raw.vertex_labels is not None:
+                raise InputError(f"{path}: the file has vertex labels of its own; leave out {asked.labels}")
+            raw.vertex_labels = _open_pairs(
+                asked.labels, memory, workers, ColumnRequest(LABELS, note=_once(asked.note))
+            )
+        if asked.transactions is not None:
+            if raw.transactions is not None:
+                raise InputError(f"{path}: the file has transactions of its own; leave out {asked.transactions}")
+            request = ColumnRequest(TRANSACTIONS, note=_once(asked.note))
+            raw.transactions = TransactionList(_open_pairs(asked.transactions, memory, workers, request))
+        if raw.vertex_labels is None and raw.transactions is None:
+            raw.blocks = _then(raw.blocks, booking.release)
+        with raw:
+            yield raw
+
+
+def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Progress | None) -> RawGraph:
+    chosen = asked.file_format or detect_format(path)
+    if chosen not in FORMATS:
+        raise InputError(f"{path}: there is no format {brief(chosen)}; choose one of {', '.join(FORMATS)}")
+    _check_kind(path, asked.file_format)
+    if asked.columns is not None and (len(asked.columns) != 2 or len(set(asked.columns)) != 2):
+        raise InputError(
+            f"{path}: columns: give two different names, such as source and target, not {asked.columns!r:.80}"
+        )
+    if chosen in _TABLES:
+        return _TABLES[chosen](path, memory, workers, progress, ColumnRequest(EDGES, asked.columns, asked.note))
+    if asked.columns is not None:
+        raise InputError(
+            f"{path}: columns are chosen in edge lists and Parquet files, not in the format {chosen}; leave out columns"
+        )
+    return _READERS[chosen](path, memory, workers, progress)
+
+
+def _check_kind(path: Path, file_format: str | None) -> None:
+    """Refuse what cannot be read, whatever it holds."""
+    with suppress(OSError):
+        if path.is_dir():
+            raise InputError(f"{path}: this is a folder, and no graph store; {_WHAT_IS_READ}")
+        if re.search(r"[*?\[]", path.name) and not path.exists():
+            raise InputError(f"{path}: there is no such file, and patterns of names are not expanded; give one file")
+    for suffix in (path.suffix.lower(), format_suffix(path)):
+        if suffix in _OTHER_COMPRESSIONS or (file_format is None and suffix in _OTHER_FORMATS):
+            raise InputError(f"{path}: {suffix} files are not read; {_WHAT_IS_READ}")
+
+
+def _open_pairs(path: Path, memory: int, workers: int, request: ColumnRequest) -> LabelSource:
+    _check_kind(path, None)
+    open_pairs = open_parquet_labels if detect_format(path) == "parquet" else open_label_list
+    return open_pairs(path, memory, workers, request)
+
+
+def _once(note: Note) -> Note:
+    """Return `note` for a source that is read more than once."""
+    said: set[str] = set()
+
+    def say(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            note(text)
+
+    return say
+
+
+def _then(blocks: Iterator[EdgeBlock], end: Callable[[], None]) -> Iterator[EdgeBlock]:
+    """Hand blocks on, and call `end` after the last one."""
+    yield from blocks
+    end()
+
+
+class Reading:
+    """Turns a reader's "bytes so far, bytes in all" into a phase."""
+
+    def __init__(self, watcher: Watcher, name: str) -> None:
+        self._watcher, self._name = watcher, name
+        self._done: int | None = None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Hear how far the reader is."""
+        if self._done is None:
+            self._watcher.phase(f"reading {self._name}", total, "bytes")
+            self._done = 0
+        self._watcher.advance(done - self._done)
+        self._done = done

@@ -1,0 +1,176 @@
+"""Which columns of a table hold the pairs that are wanted: by names, by the user's choice, or the only two."""
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.text.text_kernel import BLANKS
+
+_MOST_LISTED, _LONGEST_NAME = 20, 40
+_NUMBER = re.compile(r"[-+.]*\d")
+_VERTEX_NAMES = ("vertex", "vertexid", "node", "nodeid", "id", "v")
+
+
+@dataclass(frozen=True)
+class PairNames:
+    """How a kind of pairs names its columns."""
+
+    pairs: tuple[tuple[str, str], ...]
+    """Names that are known, in lower case, letters and digits alone."""
+    advice: str
+    """What to do where the names are not clear."""
+
+
+EDGES = PairNames(
+    (
+        *(("source", target) for target in ("target", "dest", "destination")),
+        *(("src", target) for target in ("dst", "dest", "tgt")),
+        *((f"source{what}", f"target{what}") for what in ("id", "node", "nodeid", "vertex")),
+        *((f"src{what}", f"dst{what}") for what in ("id", "node", "nodeid")),
+        *((f"from{what}", f"to{what}") for what in ("", "id", "node", "nodeid", "vertex")),
+        *((f"start{what}", f"end{what}") for what in ("", "id", "node", "nodeid")),
+        *((f"{what}1", f"{what}2") for what in ("node", "nodeid", "vertex", "id", "numericid", "v", "n")),
+        ("u", "v"),
+        ("head", "tail"),
+    ),
+    'say which two to read: graph.columns = ["A", "B"] in a config, --columns A,B of longwall ingest, or '
+    'columns=("A", "B") of longwall.open_graph',
+)
+LABELS = PairNames(tuple((name, "label") for name in _VERTEX_NAMES), "name two of them vertex and label")
+TRANSACTIONS = PairNames(
+    tuple((name, value) for name in _VERTEX_NAMES for value in ("transaction", "transactionid")),
+    "name two of them vertex and transaction",
+)
+
+
+@dataclass(frozen=True)
+class ColumnRequest:
+    """What the user wants of the columns of a table, and wants to know."""
+
+    names: PairNames
+    chosen: tuple[str, str] | None = None
+    """The columns to read, by their names."""
+    note: Callable[[str], None] = field(default_factory=lambda: _ignore)
+    """Called with one line that says which columns are read, where the table has others or names them."""
+
+
+def _ignore(text: str) -> None:
+    """Drop a note."""
+
+
+EDGE_COLUMNS, LABEL_COLUMNS = ColumnRequest(EDGES), ColumnRequest(LABELS)
+
+
+def choose_columns(
+    names: Sequence[str], request: ColumnRequest, error: Callable[[str], InputError], types: Sequence[str] | None = None
+) -> tuple[int, int]:
+    """Return the places of the two columns to read.
+
+    Parameters
+    ----------
+    names
+        The names of all columns, in order.
+    request
+        What to look for.
+    error
+        Makes the error for the table.
+    types
+        The types of the columns that cannot be read, "" for those of integers; None: all can be read.
+
+    Raises
+    ------
+    InputError
+        If a chosen column is not there, or it is not clear which two are meant.
+    """
+    types = types or [""] * len(names)
+    if request.chosen is not None:
+        first, second = (_named(name, names, types, error) for name in request.chosen)
+        return first, second
+    pairs = _known_pairs(names, request.names)
+    readable = [pair for pair in pairs if not types[pair[0]] and not types[pair[1]]]
+    if len(readable) == 1:
+        return readable[0]
+    left = [at for at, kind in enumerate(types) if not kind]
+    if not pairs and len(left) == 2:
+        return left[0], left[1]
+    of = ", ".join(
+        f"{listed} ({kind})" if kind else listed for listed, kind in zip(_quoted(names), types, strict=False)
+    )
+    if len(left) < 2 or (pairs and not readable):
+        raise error(f"two integer columns are needed, the columns are {of}; store ids as integers")
+    reason = "more than one pair of columns could be meant" if readable else "it is not clear which columns are meant"
+    raise error(f"{reason}: {of}; {request.names.advice}")
+
+
+def describe_choice(path: object, columns: Sequence[str], others: int) -> str:
+    """Say which columns are read; `columns` are two names, or none for the first two of a table without names."""
+    what = f"columns {' and '.join(_quoted(columns))}" if columns else "the first two columns"
+    ignored = f"; {others} other{'s are' if others > 1 else ' is'} ignored" if others else ""
+    return f"{path}: reading {what}{ignored}"
+
+
+def header_names(line: str, tab_separates: bool, request: ColumnRequest) -> tuple[list[str], int] | None:
+    """Return the names that a line gives to the columns, and the byte that separates them; None if it is a row.
+
+    A line names columns if none of its fields is a number, or if a known pair, or what the user chose, is among them.
+    """
+    separator = _separator(line, tab_separates)
+    if separator == BLANKS:
+        names = [name.strip("\"'") for name in line.split()]
+    else:
+        try:
+            (names,) = csv.reader([line], delimiter=chr(separator), skipinitialspace=True)
+        except csv.Error:
+            return None
+        names = [name.strip() for name in names]
+    if len(names) > 2 and not names[-1]:
+        names.pop()  # one separator may end a line
+    named = any(name[:1].isalpha() for name in map(_plain, names)) and not any(map(_NUMBER.match, names))
+    if not line.replace("\t", " ").isprintable() or "\ufffd" in line:
+        return None  # the parser says what is wrong with it
+    if named or request.chosen is not None or _known_pairs(names, request.names):
+        return names, separator
+    return None
+
+
+def _separator(line: str, tab_separates: bool) -> int:
+    outside = re.sub(r'"[^"]*"', "", line)
+    return next((ord(byte) for byte in ("\t" if tab_separates else "") + ",;|" if byte in outside), BLANKS)
+
+
+def _named(name: str, names: Sequence[str], types: Sequence[str], error: Callable[[str], InputError]) -> int:
+    found = [at for at, one in enumerate(names) if one == name]
+    shown = _quoted([name])[0]
+    if len(found) != 1:
+        what = f"more than one column is named {shown}" if found else f"there is no column {shown}"
+        raise error(f"{what}; the columns are {', '.join(_quoted(names))}")
+    if types[found[0]]:
+        raise error(f"column {shown} holds {types[found[0]]}; choose a column of integers")
+    return found[0]
+
+
+def _known_pairs(names: Sequence[str], known: PairNames) -> list[tuple[int, int]]:
+    """Return the places of all pairs of columns with known names."""
+    plain = [_plain(name) for name in names]
+    return [
+        (first, second)
+        for one, other in known.pairs
+        for first, name in enumerate(plain)
+        if name == one
+        for second, name in enumerate(plain)
+        if name == other
+    ]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    """Return names as a message shows them: short, on one line, and not too many."""
+    shown = [name if name.isprintable() and name.strip() == name != "" else repr(name) for name in names]
+    shown = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in shown]
+    more = len(shown) - _MOST_LISTED
+    return shown if more <= 0 else [*shown[:_MOST_LISTED], f"and {more} more"]

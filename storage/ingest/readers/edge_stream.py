@@ -1,0 +1,76 @@
+"""What every reader hands over: a stream of edges as they stand in the input, nothing cleaned.
+
+The readers, one function per format, all with the same parameters:
+
+- `edge_list.open_edge_list`, `matrix_market.open_matrix_market`, `parquet.open_parquet`, `tagged.open_lg` and
+  `tagged.open_graph`, `transactions.open_transactions`: `(path, memory, workers, progress=None) -> RawGraph`;
+- `edge_list.open_label_list` and `parquet.open_parquet_labels`: `(path, memory, workers) -> LabelSource`.
+
+`memory` is the bytes that a reader may hold while it is iterated: buffers, text that waits to be parsed, parsed
+blocks up to the one that it has yielded last. The caller books them. Readers need 2 MiB in any case, 9 MiB more for
+Zstandard and 8 MiB for Parquet. `workers` is the number of parser threads; one more thread reads and decompresses.
+`progress` is called with the bytes of the file that are consumed and the bytes of the file, by the
+thread that iterates. Nothing is opened before the iteration begins, and all errors come out of it.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.transactions import TransactionSource
+from longwall.storage.ingest.vertex_labels import LabelSource
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeBlock:
+    """Consecutive edges of the input, loops and repetitions included; the arrays are the receiver's own."""
+
+    src: npt.NDArray[np.int64]
+    """int64[e], in [0, 2^63)"""
+    dst: npt.NDArray[np.int64]
+    """int64[e], in [0, 2^63)"""
+    edge_labels: npt.NDArray[np.int32] | None = None
+    """int32[e]; on all blocks of an input or on none."""
+
+
+@dataclass(eq=False)
+class Declared:
+    """What a file says about its graph besides the edges; its reader fills it in."""
+
+    id_range: tuple[int, int] | None = None
+
+
+@dataclass(eq=False)
+class RawGraph:
+    """An input that is being read, once; a context manager."""
+
+    source: str
+    """What is read, for messages."""
+    blocks: Iterator[EdgeBlock]
+    """The edges. Iterating raises InputError with file and line where the input is wrong; blocks may be empty."""
+    vertex_labels: LabelSource | None = None
+    """Labels of vertices, isolated ones too; to be read once `blocks` is exhausted."""
+    declared: Declared = field(default_factory=Declared)
+    transactions: TransactionSource | None = None
+    """Transactions of vertices, isolated ones too; to be read once `blocks` is exhausted."""
+    repeated: Callable[[int, int], InputError] | None = None
+    """Makes the error for an edge, given by its ends, where (labelled) edges may be given only once."""
+
+    @property
+    def id_range(self) -> tuple[int, int] | None:
+        """Smallest and largest id that the file declares, if it declares ids; known once `blocks` is exhausted."""
+        return self.declared.id_range
+
+    def close(self) -> None:
+        """End the iteration: stop its threads and close the file. More than once does no harm."""
+        if isinstance(self.blocks, Generator):
+            self.blocks.close()
+
+    def __enter__(self) -> "RawGraph":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,85 @@
+"""Matrix Market coordinate files: one entry a line, indices from 1, which stay the vertices' ids."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, RawGraph
+from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.text.text_file import Lines, TextFile, whole_number
+
+_FIELDS = ("pattern", "real", "integer")
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+
+
+def open_matrix_market(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
+    """Read the entries of a square sparse matrix as edges, their values are ignored; see `raw` for the parameters.
+
+    Raises
+    ------
+    InputError
+        From the iteration, with file and line: a header other than `matrix coordinate` with field pattern, real or
+        integer; a matrix that is not square; an index out of range; more or fewer entries than announced.
+    """
+    declared = Declared()
+    blocks = _blocks(path, memory, workers, progress, declared)
+    return RawGraph(str(path), blocks, declared=declared)
+
+
+def _blocks(
+    path: Path, memory: int, workers: int, progress: Progress | None, declared: Declared
+) -> Generator[EdgeBlock, None, None]:
+    with TextFile(path, memory, workers, progress) as text:
+        _check_header(text)
+        line, sizes = text.peek()
+        size, entries = _sizes(text, line, sizes)
+        text.take()
+        declared.id_range = 1, size
+        found = 0
+        text.peek()
+        for lines in text.parse(fields=text.count_fields()):
+            _check_range(text, lines, size)
+            found += lines.columns.shape[1]
+            yield EdgeBlock(lines.columns[0], lines.columns[1])
+        if found != entries:
+            raise text.error(
+                line, f"{entries} entries are announced but the file has {found}; restore the file or its header"
+            )
+
+
+def _check_range(text: TextFile, lines: Lines, size: int) -> None:
+    if lines.columns.min(initial=1) >= 1 and lines.columns.max(initial=0) <= size:
+        return
+    row = int(np.argmax(((lines.columns < 1) | (lines.columns > size)).any(axis=0)))
+    i, j = lines.columns[:, row]
+    raise text.error(lines.number(row), f"entry {i} {j} is outside 1..{size}; correct it or the header")
+
+
+def _check_header(text: TextFile) -> None:
+    line, header = text.take()
+    words = header.lower().split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        raise text.error(
+            line,
+            "this is not a Matrix Market header; begin the file with "
+            "'%%MatrixMarket matrix coordinate pattern symmetric' or the like",
+        )
+    for word, allowed in zip(words[2:], (("coordinate",), _FIELDS, _SYMMETRIES), strict=True):
+        if word not in allowed:
+            raise text.error(
+                line,
+                f"Matrix Market {word!r} cannot be read as a graph; convert it to {' or '.join(allowed)}",
+            )
+
+
+def _sizes(text: TextFile, line: int, sizes: str) -> tuple[int, int]:
+    numbers = [number for word in sizes.split() if (number := whole_number(word)) is not None]
+    if len(numbers) != 3 or len(sizes.split()) != 3:
+        raise text.error(line, "three sizes are needed here: rows, columns and entries; restore the line")
+    rows, columns, entries = numbers
+    if max(numbers) >= 2**63:
+        raise text.error(line, "a size is 2^63 or more; correct the line, or renumber the vertices")
+    if rows != columns:
+        raise text.error(line, f"the matrix is {rows} x {columns}, a graph needs a square one; convert the file")
+    return rows, entries

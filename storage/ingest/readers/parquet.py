@@ -1,0 +1,182 @@
+"""Parquet files: edges or vertex labels in two integer columns."""
+
+from collections.abc import Generator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.columns import (
+    EDGE_COLUMNS,
+    LABEL_COLUMNS,
+    ColumnRequest,
+    choose_columns,
+    describe_choice,
+)
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.parquet_pages import Damaged, TooLarge, check_pages, read_footer, thrift_limits
+from longwall.storage.ingest.text.input_file import Progress, input_errors, open_input
+from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
+from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
+from longwall.storage.memory.sizes import round_size
+
+LARGEST_BATCH = 2**17
+_LEAST_BATCH = 2**12
+_BYTES_A_ROW = 64  # two columns as Arrow decodes them (levels, values, validity), as int64, and masks over them
+_PAGE_BUFFER = 2**18
+_ARROW_BYTES = 8 * 2**20  # pages and dictionaries of both columns, compressed and decoded
+
+
+def open_parquet(
+    path: Path,
+    memory: int,
+    workers: int,
+    progress: Progress | None = None,
+    request: ColumnRequest = EDGE_COLUMNS,
+) -> RawGraph:
+    """Read edges from two integer columns: those with known names, or that are chosen, or the only two.
+
+    See `raw` for the parameters. Columns are decoded page by page, so row groups may be of any size. What the footer,
+    pages and dictionaries take is found beforehand, see `parquet_pages`. A batch has 4096 rows at least.
+
+    Raises
+    ------
+    InputError
+        From the iteration: the file is not Parquet, or damaged; it is not clear which columns are meant; a page needs
+        more than `memory`; or a value (its row is named) is not an id.
+    """
+    return RawGraph(str(path), _edges(path, memory, workers, progress, request))
+
+
+def open_parquet_labels(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:
+    """Read labels from columns vertex (or id, node, v) and label, or the only two integer columns.
+
+    Parameters and errors are those of `open_parquet`.
+    """
+    return _ParquetLabels(path, memory, workers, request)
+
+
+class _ParquetLabels(LabelSource):
+    def __init__(self, path: Path, memory: int, workers: int, request: ColumnRequest) -> None:
+        self.source = str(path)
+        self._opening = path, memory, workers, None, request
+
+    def blocks(self) -> Generator[LabelBlock, None, None]:
+        for start, ids, values in _pairs(*self._opening):
+            yield LabelBlock(ids, values, partial(_place, start))
+
+
+def _edges(
+    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
+) -> Generator[EdgeBlock, None, None]:
+    for _, src, dst in _pairs(path, memory, workers, progress, request):
+        yield EdgeBlock(src, dst)
+
+
+def _place(start: int, row: int) -> str:
+    return f"row {start + row + 1}"
+
+
+def _pairs(
+    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
+) -> Generator[tuple[int, Int64s, Int64s], None, None]:
+    """Yield consecutive rows of two columns: the number of rows ahead of them, and int64[rows] twice."""
+    import pyarrow as pa
+
+    workers = min(workers, 2)  # they check and copy, which is faster than decoding, on one thread
+    with input_errors(path), open_input(path) as file:
+        size = path.stat().st_size
+        try:
+            parquet, columns, needed = _open(path, file, size, memory, request)
+            most = (memory - needed) // (_BYTES_A_ROW * (blocks_in_flight(workers) + 1))
+            batch_size = max(_LEAST_BATCH, min(LARGEST_BATCH, most))
+            batches = _numbered(parquet.iter_batches(batch_size, columns=list(columns), use_threads=False))
+            total, start = parquet.metadata.num_rows, 0
+            for (start, batch), (first, second) in in_order(
+                lambda: next(batches, None), lambda item: _convert(path, columns, *item), workers
+            ):
+                yield start, first, second
+                start += batch.num_rows
+                if progress is not None:
+                    progress(size * start // total, size)
+            if start != total:
+                raise Damaged
+        except TooLarge as error:
+            raise InputError(
+                f"{path}: {error} takes {round_size(error.size)}, too much to read the file: raise memory.host, or "
+                "write the file with smaller row groups and pages"
+            ) from None
+        except UnicodeDecodeError:
+            raise InputError(
+                f"{path}: a column has a name that is not UTF-8; write the file with other names"
+            ) from None
+        except (pa.ArrowException, OSError, Damaged) as error:
+            raise InputError(
+                f"{path}: this is not a complete Parquet file; write it again, or name it by its format"
+            ) from error
+
+
+def _open(
+    path: Path, file: BinaryIO, size: int, memory: int, request: ColumnRequest
+) -> tuple[Any, tuple[str, str], int]:
+    """Return the opened file, the columns to read, and what their pages take."""
+    import pyarrow.parquet as pq
+
+    memory = max(memory, _ARROW_BYTES)
+    # Without read-ahead and with small buffers a column is read page by page, not whole.
+    footer = read_footer(file, size, memory)
+    limits = thrift_limits(footer, memory)
+    parquet = pq.ParquetFile(
+        file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **limits
+    )
+    columns = _choose(path, parquet, request)
+    leaves = [parquet.schema.column(leaf).path for leaf in range(len(parquet.schema))]
+    needed = check_pages(file, size, footer, [leaves.index(name) for name in columns], memory)
+    return parquet, columns, max(needed, _ARROW_BYTES)
+
+
+def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:
+    start = 0
+    for batch in batches:
+        yield start, batch
+        start += batch.num_rows
+
+
+def _choose(path: Path, parquet: Any, request: ColumnRequest) -> tuple[str, str]:
+    import pyarrow as pa
+
+    def error(what: str) -> InputError:
+        return InputError(f"{path}: {what}")
+
+    schema = parquet.schema_arrow
+    names = list(schema.names)
+    types = ["" if pa.types.is_integer(field.type) else str(field.type) for field in schema]
+    first, second = choose_columns(names, request, error, types)
+    for name in (names[first], names[second]):
+        if names.count(name) > 1:
+            raise error(f"more than one column is named {name!r}; write the file with other names")
+    request.note(describe_choice(path, (names[first], names[second]), len(names) - 2))
+    return names[first], names[second]
+
+
+def _convert(path: Path, columns: tuple[str, str], start: int, batch: Any) -> tuple[Int64s, Int64s]:
+    first, second = (_ids(path, name, batch.column(name), start) for name in columns)
+    return first, second
+
+
+def _ids(path: Path, name: str, column: Any, start: int) -> Int64s:
+    """Return a column as int64[rows] once it holds no nulls and only integers in [0, 2^63)."""
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise InputError(f"{path}, {_place(start, row)}: column {name} is empty; fill or remove the row")
+    values: npt.NDArray[np.integer[Any]] = column.to_numpy()
+    bad = values < 0 if values.dtype.kind == "i" else values >= 2**63
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"{path}, {_place(start, row)}: column {name} holds {values[row]}; use integers from 0 to 2^63 - 1"
+        )
+    return np.array(values, np.int64)

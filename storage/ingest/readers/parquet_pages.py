@@ -1,0 +1,206 @@
+"""What reading columns of a Parquet file takes, found before Arrow reads them.
+
+Arrow allocates what the footer and the headers of pages claim before it looks whether the file holds that much. So a
+damaged file of a few bytes could take gigabytes: here all claims are compared with the file and with each other.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from longwall.storage.ingest.readers.thrift import LIST, STRUCT, Cursor, NotThrift, Struct
+
+_MAGIC = b"PAR1"
+_END = 8  # bytes of a file behind the footer: its length, the magic bytes
+_FOOTER_COPIES = 8  # times its size, what a footer takes when it is read, and itself
+_CONTAINER_BYTES = 1024  # of an element of the footer's lists
+_FIRST_READ, _LARGEST_HEADER = 2**9, 2**16  # bytes of a page header
+_DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 0, 2, 3
+_VALUE_BYTES = {1: 4, 2: 8}  # of the types INT32 and INT64
+
+# Numbers of fields; https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+_ROWS, _ROW_GROUPS = 3, 4  # of the footer
+_COLUMNS, _GROUP_ROWS = 1, 3  # of a row group
+_CHUNK_META = 3  # of a column chunk
+_CHUNK_TYPE, _CHUNK_VALUES, _DATA_OFFSET, _DICTIONARY_OFFSET = 1, 5, 9, 11  # of its metadata
+_TYPE, _SIZE, _COMPRESSED = 1, 2, 3  # of a page header
+_HEADER_OF = {_DATA_PAGE: 5, _DICTIONARY_PAGE: 7, _DATA_PAGE_2: 8}
+_VALUES = 1  # of the header of each kind of page
+_LEVELS = (5, 6)  # bytes of both kinds of levels, of a data page of version 2
+
+
+class Damaged(Exception):
+    """The file's claims cannot be true."""
+
+
+class TooLarge(Exception):
+    """What has to be held at once does not fit; the message says what it is."""
+
+    def __init__(self, what: str, size: int) -> None:
+        super().__init__(what)
+        self.size = size
+
+
+def read_footer(file: BinaryIO, file_size: int, memory: int) -> bytes:
+    """Return the footer.
+
+    Raises
+    ------
+    Damaged
+        There is none.
+    TooLarge
+        It takes more than `memory` bytes.
+    """
+    file.seek(max(0, file_size - _END))
+    end = file.read(_END)
+    size = int.from_bytes(end[:4], "little")
+    if end[4:] != _MAGIC or not 0 < size <= file_size - _END - len(_MAGIC):
+        raise Damaged
+    if size * _FOOTER_COPIES > memory:
+        raise TooLarge("the list of its row groups and columns", size * _FOOTER_COPIES)
+    file.seek(file_size - _END - size)
+    return file.read(size)
+
+
+def thrift_limits(footer: bytes, memory: int) -> dict[str, int]:
+    """Return the limits for reading the footer, as arguments of `pyarrow.parquet.ParquetFile`."""
+    return {
+        "thrift_string_size_limit": len(footer),
+        "thrift_container_size_limit": max(1, min(len(footer), memory // _CONTAINER_BYTES)),
+    }
+
+
+def check_pages(file: BinaryIO, file_size: int, footer: bytes, columns: Sequence[int], memory: int) -> int:
+    """Return the bytes that pages and dictionaries of columns take while they are read side by side.
+
+    Parameters
+    ----------
+    file, file_size
+        The file.
+    footer
+        See `read_footer`. It is read here, as the Python interface of Arrow's ends the process where it is damaged.
+    columns
+        The columns, by their place among all leaves of the schema; each has one integer a row.
+    memory
+        Bytes that they may take.
+
+    Raises
+    ------
+    Damaged
+        The footer and the pages contradict each other, or the file.
+    TooLarge
+        They take more.
+    """
+    try:
+        return _check_groups(file, file_size, Cursor(footer), columns, memory)
+    except (IndexError, KeyError, TypeError, AttributeError, NotThrift):
+        raise Damaged from None
+
+
+def _check_groups(file: BinaryIO, file_size: int, footer: Cursor, columns: Sequence[int], memory: int) -> int:
+    largest = rows = 0
+    announced = None
+    for number, kind in footer.fields():
+        if number == _ROWS:
+            announced = footer.value(kind)
+        elif number == _ROW_GROUPS and kind == LIST:
+            for group, _ in enumerate(footer.items(), 1):
+                group_rows, chunks = _read_group(footer, columns)
+                rows += group_rows
+                if any(chunk[_CHUNK_VALUES] != group_rows for chunk in chunks) or group_rows < 0:
+                    raise Damaged
+                here = sum(_chunk_bytes(file, file_size, chunk) for chunk in chunks)
+                if here > memory:
+                    raise TooLarge(f"a page of row group {group}", here)
+                largest = max(largest, here)
+        else:
+            footer.skip(kind)
+    if rows != announced:
+        raise Damaged
+    return largest
+
+
+def _read_group(footer: Cursor, columns: Sequence[int]) -> tuple[int, list[Struct]]:
+    """Return the rows of a row group, and the metadata of its chunks of `columns`."""
+    rows = -1
+    chunks = []
+    for number, kind in footer.fields():
+        if number == _COLUMNS and kind == LIST:
+            for column, of in enumerate(footer.items()):
+                if column in columns:
+                    chunks.append(footer.value(of)[_CHUNK_META])
+                else:
+                    footer.skip(of)
+        elif number == _GROUP_ROWS:
+            rows = footer.value(kind)
+        else:
+            footer.skip(kind)
+    if len(chunks) != len(columns):
+        raise Damaged
+    return rows, chunks
+
+
+@dataclass
+class _Page:
+    kind: int
+    size: int
+    compressed: int
+    values: int
+
+
+def _chunk_bytes(file: BinaryIO, file_size: int, chunk: Struct) -> int:
+    """Return what the pages of a column chunk take: the largest one, compressed and not, and the dictionary twice."""
+    width = _VALUE_BYTES[chunk[_CHUNK_TYPE]]
+    packed = plain = dictionary = seen = 0
+    for page in _pages(file, file_size, chunk):
+        packed, plain = max(packed, page.compressed), max(plain, page.size)
+        if page.kind == _DICTIONARY_PAGE:
+            if seen or dictionary or page.values * width > page.size:
+                raise Damaged
+            dictionary = page.size + page.values * width
+        elif page.kind in _HEADER_OF:
+            seen += page.values
+    if seen != chunk[_CHUNK_VALUES]:
+        raise Damaged
+    return packed + plain + dictionary
+
+
+def _pages(file: BinaryIO, file_size: int, chunk: Struct) -> Iterator[_Page]:
+    """Yield the pages of a column chunk, up to that which has its last value."""
+    at = chunk[_DATA_OFFSET]
+    if 0 < chunk.get(_DICTIONARY_OFFSET, 0) < at:
+        at = chunk[_DICTIONARY_OFFSET]
+    seen = 0
+    while seen < chunk[_CHUNK_VALUES]:
+        header, length = _read_header(file, at, file_size)
+        page = _page_of(header)
+        at += length + page.compressed
+        if page.compressed < 0 or page.size < 0 or page.values < 0 or at > file_size - _END:
+            raise Damaged
+        if page.kind in (_DATA_PAGE, _DATA_PAGE_2):
+            seen += page.values
+        yield page
+
+
+def _page_of(header: Struct) -> _Page:
+    kind, size, compressed = header[_TYPE], header[_SIZE], header[_COMPRESSED]
+    own = header[_HEADER_OF[kind]] if kind in _HEADER_OF else {_VALUES: 0}
+    if kind == _DATA_PAGE_2 and not 0 <= sum(own[level] for level in _LEVELS) <= min(size, compressed):
+        raise Damaged
+    return _Page(kind, size, compressed, own[_VALUES])
+
+
+def _read_header(file: BinaryIO, at: int, file_size: int) -> tuple[Struct, int]:
+    """Return a page header and its length."""
+    size = _FIRST_READ
+    while 0 < at < file_size:
+        file.seek(at)
+        data = file.read(size)
+        cursor = Cursor(data)
+        try:
+            return cursor.value(STRUCT), cursor.at
+        except IndexError:
+            if len(data) < size or size >= _LARGEST_HEADER:
+                break
+            size *= 8
+    raise Damaged

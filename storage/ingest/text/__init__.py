@@ -1,0 +1,1 @@
+"""Lists of edges as text, compressed or not, parsed in parallel."""

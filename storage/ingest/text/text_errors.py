@@ -1,0 +1,88 @@
+"""Say in words what is wrong with a line."""
+
+import mmap
+import re
+
+from longwall.storage.ingest.text import text_kernel
+
+_SHOWN = 40
+_TOKEN = re.compile(rb"[^\s,;|]+")
+_NOT_TEXT = re.compile(rb"[^\t-\r -~]")
+NOT_A_LINE = re.compile(rb"[\x00-\x08\x0e-\x1f]|\r+[^\r\n]")
+"""What no line may hold: control characters, and a carriage return ahead of anything but its end."""
+
+
+def explain(
+    text: bytes | mmap.mmap,
+    code: int,
+    line_at: int,
+    token_at: int,
+    end: int,
+    needed: int,
+    fields: tuple[int, int] = (0, 0),
+) -> str:
+    """Make the sentence for a line that the kernel refused.
+
+    Parameters
+    ----------
+    text
+        The block of the line.
+    code, line_at, token_at
+        What the kernel returned.
+    end
+        The end of the block.
+    needed
+        Integers that the line must have.
+    fields
+        How many fields the line has, and how many it should have.
+    """
+    line = line_of(text, line_at, end)
+    token = _TOKEN.match(text, token_at, end)
+    word = token[0] if token else b""
+    in_token = code != text_kernel.BINARY
+    strange = _NOT_TEXT.search(word) if in_token else _NOT_TEXT.search(text, token_at, end)
+    if strange:
+        return (
+            f"binary data (byte 0x{strange[0].hex()}), this is not a text file; "
+            "give a text file, or name it by its format (.gz, .zst, .parquet)"
+        )
+    shown = _shorten(word)
+    if code == text_kernel.FEW_COLUMNS:
+        return f"too few columns in {_shorten(line)!r}, {needed} integers are needed; complete the line"
+    if code == text_kernel.NEGATIVE:
+        return f"negative number {shown}; use vertex ids and labels >= 0"
+    if code == text_kernel.TOO_LARGE:
+        return f"{shown} is 2^63 or more; renumber the vertices with smaller ids"
+    if code == text_kernel.LONE_RETURN:
+        return "a carriage return without a newline; convert the file to Unix line ends"
+    if code == text_kernel.EMPTY_FIELD:
+        return f"an empty field in {_shorten(line)!r}; fill it, or remove the line"
+    if code == text_kernel.OTHER_FIELDS:
+        return (
+            f"the number of fields changes from {fields[1]} to {fields[0]} in {_shorten(line)!r}; give one edge (or "
+            "vertex) a line, and all lines the same fields"
+        )
+    if code == text_kernel.MIXED_SEPARATORS:
+        return f"different separators in {_shorten(line)!r}; separate all fields of a line by the same one"
+    if code == text_kernel.OPEN_QUOTE:
+        return f"a quote that the line does not close, in {_shorten(line)!r}; give every row one line"
+    if code == text_kernel.BAD_HEADER:
+        return f"{_shorten(line)!r} does not begin a transaction; write 't # NUMBER'"
+    if code == text_kernel.UNKNOWN_TAG and line.startswith(b"t"):
+        return f"{_shorten(line)!r} starts another graph; split the file, or read it in the format transactions"
+    if code == text_kernel.UNKNOWN_TAG:
+        return f"{_shorten(line)!r} is neither a vertex (v ...) nor an edge (e ...); remove the line"
+    if word == b"t" and line.startswith(b"t #"):
+        return f"{_shorten(line)!r} is not an edge; a database of graphs is read in the format transactions"
+    return f"{shown!r} is not an integer; vertex ids and labels are whole numbers >= 0"
+
+
+def line_of(text: bytes | mmap.mmap, start: int, end: int) -> bytes:
+    """Return the line that starts at `start`, without the white space around it."""
+    stop = text.find(b"\n", start, end)
+    return text[start : end if stop < 0 else stop].strip()
+
+
+def _shorten(text: bytes) -> str:
+    shown = text.decode("ascii", "replace")
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."

@@ -1,0 +1,334 @@
+"""Read lines of integers from a text file, block by block, with the exact place of the first bad line."""
+
+import mmap
+from collections import deque
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.text import text_kernel
+from longwall.storage.ingest.text.input_file import Progress, Source, decompression_bytes, format_suffix
+from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
+from longwall.storage.ingest.text.text_errors import NOT_A_LINE, explain, line_of
+from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR, byte_kinds, count_newlines, parse_lines
+
+LEAST_BLOCK = 2**16
+LARGEST_BLOCK = 2**21
+_SHORTEST_ROW = 4
+_BYTES_PER_BYTE = 6  # the text, and what the shortest lines ("1 2", 4 bytes) become: 20 bytes each
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The integers of consecutive lines; the arrays are the receiver's own."""
+
+    columns: npt.NDArray[np.int64]
+    """int64[width, rows]; -1 where a line has fewer integers."""
+    tags: npt.NDArray[np.uint8]
+    """uint8[rows]: the letter that a line begins with, in tagged files."""
+    lines: npt.NDArray[np.int32]
+    """int32[rows]: the line of each row, counted from `first`."""
+    first: int
+    """The number of the block's first line, from 1."""
+
+    def number(self, row: int) -> int:
+        """Return the line number of a row, from 1."""
+        return self.first + int(self.lines[row])
+
+    def place(self, row: int) -> str:
+        """Name the line of a row."""
+        return f"line {self.number(row)}"
+
+    def select(self, mask: npt.NDArray[np.bool_]) -> "Lines":
+        """Return the rows where `mask`, bool[rows], is true."""
+        if mask.all():
+            return self  # most blocks of a file have rows of one kind
+        return Lines(self.columns[:, mask], self.tags[mask], self.lines[mask], self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Whole lines: bytes `start` to `end` of a buffer."""
+
+    buffer: mmap.mmap
+    start: int
+    end: int
+    position: int
+    """Bytes of the file that were consumed when the block was complete."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What the rows of a file look like; see `text_kernel.parse_lines`."""
+
+    kinds: npt.NDArray[np.uint8]
+    places: npt.NDArray[np.int64]
+    needed: int
+    separator: int = OWN_SEPARATOR
+    fields: int = 0
+    letters: bytes = b""
+
+    @property
+    def width(self) -> int:
+        return int(self.places.max()) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Parsed:
+    columns: npt.NDArray[np.int64]
+    tags: npt.NDArray[np.uint8]
+    lines: npt.NDArray[np.int32]
+    line_count: int
+    code: int
+    line_at: int
+    token_at: int
+    fields: int
+
+
+class _EndlessLine(Exception):
+    """A line that does not fit in a block."""
+
+
+class TextFile:
+    """A text file, opened: `peek` and `take` read a header line by line, `parse` or `parse_tagged` the rest.
+
+    Parameters
+    ----------
+    path
+        The file, compressed if it is named .gz or .zst.
+    memory
+        Bytes that may be held: decompression, blocks of text, and blocks of integers up to the last one yielded,
+        with as much again for what the caller makes of that one. 2 MiB and decompression are needed in any case.
+    workers
+        Threads that parse, fewer where memory is short.
+    progress
+        Called with the bytes of the file consumed and its size.
+    """
+
+    def __init__(self, path: Path, memory: int, workers: int, progress: Progress | None = None) -> None:
+        self.path = path
+        self._tab_separates = format_suffix(path) == ".tsv"
+        self._kinds = byte_kinds(self._tab_separates)
+        self._progress = progress
+        self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers)
+        self._buffers: deque[mmap.mmap] = deque()
+        self._source = Source(path)
+        self._line = 1
+        self._rest = b""
+        self._ended = False
+        self._parsing: Generator[tuple[_Block, _Parsed], None, None] | None = None
+        try:
+            self._header = self._header_block()
+        except BaseException:
+            self._source.close()
+            raise
+        if self._header and self._header.buffer[: len(_BYTE_ORDER_MARK)] == _BYTE_ORDER_MARK:
+            self._move(len(_BYTE_ORDER_MARK))
+
+    def __enter__(self) -> "TextFile":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._parsing is not None:
+            self._parsing.close()
+        self._source.close()
+
+    @property
+    def tab_separates(self) -> bool:
+        """Whether a tab separates fields even if one of them is empty."""
+        return self._tab_separates
+
+    def error(self, line: int, what: str) -> InputError:
+        """Make the error for a line (from 1)."""
+        return InputError(f"{self.path}, line {line}: {what}")
+
+    def peek(self) -> tuple[int, str]:
+        """Return number and text of the next line that is neither blank nor a `#` or `%` comment.
+
+        The text is empty at the end of the file; what is not UTF-8 becomes U+FFFD. Blank lines and comments before it
+        are consumed.
+
+        Raises
+        ------
+        InputError
+            A line holds binary data, or a carriage return inside.
+        """
+        while True:
+            text = self._look()
+            if self._header is None or text[:1] not in ("", "#", "%"):
+                return self._line, text
+            self.take()
+
+    def take(self) -> tuple[int, str]:
+        """Return number and text of the next line, whatever it is, and consume it."""
+        number, text = self._line, self._look()
+        if self._header is not None:
+            stop = self._header.buffer.find(b"\n", self._header.start, self._header.end)
+            self._move(self._header.end if stop < 0 else stop + 1)
+            self._line += 1
+        return number, text
+
+    def count_fields(self) -> int:
+        """Return the number of fields of the next row, 0 if that row is wrong; call `peek` first."""
+        if self._header is None:
+            return 0
+        stop = self._header.buffer.find(b"\n", self._header.start, self._header.end)
+        row = _Block(self._header.buffer, self._header.start, self._header.end if stop < 0 else stop, 0)
+        parsed = _parse(row, _Rows(self._kinds, np.arange(2), needed=2))
+        return parsed.fields if parsed.code == text_kernel.OK else 0
+
+    def parse(
+        self, places: tuple[int, ...] = (0, 1), separator: int = OWN_SEPARATOR, fields: int = 0
+    ) -> Generator[Lines, None, None]:
+        """Parse the rest of the file: rows with the same number of fields.
+
+        Parameters
+        ----------
+        places
+            Where among the columns each of the first fields goes, -1 for fields that are not wanted.
+        separator
+            The byte that separates the fields, see `text_kernel.parse_lines`.
+        fields
+            Fields of each row; 0: any number.
+
+        Yields
+        ------
+        Lines
+            A block of lines.
+
+        Raises
+        ------
+        InputError
+            With file and line: binary data, missing columns, empty fields, rows with other fields than `fields`, ids
+            that are negative, not integers or >= 2^63.
+        """
+        wanted = np.array(places, np.int64)
+        yield from self._parse(_Rows(self._kinds, wanted, int((wanted >= 0).sum()), separator, fields))
+
+    def parse_tagged(self, letters: bytes, end: bytes) -> Generator[Lines, None, None]:
+        """Parse the rest of the file: a letter, then two or three integers; what follows them is ignored.
+
+        Parameters
+        ----------
+        letters
+            Each line begins with one of these letters; `t` is followed by `#` and one integer.
+        end
+            A line which ends the file's contents.
+
+        Yields
+        ------
+        Lines
+            A block of lines.
+
+        Raises
+        ------
+        InputError
+            As `parse`.
+        """
+        yield from self._parse(_Rows(self._kinds, np.arange(3), needed=2, letters=letters), end)
+
+    def _parse(self, rows: _Rows, end: bytes | None = None) -> Generator[Lines, None, None]:
+        self._parsing = in_order(self._read, lambda block: _parse(block, rows), self._workers)
+        try:
+            for block, parsed in self._parsing:
+                ended = parsed.code != text_kernel.OK and line_of(block.buffer, parsed.line_at, block.end) == end
+                if parsed.code != text_kernel.OK and not ended:
+                    fault = parsed.code, parsed.line_at, parsed.token_at
+                    what = explain(block.buffer, *fault, block.end, rows.needed, (parsed.fields, rows.fields))
+                    raise self.error(self._line + parsed.line_count, what)
+                yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line)
+                if self._progress is not None:
+                    self._progress(self._source.size if ended else block.position, self._source.size)
+                if ended:
+                    return
+                self._line += parsed.line_count
+                self._buffers.append(block.buffer)
+                del parsed
+        except _EndlessLine:
+            raise self._endless() from None
+
+    def _look(self) -> str:
+        """Return the next line of the header, which may be in the next block."""
+        while self._header is not None and self._header.start == self._header.end:
+            self._buffers.append(self._header.buffer)
+            self._header = self._header_block()
+        if self._header is None:
+            return ""
+        buffer, start, end = self._header.buffer, self._header.start, self._header.end
+        stop = buffer.find(b"\n", start, end)
+        if fault := NOT_A_LINE.search(buffer, start, end if stop < 0 else stop):
+            code = text_kernel.LONE_RETURN if fault[0].startswith(b"\r") else text_kernel.BINARY
+            raise self.error(self._line, explain(buffer, code, start, fault.start(), end, needed=0))
+        line = buffer[start : end if stop < 0 else stop]
+        return line.strip(b" \v\f\r" if self._tab_separates else None).decode("utf-8", "replace")
+
+    def _move(self, start: int) -> None:
+        assert self._header is not None
+        self._header = _Block(self._header.buffer, start, self._header.end, self._header.position)
+
+    def _header_block(self) -> _Block | None:
+        try:
+            return self._fill()
+        except _EndlessLine:
+            raise self._endless() from None
+
+    def _endless(self) -> InputError:
+        return self.error(
+            self._line, f"longer than {self._block_bytes} bytes, this is not a list of edges; check the file"
+        )
+
+    def _read(self) -> _Block | None:
+        """Return what is left of the header's block, then the following ones."""
+        if self._header is not None:
+            block, self._header = self._header, None
+            return block
+        return self._fill()
+
+    def _fill(self) -> _Block | None:
+        """Read whole lines; what follows the last newline waits for the next block."""
+        if self._ended:
+            return None
+        buffer = self._buffers.popleft() if self._buffers else mmap.mmap(-1, self._block_bytes, mmap.MAP_PRIVATE)
+        kept = len(self._rest)
+        buffer[:kept] = self._rest
+        with memoryview(buffer) as view, view[kept:] as room:
+            end = kept + self._source.fill(room)
+        self._ended = end < self._block_bytes
+        cut = end if self._ended else buffer.rfind(b"\n", 0, end) + 1
+        if not self._ended and cut == 0:
+            raise _EndlessLine
+        self._rest = buffer[cut:end]
+        return _Block(buffer, 0, cut, self._source.position)
+
+
+def whole_number(word: str) -> int | None:
+    """Return the number that a word of a header is, 2^63 for all from there on; None where it is no number >= 0."""
+    if not (word.isascii() and word.isdigit()):
+        return None
+    digits = word.lstrip("0")
+    return min(int(digits or "0"), 2**63) if len(digits) < 20 else 2**63  # Python refuses thousands of digits
+
+
+def _divide(memory: int, workers: int) -> tuple[int, int]:
+    """Return the number of parser threads and the size of a block of text that memory has room for."""
+    more = blocks_in_flight(0) + 2  # besides those that are parsed; the caller's last one, and what it makes of it
+    workers = max(1, min(workers, memory // (_BYTES_PER_BYTE * LEAST_BLOCK) - more))
+    each = memory // (_BYTES_PER_BYTE * (workers + more))
+    return workers, max(LEAST_BLOCK, min(LARGEST_BLOCK, each))
+
+
+def _parse(block: _Block, rows: _Rows) -> _Parsed:
+    data = np.frombuffer(block.buffer, np.uint8)[: block.end]
+    # Short of blank lines and comments there are as many rows as newlines.
+    most = min(count_newlines(data, block.start), (block.end - block.start) // _SHORTEST_ROW) + 1
+    columns = np.empty((rows.width, most), np.int64)
+    tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
+    letters = np.frombuffer(rows.letters, np.uint8)
+    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters
+    found, count, *fault = parse_lines(data, block.start, *layout, columns, tags, lines)
+    return _Parsed(columns[:, :found], tags[:found], lines[:found], count, *fault)

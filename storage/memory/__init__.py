@@ -1,0 +1,1 @@
+"""Memory budgets, reservations, and the spill folder."""

@@ -1,0 +1,120 @@
+"""How much memory and disk a run may use: the sizes of the config, or what the machine really has."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from longwall.storage.errors import InputError
+from longwall.storage.memory.sizes import round_size
+
+_SHARE_OF_FREE_MEMORY = 0.7
+_SHARE_OF_FREE_DISK = 0.8
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Bytes that a run may use.
+
+    Attributes
+    ----------
+    device
+        Device memory; None takes what is free on the device once it is opened.
+    host
+        Host memory.
+    disk
+        Spill files.
+    """
+
+    device: int | None
+    host: int
+    disk: int
+
+    @classmethod
+    def resolve(
+        cls,
+        *,
+        device: int | None = None,
+        host: int | None = None,
+        disk: int | None = None,
+        spill: Path | None = None,
+    ) -> "Budget":
+        """Fill in what the config leaves open.
+
+        Parameters
+        ----------
+        device, host, disk
+            Bytes, or None for a share of what is free (the cgroup's limit counts).
+        spill
+            Folder for spill files, the working folder if not given; its file system's free space is what `disk`
+            defaults to. It may not exist yet: its nearest existing parent says where it will be.
+        """
+        import psutil
+
+        if host is None:
+            host = int(min(psutil.virtual_memory().available, cgroup_room()) * _SHARE_OF_FREE_MEMORY)
+        if disk is None:
+            folder = (spill or Path()).absolute()
+            folder = next(above for above in (folder, *folder.parents) if os.access(above, os.F_OK))
+            disk = int(psutil.disk_usage(str(folder)).free * _SHARE_OF_FREE_DISK)
+        return cls(device, host, disk)
+
+
+def cgroup_room(root: Path = Path("/")) -> float:
+    """Return the bytes left under the memory limits of this process's cgroup and of all above it; may be infinite.
+
+    Parameters
+    ----------
+    root
+        Where `proc` and `sys` are.
+    """
+    try:
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        groups = []
+    mount = root / "sys/fs/cgroup"
+    rooms = [float("inf")]
+    # The mounts themselves are looked at in any case: in a container, paths may be those of the host.
+    for line in [*groups, "0::/", "0:memory:/"]:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            rooms += _rooms(mount, path, "memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            rooms += _rooms(mount / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes")
+    return min(rooms)
+
+
+def _rooms(mount: Path, path: str, limit: str, used: str) -> list[int]:
+    """Return what is left of each limit from a cgroup up to the mount."""
+    found = []
+    group = PurePosixPath(path.lstrip("/"))
+    for level in (group, *group.parents):
+        try:
+            room = int((mount / level / limit).read_text()) - int((mount / level / used).read_text())
+        except (OSError, ValueError):
+            continue  # no such group here, or "max": no limit
+        found.append(room + _droppable(mount / level / "memory.stat"))
+    return found
+
+
+def _droppable(stat: Path) -> int:
+    """Return the bytes of cached files that a cgroup is charged with, but that go when memory is needed."""
+    try:
+        numbers = dict(line.split() for line in stat.read_text().splitlines())
+    except (OSError, ValueError):
+        return 0
+    # Version 1 counts the groups below in a number of its own.
+    return int(numbers.get("total_inactive_file", numbers.get("inactive_file", 0)))
+
+
+def require(what: str, needed: int, available: int, option: str) -> None:
+    """Refuse what does not fit.
+
+    Raises
+    ------
+    InputError
+        Naming what is needed, the budget, and the option that raises it.
+    """
+    if needed > available:
+        raise InputError(
+            f"{what} needs {round_size(needed)}, {option} leaves {round_size(max(available, 0))}: raise {option}"
+        )

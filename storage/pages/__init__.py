@@ -1,0 +1,1 @@
+"""Graphs larger than the device: pages, access heat, and where they lie."""

@@ -1,0 +1,139 @@
+"""Which pages of the adjacency are on the device: the hottest, or for the rival the last used.
+
+Who moves the bytes is not this module's business.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What has to move.
+
+    Attributes
+    ----------
+    leave, enter : int64[k]
+        Pages that leave the device and that enter it, ascending.
+    """
+
+    leave: NDArray[np.int64]
+    enter: NDArray[np.int64]
+
+    def __bool__(self) -> bool:
+        return bool(self.leave.size or self.enter.size)
+
+
+class HotPages:
+    """The pages that are on the device because they are hot.
+
+    Parameters
+    ----------
+    num_pages
+        Number of pages.
+
+    Attributes
+    ----------
+    hot : bool[num_pages]
+        The pages that are on the device once all moves are made; always the same array.
+    """
+
+    def __init__(self, num_pages: int):
+        self.hot = np.zeros(num_pages, bool)
+
+    @staticmethod
+    def nbytes(num_pages: int) -> int:
+        """Bytes that the pages' state takes, with the most that a choice needs."""
+        return 64 * num_pages
+
+    def choose(self, heat: NDArray[np.float64], room: int, cost: float = 0.0) -> Moves:
+        """Make those pages the ones on the device that have the most heat, less what it costs to bring them.
+
+        Without a cost these are the hottest pages, as in GAMMA. With one, a page enters only if it is hotter by the
+        cost than the page that leaves for it, or has that much heat where there is room; no other choice has more
+        heat on the device less the costs of what enters.
+
+        Among pages of equal worth those that are there already stay, then the smaller number wins. A page without
+        heat never enters, but stays where there is room.
+
+        Parameters
+        ----------
+        heat : float64[num_pages]
+            See :class:`longwall.storage.pages.access_heat.AccessHeat`.
+        room
+            Number of pages that the device has room for.
+        cost
+            Heat that a page must bring to be worth its move.
+        """
+        eligible = (heat > 0) & (heat >= cost)
+        eligible |= self.hot
+        chosen = _largest(heat + cost * self.hot, eligible, self.hot, room)
+        moves = Moves(np.flatnonzero(self.hot & ~chosen), np.flatnonzero(chosen & ~self.hot))
+        self.hot[:] = chosen
+        return moves
+
+    def forget(self) -> None:
+        """No page is on the device any more."""
+        self.hot[:] = False
+
+
+class LastUsed:
+    """The pages that are on the device because they were read there, which brought them; the longest unused leave.
+
+    Parameters are those of `HotPages`.
+    """
+
+    def __init__(self, num_pages: int):
+        self._extensions = 0
+        self._used = np.zeros(num_pages, np.int64)  # number of the last extension; 0: not on the device
+
+    @staticmethod
+    def nbytes(num_pages: int) -> int:
+        """Bytes that the pages' state takes, with the most that a call needs."""
+        return 64 * num_pages
+
+    def touch(self, spatial: NDArray[np.uint64]) -> None:
+        """An extension reads the pages whose `spatial` (uint64[num_pages]) is not zero: they are on the device."""
+        self._extensions += 1
+        self._used[spatial > 0] = self._extensions
+
+    def over(self, room: int) -> NDArray[np.int64]:
+        """Give up the pages that were not used for the longest time, until `room` are left.
+
+        They are given as ranges, int64[k, 2]: first, and one past the last. Among pages that were last used by the same
+        extension the smaller number stays.
+        """
+        here = self._used > 0
+        leaving = here & ~_largest(self._used, here, here, room)
+        self._used[leaving] = 0
+        return _ranges(leaving)
+
+
+def _largest(keys: NDArray[Any], eligible: Mask, preferred: Mask, room: int) -> Mask:
+    """Choose at most `room` eligible entries of the largest keys (>= 0), as a mask.
+
+    Among equal keys preferred entries win, then the smaller number.
+    """
+    if np.count_nonzero(eligible) <= room:
+        return eligible
+    if room <= 0:
+        return np.zeros(keys.size, bool)
+    worth = np.where(eligible, keys, -1)
+    least = np.partition(worth, keys.size - room)[keys.size - room]
+    chosen: Mask = worth > least
+    equal = eligible & (worth == least)
+    for ties in (equal & preferred, equal & ~preferred):
+        chosen[np.flatnonzero(ties)[: room - np.count_nonzero(chosen)]] = True
+    return chosen
+
+
+def _ranges(mask: Mask) -> NDArray[np.int64]:
+    """The runs of True, as int64[k, 2]: first, and one past the last."""
+    padded = np.zeros(mask.size + 2, bool)
+    padded[1:-1] = mask
+    return np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2)

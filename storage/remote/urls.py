@@ -1,0 +1,147 @@
+"""Addresses by URL, and inputs there: whatever fsspec reads is copied to the spill folder, read there, and removed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from longwall.storage.errors import InputError, RunError
+from longwall.storage.memory.reservations import Accounts, Booking
+from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.paths import user_path
+
+_BLOCK_BYTES = 4 << 20
+_URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)
+
+
+def is_url(address: str | Path) -> bool:
+    """Say whether an address is a URL, such as ``"s3://bucket/graph.zarr"``, and no path."""
+    return isinstance(address, str) and _URL.match(address) is not None
+
+
+@contextmanager
+def on_disk(address: str | Path, accounts: Accounts, spill: SpillFolder) -> Iterator[Path]:
+    """Give the path of an input: its own, or, of a URL, that of a copy, which is gone afterwards.
+
+    Parameters
+    ----------
+    address
+        A path, or the URL of a file or of a graph store.
+    accounts
+        The copy is booked in `disk`.
+    spill
+        Where it lies.
+
+    Raises
+    ------
+    InputError
+        If there is nothing at the URL, or it cannot be read; what is raised while the copy is in use names the URL.
+    OverBudget
+        If `disk` has no room for the copy.
+    """
+    if not is_url(address):
+        yield user_path(address)
+        return
+    url = str(address)
+    folder = spill.path / f"fetched-{uuid.uuid4().hex[:12]}"
+    with accounts.disk.book(0, "") as booking, accounts.host.book(_BLOCK_BYTES, f"copying {url}"):
+        folder.mkdir()
+        try:
+            path = _fetch(url, folder, booking)
+            try:
+                yield path
+            except (InputError, RunError) as error:
+                raise type(error)(str(error).replace(str(path), url)) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def url_faults(url: str, done: str = "read", kind: type[InputError] | type[RunError] = InputError) -> Iterator[None]:
+    """Work with fsspec; whatever it raises becomes a sentence about a URL.
+
+    Parameters
+    ----------
+    url
+        The URL.
+    done
+        What is being done with it, as a participle.
+    kind
+        What is raised.
+
+    Raises
+    ------
+    InputError or RunError
+        As `kind` says.
+    """
+    try:
+        yield
+    except (InputError, RunError):
+        raise
+    except FileNotFoundError:
+        raise kind(f"{url}: there is no such {'file' if done == 'read' else 'place'}; check the URL") from None
+    except ImportError as error:
+        raise kind(f"{url}: a package for such URLs is missing: {error}") from None
+    except Exception as error:  # every kind of file system has errors of its own
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise kind(f"{url}: cannot be {done} ({reason}); check the URL and what it takes to use it") from None
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """Give fsspec's file system for a URL, and the path there.
+
+    Raises
+    ------
+    InputError
+        If there is no such file system here.
+    """
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise InputError(f"{url}: URLs are read and written with fsspec: pip install fsspec") from None
+    with url_faults(url):
+        system, path = url_to_fs(url)
+    return system, path.rstrip("/")
+
+
+def below(file: str, root: str, url: str) -> PurePosixPath:
+    """The path of a file below a folder at a URL, as a listing names it; a server may name others.
+
+    Raises
+    ------
+    InputError
+        If it is one of the others.
+    """
+    try:
+        path = PurePosixPath(file).relative_to(PurePosixPath(root))
+    except ValueError:
+        path = PurePosixPath("..")
+    if ".." in path.parts:
+        raise InputError(f"{url}: the listing names a file outside of the folder, {file!r}")
+    return path
+
+
+def _fetch(url: str, folder: Path, booking: Booking) -> Path:
+    """Copy a file, or all files of a store, into a folder."""
+    system, root = file_system(url)
+    with url_faults(url):
+        target = folder / (PurePosixPath(root).name or "graph")
+        if not system.exists(f"{root}/zarr.json"):
+            _copy(system, root, target, url, booking)
+            return target
+        for file in system.find(root):
+            _copy(system, file, target / below(file, root, url), url, booking)
+        return target
+
+
+def _copy(system: Any, file: str, target: Path, url: str, booking: Booking) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with system.open(file, "rb") as source, target.open("wb") as copy:
+        while block := source.read(_BLOCK_BYTES):
+            booking.resize(booking.size + len(block), f"a copy of {url}")
+            copy.write(block)

@@ -1,0 +1,320 @@
+"""Sort any number of keys on an engine, in bounded memory, and bring equal ones together."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.kernels import select_engine
+from longwall.kernels.interface.engine import Engine, ScratchTooLarge
+from longwall.kernels.interface.sorting import (
+    WORD,
+    ChunkSorter,
+    Columns,
+    KeyLayout,
+    Method,
+    RunMerger,
+    SumOverflow,
+    Work,
+)
+from longwall.storage.errors import RunError
+from longwall.storage.memory.reservations import Accounts, Booking
+from longwall.storage.memory.sizes import round_size
+from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.sorting.runs import LEAST_MARKS, ORDER_SHARE, ORDERING, Part, Run, SortedRuns
+from longwall.storage.sorting.scratch_arrays import Scratch
+
+_LEAST_WORK, _WORK_SHARE = 256 * 2**20, 8  # of the host: chunks and windows take this, or a share if that is more
+_CHECKPOINTS, _LEAST_CHECKPOINTS, _SPACING = 4096, 64, 1024  # of a chunk; keys for each, where that gives fewer of them
+_ADOPTED = 0.75  # of a chunk's memory that its keys must take, to be kept without a copy
+
+Array = Any  # a NumPy or a CuPy array
+Merge = Literal["multi-merge", "naive", "split", "host"]
+"""How runs are merged; see `KeySorter`."""
+
+_METHODS: dict[Merge, Method] = {
+    "multi-merge": "multi-merge",
+    "naive": "naive",
+    "split": "sort",
+    "host": "multi-merge",
+}
+
+
+class SortedBlock(NamedTuple):
+    """Keys in ascending order."""
+
+    keys: npt.NDArray[np.uint64]
+    """uint64[n], or uint64[2, n]: high words and low words."""
+    payload: npt.NDArray[np.int64] | None
+    """int64[n]"""
+
+
+class KeySorter:
+    """Takes keys, part by part, and gives them back in order, block by block; a context manager.
+
+    Chunks of keys are sorted on the engine, equal keys are reduced there, and the runs that come of it wait on the
+    host, in scratch files where the budget has no room. Runs are merged by windows on the engine.
+
+    Parameters
+    ----------
+    engine
+        Sorts and merges.
+    accounts
+        Budgets: half of what is free of the host, at most 256 MiB or an eighth of it, is booked for chunks and
+        windows; runs take what there is of the rest.
+    spill
+        Where runs go that have no room.
+    layout
+        What is sorted and what becomes of equal keys. Keys that all stay are in the order in which they were added.
+    device
+        Bytes of the device's memory that may be taken, where the engine has one.
+    merge
+        How runs are merged, for comparison: "multi-merge"; "naive", where each pair of runs is searched both ways;
+        "split", where runs are cut by a sample and what belongs together is sorted again; "host", on the host's cores.
+    what
+        What is sorted, in sentences to the user.
+
+    Raises
+    ------
+    OverBudget
+        In any call: where a budget has no room for what cannot be spilled.
+    RunError
+        In any call: where scratch files cannot be written or read, or hold something else than what was written, and
+        where a sum does not fit 64-bit integers.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        accounts: Accounts,
+        spill: SpillFolder,
+        layout: KeyLayout,
+        *,
+        device: int = 0,
+        merge: Merge = "multi-merge",
+        what: str = "sorting keys",
+    ) -> None:
+        self._engine, self._layout, self._device, self._merge_kind = engine, layout, device, merge
+        self._open = ExitStack()
+        free = accounts.host.free
+        most_work = min(max(_LEAST_WORK, free // _WORK_SHARE), free // 2)
+        self._scratch = Scratch(accounts, spill, what, most_work)
+        # Unchecked: who reads the runs to their end has them checked.
+        self._open.callback(self._scratch.close)
+        self._reserved: Booking | None = None
+        self._merger: RunMerger | None = None
+        self._filled = 0
+        self._waiting: deque[Work] = deque()
+        try:
+            chunks = engine.chunk_sorter(layout, self._scratch.work, device)
+        except ScratchTooLarge as error:
+            self.close()
+            raise self._too_small(error) from None
+        except BaseException:
+            self.close()
+            raise
+        self._chunks: ChunkSorter | None = chunks
+        self._open.callback(self._end_chunks)
+        self._capacity = chunks.capacity
+        spacing = max(1, self._capacity // _CHECKPOINTS, min(self._capacity // _LEAST_CHECKPOINTS, _SPACING))
+        self._runs = SortedRuns(self._scratch, layout, spacing)
+
+    @property
+    def spilled(self) -> int:
+        """Bytes written to scratch files so far."""
+        return self._scratch.spilled
+
+    @property
+    def chunk_capacity(self) -> int:
+        """Keys of a chunk."""
+        return self._capacity
+
+    @property
+    def num_runs(self) -> int:
+        """Runs that wait to be merged."""
+        return len(self._runs.runs)
+
+    def reserve(self, keys: int) -> None:
+        """Book and prepare memory for what so many keys need later: adding and merging them then goes faster.
+
+        Raises
+        ------
+        OverBudget
+            If there is no room for it: the keys may be added all the same.
+        """
+        assert self._chunks is not None
+        chunks, key_bytes = -(-keys // self._capacity), WORD * self._layout.columns
+        self._merger = self._make_merger()
+        windows = self._merger.depth + 1
+        held = key_bytes * (chunks * self._capacity + windows * self._merger.capacity)
+        self._reserved = self._scratch.host.book(held, self._scratch.what)
+        self._chunks.reserve(chunks)
+        self._merger.reserve(windows)
+
+    def add(self, keys: Array, payload: Array | None = None) -> None:
+        """Add keys.
+
+        Parameters
+        ----------
+        keys : uint64[n] or uint64[2, n]
+            Of the engine or of the host; keys of 128 bits are high words and low words.
+        payload : int64[n]
+            If the layout has one; not negative where equal keys' are summed.
+        """
+        assert self._chunks is not None, "keys are added before blocks are read"
+        columns: Sequence[Array] = [keys] if self._layout.words == 1 else [keys[0], keys[1]]
+        if payload is not None:
+            columns = [*columns, payload.view(np.uint64)]
+        if len(columns) != self._layout.given or any(column.dtype != np.uint64 for column in columns):
+            raise TypeError(f"{self._layout} takes uint64 keys of {self._layout.words} words, and its payload as int64")
+        start, length = 0, len(columns[0])
+        while start < length:
+            stop = min(length, start + self._capacity - self._filled)
+            self._chunks.put(self._filled, [column[start:stop] for column in columns])
+            self._filled += stop - start
+            start = stop
+            if self._filled == self._capacity:
+                self._sort_chunk(self._chunks)
+
+    def blocks(self) -> Iterator[SortedBlock]:
+        """Yield all keys in ascending order; once. A block is not to be changed, nor used when the next is asked for.
+
+        Equal keys that are reduced are in one block. Nothing is left when the iteration has ended or is closed.
+        """
+        try:
+            yield from map(self._as_block, self._ordered())
+            self._runs.drop()
+        except RunError:
+            raise
+        except Exception as error:
+            # An error that nobody has foreseen may come from a damaged file: then that is what the user has to hear.
+            self._runs.check()
+            if isinstance(error, SumOverflow):
+                raise _overflow() from None
+            raise
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Wait for what is under way, and free all memory and files; more than once does no harm."""
+        self._open.close()
+
+    def __enter__(self) -> "KeySorter":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _too_small(self, error: ScratchTooLarge) -> RunError:
+        return RunError(
+            f"{self._scratch.what} needs at least {round_size(error.needed)} of the device and a few KiB of the host: "
+            f"it has {round_size(self._device)} and {round_size(self._scratch.work)}; raise the smaller budget"
+        )
+
+    def _as_block(self, columns: Columns) -> SortedBlock:
+        words = self._layout.words
+        payload = columns[words].view(np.int64) if len(columns) > words else None
+        return SortedBlock(columns[0] if words == 1 else np.stack(columns[:2]), payload)
+
+    def _sort_chunk(self, chunks: ChunkSorter) -> None:
+        work, self._filled = chunks.sort(self._filled), 0
+        self._waiting.append(work)
+        while len(self._waiting) >= chunks.depth:
+            self._keep_run(chunks)
+
+    def _keep_run(self, chunks: ChunkSorter) -> None:
+        try:
+            columns = self._waiting.popleft().result()
+        except SumOverflow:
+            raise _overflow() from None
+        size = self._capacity * WORD
+        if self._reserved is not None:
+            self._reserved.resize(max(0, self._reserved.size - size * len(columns)), self._scratch.what)
+        whole = self._reserved is not None or len(columns[0]) >= _ADOPTED * self._capacity
+        if not whole or not self._runs.adopt(columns, size):
+            self._runs.add([columns])
+            chunks.recycle(columns)
+
+    def _end_chunks(self) -> None:
+        """Let nothing more be sorted."""
+        chunks, self._chunks = self._chunks, None
+        self._waiting.clear()
+        if chunks is not None:
+            chunks.close()
+        if self._reserved is not None:
+            self._reserved.release()
+
+    def _ordered(self) -> Iterator[Columns]:
+        chunks = self._chunks
+        assert chunks is not None, "blocks are read once"
+        if self._filled:
+            self._sort_chunk(chunks)
+        while self._waiting:
+            self._keep_run(chunks)
+        del chunks
+        self._end_chunks()
+        if self.num_runs > 1:
+            yield from self._merged()
+        elif self._runs.runs:
+            run, size = self._runs.runs[0], max(1, self._scratch.work // (2 * WORD * self._layout.columns))
+            for start in range(run.start, run.stop, size):
+                yield self._runs.read((start, min(start + size, run.stop)))
+
+    def _make_merger(self) -> RunMerger:
+        engine = select_engine("cpu") if self._merge_kind == "host" else self._engine
+        try:
+            merger = engine.run_merger(self._layout, self._scratch.work, self._device, _METHODS[self._merge_kind])
+        except ScratchTooLarge as error:
+            raise self._too_small(error) from None
+        self._open.callback(merger.close)
+        return merger
+
+    def _merged(self) -> Iterator[Columns]:
+        merger = self._merger or self._make_merger()
+        window = merger.capacity
+        widest = max(2, min(merger.widest, window // (LEAST_MARKS * self._runs.spacing), self._orderable(window)))
+        while self.num_runs > widest:
+            self._merge_once(merger, widest)
+        yield from self._merge(merger, self._runs.runs)
+
+    def _orderable(self, window: int) -> int:
+        """How many runs can be merged at once so that a part of the work space suffices to put checkpoints in order."""
+        marks = -(-len(self._runs) // window) * LEAST_MARKS
+        return self._scratch.work // (ORDER_SHARE * marks * (WORD * self._layout.words + ORDERING))
+
+    def _merge_once(self, merger: RunMerger, widest: int) -> None:
+        """Merge neighbouring runs, so many to one."""
+        runs = self._runs.runs
+        merged = SortedRuns(self._scratch, self._layout, self._runs.spacing)
+        for at in range(0, len(runs), widest):
+            merged.add(self._merge(merger, runs[at : at + widest]))
+        self._runs.drop()
+        self._runs = merged
+
+    def _merge(self, merger: RunMerger, runs: list[Run]) -> Iterator[Columns]:
+        """Merge runs; a block is used up when the next is asked for."""
+        cut = self._runs.sampled_windows if self._merge_kind == "split" else self._runs.windows
+        waiting: deque[Work] = deque()
+        for window in cut(runs, merger.capacity):
+            sizes = [stop - start for start, stop in window]
+            waiting.append(merger.merge(sizes, partial(self._parts, window)))
+            if len(waiting) == merger.depth:
+                yield from self._used(merger, waiting.popleft())
+        while waiting:
+            yield from self._used(merger, waiting.popleft())
+
+    def _used(self, merger: RunMerger, work: Work) -> Iterator[Columns]:
+        columns = work.result()
+        yield columns
+        merger.recycle(columns)
+
+    def _parts(self, window: list[Part]) -> Iterator[Columns]:
+        return (self._runs.read(part) for part in window)
+
+
+def _overflow() -> RunError:
+    return RunError("a count does not fit 64-bit integers: give less at a time")

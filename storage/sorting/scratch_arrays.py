@@ -1,0 +1,382 @@
+"""Arrays of a build that may outgrow memory: held while the host budget has room, in scratch files otherwise.
+
+A `Scratch` and its arrays are changed by one thread; others may read. Files are written by a thread behind.
+
+Reads pick any part of a file, so they check nothing. Instead each file has one CRC-32C, taken of what is written, and
+is read once more when its array is dropped: whatever was made of a damaged file is given up before anyone sees it.
+"""
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.errors import InputError, RunError
+from longwall.storage.memory.reservations import Accounts, Booking, OverBudget
+from longwall.storage.memory.spill_folder import SpillFolder
+
+_MOST_WORK = 256 * 2**20
+_WORK_SHARE = 0.75  # of the free host budget
+_CHECKED = 2**18  # bytes read at a time to check a file
+
+Array = npt.NDArray[Any]
+
+
+class Scratch:
+    """The memory and the files of one build; a context manager that leaves neither behind.
+
+    A part of the free host budget is booked for buffers that come and go, `work`; the rest holds tables and, while
+    there is room, scratch arrays.
+
+    Parameters
+    ----------
+    accounts
+        Budgets of the run.
+    spill
+        Where scratch files go.
+    what
+        What the memory is for, in sentences to the user.
+    most_work
+        Most bytes of `work`; three quarters of what is free if that is less.
+
+    Attributes
+    ----------
+    work
+        Bytes for the temporaries of one step.
+    spilled
+        Bytes that were written to files.
+    """
+
+    def __init__(
+        self, accounts: Accounts, spill: SpillFolder, what: str = "sorting the edges", most_work: int = _MOST_WORK
+    ) -> None:
+        self.host, self.disk, self.what = accounts.host, accounts.disk, what
+        self.spilled = 0
+        self._spill = spill
+        self._arrays: list[ScratchArray] = []
+        self._bookings: list[Booking] = []
+        self._made = 0
+        self._writer = ThreadPoolExecutor(1)
+        self._writing: Future[None] | None = None
+        self._work = self.host.book(min(int(self.host.free * _WORK_SHARE), most_work), what)
+
+    @property
+    def work(self) -> int:
+        """Bytes for the temporaries of one step."""
+        return self._work.size
+
+    @property
+    def room(self) -> int:
+        """Bytes that a table may take: what is free once everything is spilled, or else a part of the work space."""
+        free = self.host.free + sum(array.held for array in self._arrays if not array.pinned)
+        return max(free, self.work // 4)
+
+    def array(self, dtype: npt.DTypeLike) -> "ScratchArray":
+        """Make an empty array."""
+        self._made += 1
+        array = ScratchArray(self, np.dtype(dtype), f"scratch-{os.getpid()}-{id(self):x}-{self._made}")
+        self._arrays.append(array)
+        return array
+
+    def make_room(self, size: int) -> None:
+        """Try to have so many bytes free: scratch arrays go to their files, then the work space shrinks."""
+        for array in self._arrays:
+            if self.host.free >= size:
+                return
+            if not array.pinned:
+                array.spill()
+        lacking = size - self.host.free
+        # Sorting goes on, slower, with a small part of the work space.
+        if 0 < lacking <= self._work.size * 7 // 8:
+            self._work.resize(self._work.size - lacking, self.what)
+
+    def book(self, size: int, what: str) -> Booking:
+        """Make room and book it, until it is released or the build ends.
+
+        Raises
+        ------
+        OverBudget
+            If there is no room even so.
+        """
+        self.make_room(size)
+        booking = self.host.book(size, what)
+        self._bookings.append(booking)
+        return booking
+
+    def write(self, task: Callable[[], None]) -> None:
+        """Let the writing thread do a task, once the one before is done; its errors come out of a later call."""
+        self.settle()
+        self._writing = self._writer.submit(task)
+
+    def settle(self) -> None:
+        """Wait until everything is written."""
+        if self._writing is not None:
+            self._writing.result()
+
+    def path(self, name: str) -> Path:
+        """Return where the file of an array goes."""
+        return self._spill.path / name
+
+    @property
+    def advice(self) -> str:
+        """What to do where scratch files fail."""
+        return self._spill.advice
+
+    def forget(self, array: "ScratchArray") -> None:
+        """Take an array off the list of those that can be spilled."""
+        if array in self._arrays:
+            self._arrays.remove(array)
+
+    def close(self) -> None:
+        """Drop all arrays, unchecked, and give the memory back."""
+        self._writer.shutdown()
+        self._writing = None
+        for array in list(self._arrays):
+            array.discard()
+        for booking in self._bookings:
+            booking.release()
+        self._work.release()
+
+    def __enter__(self) -> "Scratch":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            # An error that nobody has foreseen may come from a damaged file: then that is what the user has to hear.
+            if error is None or (isinstance(error, Exception) and not isinstance(error, (InputError, RunError))):
+                for array in self._arrays:
+                    array.check()
+        finally:
+            self.close()
+
+
+class ScratchArray:
+    """A one-dimensional array that grows at its end; see `Scratch.array`.
+
+    Its segments lie in memory or in its file.
+
+    Attributes
+    ----------
+    pinned
+        Whether what is in memory has to stay there.
+    """
+
+    def __init__(self, scratch: Scratch, dtype: np.dtype[Any], name: str) -> None:
+        self.dtype = dtype
+        self.pinned = False
+        self._scratch = scratch
+        self._name = name
+        self._starts: list[int] = []
+        self._segments: list[Array | int] = []  # in memory, or the offset in the file
+        self._held: dict[int, Booking] = {}
+        self._length = 0
+        self._file: int | None = None
+        self._written = 0
+        self._checksum = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def held(self) -> int:
+        """Bytes in memory."""
+        return sum(booking.size for booking in self._held.values())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything lies together in memory, so that reading copies nothing."""
+        return len(self._segments) == 1 and bool(self._held)
+
+    def append(self, values: Array) -> None:
+        """Add `values`, which must not change any more, at the end.
+
+        Raises
+        ------
+        RunError
+            If they fit neither in memory nor on the disk.
+        """
+        if len(values) == 0:
+            return
+        try:
+            booking = self._scratch.host.book(values.nbytes, "scratch space")
+        except OverBudget:
+            self._add(self._write(values), len(values))
+        else:
+            self._held[len(self._segments)] = booking
+            self._add(values.copy(), len(values))
+
+    def adopt(self, values: Array, booking: Booking) -> None:
+        """Add `values` at the end without a copy; they and their booking belong to this array from now on."""
+        self._held[len(self._segments)] = booking
+        self._add(values, len(values))
+
+    def _add(self, segment: Array | int, length: int) -> None:
+        self._starts.append(self._length)
+        self._segments.append(segment)
+        self._length += length
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return items `start` to `stop`: a view where they lie together in memory, else a copy. Not to be changed."""
+        at = bisect_right(self._starts, start) - 1
+        segment = self._segments[at] if start < stop else np.empty(0, self.dtype)
+        if not isinstance(segment, int):
+            first = self._starts[at] if start < stop else start
+            if stop <= first + len(segment):
+                return segment[start - first : stop - first]
+        out = np.empty(stop - start, self.dtype)
+        while start < stop:
+            first, segment = self._starts[at], self._segments[at]
+            end = min(stop, self._starts[at + 1] if at + 1 < len(self._starts) else self._length)
+            part = out[len(out) - (stop - start) :][: end - start]
+            if isinstance(segment, int):
+                self._load(segment + (start - first) * self.dtype.itemsize, part)
+            else:
+                part[:] = segment[start - first : end - first]
+            start, at = end, at + 1
+        return out
+
+    def tables(self, memory: int) -> Iterator[tuple[int, Array]]:
+        """Yield (start, items from there on): everything at once where it lies together in memory, else in copies.
+
+        The copies have at most `memory` bytes.
+        """
+        size = max(1, self._length if self.is_whole else memory // self.dtype.itemsize)
+        for start in range(0, self._length, size):
+            yield start, self.read(start, min(start + size, self._length))
+
+    def gather(self) -> None:
+        """Bring everything together in memory, if there is room."""
+        size = self._length * self.dtype.itemsize
+        if len(self._segments) <= 1 or self._scratch.room < size:
+            return
+        booking = self._scratch.book(size, "a table")
+        values = self.read(0, self._length)
+        self.check()
+        self._release()
+        self.adopt(values, booking)
+
+    def spill(self) -> None:
+        """Write to the file what is in memory, and give the memory back."""
+        for at in sorted(self._held):
+            segment = self._segments[at]
+            assert not isinstance(segment, int)
+            self._segments[at] = self._write(segment)
+            self._scratch.settle()
+            del segment
+            self._held.pop(at).release()
+
+    def check(self) -> None:
+        """Check that the file, if there is one, still holds what was written.
+
+        Raises
+        ------
+        RunError
+            If it does not: nothing that was made of the array is to be used.
+        """
+        if self._file is None:
+            return
+        from google_crc32c import extend
+
+        self._scratch.settle()
+        checksum = 0
+        buffer = np.empty(_CHECKED, np.uint8)
+        for start in range(0, self._written, len(buffer)):
+            part = buffer[: self._written - start]
+            self._load(start, part)
+            checksum = extend(checksum, part)
+        if checksum != self._checksum:
+            raise RunError(
+                f"{self._scratch.path(self._name)}: the scratch file holds something else than what was written: "
+                f"check the disk, then try again, or {self._scratch.advice}"
+            )
+
+    def drop(self) -> None:
+        """Check the file, then free it and the memory; more than once does no harm.
+
+        Raises
+        ------
+        RunError
+            As `check`.
+        """
+        self.check()
+        self.discard()
+
+    def discard(self) -> None:
+        """Free memory and file without a check; more than once does no harm."""
+        self._release()
+        self._scratch.forget(self)
+
+    def _release(self) -> None:
+        for booking in self._held.values():
+            booking.release()
+        self._held.clear()
+        self._segments.clear()
+        self._starts.clear()
+        self._length = 0
+        if self._file is not None:
+            self._scratch.settle()
+            os.close(self._file)
+            self._file = None
+            self._scratch.path(self._name).unlink(missing_ok=True)
+            self._scratch.disk.take(-self._written, "")
+            self._written = self._checksum = 0
+
+    def _write(self, values: Array) -> int:
+        """Append to the file, soon, and return the offset."""
+        scratch, at = self._scratch, self._written
+        scratch.disk.take(values.nbytes, scratch.what)
+        self._written += values.nbytes
+        scratch.spilled += values.nbytes
+        path = scratch.path(self._name)
+        try:
+            if self._file is None:
+                self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        file, whole = self._file, np.ascontiguousarray(values).view(np.uint8)
+
+        def write() -> None:
+            from google_crc32c import extend
+
+            self._checksum = extend(self._checksum, whole)
+            rest, done = whole.data, 0
+            try:
+                while done < len(rest):
+                    done += os.pwrite(file, rest[done:], at + done)
+            except OSError as error:
+                raise self._unwritable(error) from error
+
+        scratch.write(write)
+        return at
+
+    def _load(self, offset: int, out: Array) -> None:
+        assert self._file is not None
+        self._scratch.settle()
+        rest = out.data.cast("B")
+        while rest:
+            try:
+                done = os.preadv(self._file, [rest], offset)
+            except OSError as error:
+                done, reason = 0, error.strerror or str(error)
+            else:
+                reason = "it ends early"
+            if done == 0:
+                raise RunError(
+                    f"{self._scratch.path(self._name)}: the scratch file cannot be read ({reason}): "
+                    f"check the disk, or {self._scratch.advice}"
+                )
+            offset, rest = offset + done, rest[done:]
+
+    def _unwritable(self, error: OSError) -> RunError:
+        return RunError(
+            f"{self._scratch.path(self._name).parent}: scratch files cannot be written "
+            f"({error.strerror or error}): free space there, {self._scratch.advice}"
+        )

@@ -1,0 +1,105 @@
+"""Published counts on real graphs, wherever the GPU finds the graph, however little of it the device's budget holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import set_page_size
+from real import load, queries
+
+import longwall
+from longwall.kernels import EngineUnavailable, select_engine
+from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.symmetry import automorphism_count
+from longwall.pipeline.phases import search_count
+from longwall.pipeline.phases.count_plans import plan_count
+from longwall.pipeline.planning.search_planner import plan_match
+from longwall.storage.graph.graph import Graph
+
+PAGE = 4096
+LEAST = 1_400_000  # bytes: a ring of tasks and a thousand rows want a place, whatever the graph
+ACCESS = ["adaptive", "zero-copy", "managed"]
+SHARES = [0.01, 0.25, 1.0]
+SMALL = ["citeseer", "yeast"]
+LARGE = ["ca-AstroPh", "wiki-Vote", "soc-epinions-NR", "web-spam-NR", "socfb-Reed98"]
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_page_size(monkeypatch, PAGE)
+
+
+@pytest.fixture(scope="module")
+def emulated() -> bool:
+    try:
+        return hasattr(select_engine("cuda", 1).xp, "emulated")
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def truth(data: Path) -> Any:
+    return json.loads((data / "truth" / "counts.json").read_text())
+
+
+def budget_of(graph: Graph, share: float) -> int:
+    return max(int(share * graph.nbytes), LEAST)
+
+
+def context_of(lab: Any, graph: Graph, access: str, share: float) -> Any:
+    context = lab.context(graph, engine="cuda", host=2 << 30, memory={"access": access})
+    return replace(context, budget=replace(context.budget, device=budget_of(graph, share)))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("access", ACCESS)
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+def test_cliques_and_searches(
+    lab: Any, data: Path, truth: Any, emulated: bool, name: str, access: str, share: float
+) -> None:
+    if emulated and name in LARGE:
+        pytest.skip("the emulator takes too long")
+    graph = load(data, name)
+    for k in (3, 4, 5):
+        context = context_of(lab, graph, access, share)
+        found = plan_count(parse_pattern(f"clique-{k}"), graph).count(context)
+        assert found == truth[name]["cliques"][str(k)]
+        assert context.on_engine.placement.access == access
+    context = context_of(lab, graph, access, share)
+    found = search_count.count_matches(plan_match(parse_pattern("diamond"), graph.stats, induced=True), context)
+    assert found == truth[name]["induced"]["diamond"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("access", ACCESS)
+def test_labelled_queries(lab: Any, data: Path, emulated: bool, access: str, share: float) -> None:
+    graph = load(data, "hprd", "hprd")
+    context = context_of(lab, graph, access, share)
+    for _, pattern, expected in queries(data)[: 1 if emulated else 60 : 12]:
+        plan = plan_match(pattern, graph.stats, induced=False)
+        assert search_count.count_matches(plan, context) * automorphism_count(pattern) == expected
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("access", ACCESS)
+@pytest.mark.parametrize("name", ["citeseer", "yeast", "web-spam-NR", "soc-epinions-NR"])
+def test_edges_that_share_a_vertex(
+    data: Path, truth: Any, emulated: bool, tmp_path: Path, name: str, access: Any, share: float
+) -> None:
+    if emulated and name in LARGE:
+        pytest.skip("the emulator takes too long")
+    graph = load(data, name)
+    device = budget_of(graph, share)
+    edges = longwall.edges(graph, engine="cuda", spill=tmp_path / "spill", device=device, access=access)
+    pages = edges.arrays.pages
+    assert pages is not None
+    assert len(edges) == truth[name]["edges"]
+    # Every two edges with a common vertex, from either of them.
+    assert len(longwall.extend_edges(edges)) == 2 * truth[name]["non_induced"]["wedge"]

@@ -1,0 +1,395 @@
+"""The CUDA engine gives exactly what the CPU engine gives; its sources compile, with or without a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.cuda import search as cuda_search
+from longwall.kernels.cuda.counters import clique_header
+from longwall.kernels.cuda.homomorphisms import row_header
+from longwall.kernels.cuda.motifs import motif_header
+from longwall.kernels.cuda.pattern_growth import growth_header
+from longwall.kernels.cuda.runtime.compile import source_text
+from longwall.kernels.cuda.runtime.search_header import Variant, program_header
+from longwall.kernels.cuda.sorting import TILE, sort_header
+from longwall.kernels.interface.engine import EngineUnavailable, GraphArrays, ScratchTooLarge
+from longwall.kernels.interface.frontier import row_lists
+from longwall.kernels.interface.search_program import emitted_set, to_extend
+from longwall.kernels.interface.sorting import KeyLayout
+from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search_planner import plan_match
+from longwall.stages.source import edge_source
+from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.build import build_graph
+
+PLENTY = 1 << 30
+NAMES = [
+    "edge",
+    "triangle",
+    "diamond",
+    "cycle-4",
+    "tailed-triangle",
+    "path-4",
+    "star-3",
+    "clique-4",
+    "house",
+    "cycle-5",
+]
+NAMES += ["bowtie", "wheel-5", "quasi-clique-5", "star-4"]
+LABELS = (0, 1, 1, 0, 1)
+
+
+def arrays(graph: Graph) -> GraphArrays:
+    labels = graph.labels if graph.labels is not None else np.zeros(1, np.int32)
+    return GraphArrays(
+        graph.indptr, graph.indices, graph.split, labels, graph.stats.max_degree, graph.stats.max_out_degree
+    )
+
+
+@pytest.fixture(scope="module")
+def cuda() -> Any:
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    try:
+        return CudaEngine()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def cpu() -> CpuEngine:
+    return CpuEngine(1)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        {"kind": "erdos-renyi", "seed": 5, "vertices": 90, "edges": 900},
+        {"kind": "rmat", "seed": 6, "scale": 9, "edge_factor": 8},
+        {"kind": "rmat", "seed": 7, "scale": 9, "edge_factor": 8, "num_labels": 2},
+    ],
+    ids=["erdos-renyi", "rmat", "labelled"],
+)
+def graph(request: pytest.FixtureRequest) -> Graph:
+    return generate(**request.param)
+
+
+def plan(name: str, graph: Graph, *, induced: bool, counting: bool) -> MatchPlan:
+    pattern = parse_pattern(name)
+    if graph.has_labels:
+        pattern = parse_pattern(name, LABELS[: pattern.num_vertices])
+    return plan_match(pattern, graph.stats, induced=induced, counting=counting)
+
+
+def edges(found: MatchPlan, graph: GraphArrays) -> Any:
+    levels = (found.program.levels[0], found.program.levels[1])
+    return edge_source(graph, levels, 0, graph.num_slots, np).columns()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("induced", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_count_rows(
+    cuda: Any, cpu: CpuEngine, graph: Graph, name: str, induced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    found = plan(name, graph, induced=induced, counting=True)
+    rows = edges(found, host)
+    expected = cpu.searcher(host, found.program, PLENTY).count_rows(rows)
+    on_device = cuda.xp.asarray(rows)
+    assert cuda.searcher(device, found.program, PLENTY).count_rows(on_device) == expected
+    least = cuda_search.RING_BYTES + len(found.program.sets) * 4 * host.max_degree
+    one_warp = cuda.searcher(device, found.program, least)
+    assert one_warp.count_rows(on_device[:, : rows.shape[1] // 8]) == cpu.searcher(
+        host, found.program, PLENTY
+    ).count_rows(rows[:, : rows.shape[1] // 8])
+    # Work is handed over at every chance.
+    monkeypatch.setattr(cuda_search, "PATIENCE", 0)
+    searcher = cuda.searcher(device, found.program, PLENTY)
+    assert [searcher.count_rows(on_device) for _ in range(3)] == [expected] * 3
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("induced", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_extend_rows(cuda: Any, cpu: CpuEngine, graph: Graph, name: str, induced: bool) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    found = plan(name, graph, induced=induced, counting=False)
+    rows = edges(found, host)
+    theirs, ours = cpu.searcher(host, found.program, PLENTY), cuda.searcher(device, found.program, PLENTY)
+    for capacity, few in ((9, 40), (host.max_degree + 1, 10**6), (10**6, 10**6)):
+        level = rows[:, :few]
+        while level.shape[0] < found.program.depth and level.shape[1]:
+            counts, values = drain(theirs, level, capacity)
+            got_counts, got_values = drain(ours, cuda.xp.asarray(level), capacity)
+            np.testing.assert_array_equal(got_counts, counts)
+            np.testing.assert_array_equal(got_values, values)
+            assert got_values.dtype == np.uint32
+            level = np.vstack([np.repeat(level, counts, axis=1), values[None]])[:, : min(few, 3000)].astype(np.uint32)
+
+
+def drain(searcher: Any, rows: Any, capacity: int) -> tuple[Any, Any]:
+    """Extend all rows, as often as it takes; gives counts and values on the host."""
+    counts = np.full(rows.shape[1], -1)
+    values: list[Any] = [None] * rows.shape[1]
+    waiting, first = np.arange(rows.shape[1]), 0
+    while waiting.size:
+        part = searcher.extend_rows(rows[:, waiting], capacity, first)
+        found = to_host(part.counts)
+        assert len(found) == len(waiting)
+        assert len(part.values) == found[found > 0].sum() <= capacity
+        done = np.flatnonzero(found >= 0)
+        assert done.size
+        for row, own in zip(waiting[done], np.split(to_host(part.values), np.cumsum(found[done])[:-1]), strict=True):
+            goes_on = first and row == waiting[0]
+            values[row] = np.concatenate([values[row], own]) if goes_on else own
+            counts[row] = len(values[row])
+        assert part.begun == 0 or (part.begun > first and done.tolist() == [0])
+        waiting = waiting if part.begun else waiting[found < 0]
+        first = part.begun
+    return counts, np.concatenate([np.empty(0, np.uint32), *values])
+
+
+def to_host(array: Any) -> Any:
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+def cuts(end: int) -> list[tuple[int, int]]:
+    return [(0, end), (end // 3, end // 2 + 5), (7, 8)]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("k", [3, 4, 5, 6, 7, 8])
+def test_cliques(cuda: Any, cpu: CpuEngine, graph: Graph, k: int) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    theirs, ours = cpu.clique_counter(host, k, PLENTY), cuda.clique_counter(device, k, PLENTY)
+    for first, last in cuts(host.num_slots):
+        assert ours.count(first, last) == theirs.count(first, last)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("vertices", "num_edges", "sizes"), [(700, 220_000, (3,)), (260, 22_000, (4, 5, 6))])
+def test_cliques_of_dense_graphs(
+    cuda: Any, cpu: CpuEngine, vertices: int, num_edges: int, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vertices that are a block's work, and tables in global memory."""
+    host = arrays(generate("erdos-renyi", seed=1, vertices=vertices, edges=num_edges))
+    device = cuda.load(host)
+    for k in sizes:
+        expected = cpu.clique_counter(host, k, PLENTY).count(0, host.num_slots)
+        assert cuda.clique_counter(device, k, PLENTY).count(0, host.num_slots) == expected
+        if k > 3:
+            monkeypatch.setattr(cuda._device, "shared_memory", 12_000)
+            assert cuda.clique_counter(device, k, PLENTY).count(0, host.num_slots) == expected
+            monkeypatch.undo()
+    theirs, ours = cpu.triangle_vertex_counter(host, PLENTY), cuda.triangle_vertex_counter(device, PLENTY)
+    for first, last in cuts(host.num_slots):
+        theirs.add(first, last)
+        ours.add(first, last)
+    np.testing.assert_array_equal(ours.counts(), theirs.counts())
+
+
+@pytest.mark.gpu
+def test_triangles_per_vertex(cuda: Any, cpu: CpuEngine, graph: Graph) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    theirs, ours = cpu.triangle_vertex_counter(host, PLENTY), cuda.triangle_vertex_counter(device, PLENTY)
+    for first, last in cuts(host.num_slots):
+        theirs.add(first, last)
+        ours.add(first, last)
+    np.testing.assert_array_equal(ours.counts(), theirs.counts())
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.9])
+def test_triangles_per_vertex_where_few_vertices_fit(cuda: Any, cpu: CpuEngine, graph: Graph, share: float) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    theirs = cpu.triangle_vertex_counter(host, PLENTY)
+    ours = cuda.triangle_vertex_counter(device, int(8 * host.num_vertices * share) + 8)
+    for first, last in cuts(host.num_slots):
+        theirs.add(first, last)
+        ours.add(first, last)
+        np.testing.assert_array_equal(ours.counts(), theirs.counts())
+    assert ours.host_bytes >= 8 * host.num_vertices or host.num_vertices < 16
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shared_memory", [None, 2000])
+def test_four_cycles(
+    cuda: Any, cpu: CpuEngine, graph: Graph, shared_memory: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    if shared_memory:
+        monkeypatch.setattr(cuda._device, "shared_memory", shared_memory)
+    theirs, ours = cpu.four_cycle_counter(host, PLENTY), cuda.four_cycle_counter(device, PLENTY)
+    for first, last in cuts(host.num_vertices) * 2:
+        assert ours.count(first, last) == theirs.count(first, last)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shared_memory", [None, 600])
+@pytest.mark.parametrize("name", ["diamond", "house", "cycle-5", "path-5", "star-3", "cycle-6"])
+def test_row_programs(
+    cuda: Any, cpu: CpuEngine, graph: Graph, name: str, shared_memory: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    if shared_memory:
+        monkeypatch.setattr(cuda._device, "shared_memory", shared_memory)
+    found = plan_homomorphisms(parse_pattern(name))
+    assert found is not None
+    for exact in (True, False):
+        theirs = cpu.row_counter(host, found.program, PLENTY, exact=exact)
+        ours = cuda.row_counter(device, found.program, PLENTY, exact=exact)
+        for first, last in cuts(host.num_vertices):
+            theirs.add(first, last)
+            ours.add(first, last)
+        if exact:
+            np.testing.assert_array_equal(ours.totals()[0], theirs.totals()[0])
+        np.testing.assert_allclose(ours.totals()[1], theirs.totals()[1], rtol=1e-9)
+
+
+@pytest.mark.gpu
+def test_scratch_that_does_not_fit_is_refused(cuda: Any) -> None:
+    host = arrays(generate("rmat", seed=1, scale=10))
+    device = cuda.load(host)
+    found = plan_match(parse_pattern("wheel-5"), generate("rmat", seed=1, scale=10).stats)
+    with pytest.raises(ScratchTooLarge):
+        cuda.searcher(device, found.program, 100)
+    with pytest.raises(ScratchTooLarge):
+        cuda.triangle_vertex_counter(device, host.num_vertices // 16 * 8 - 1)
+
+
+@pytest.mark.gpu
+def test_interrupt_ends_a_long_kernel() -> None:
+    import threading
+    import time
+
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    try:
+        own = CudaEngine()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+    graph = generate("rmat", seed=1, scale=15, edge_factor=32)
+    host = arrays(graph)
+    found = plan_match(parse_pattern("path-7"), graph.stats, induced=True)
+    searcher = own.searcher(own.load(host), found.program, PLENTY)
+    rows = own.xp.asarray(edges(found, host))
+    threading.Timer(2, own.interrupt).start()
+    began = time.monotonic()
+    searcher.count_rows(rows)
+    assert time.monotonic() - began < 20
+
+
+@pytest.fixture(scope="module")
+def bushy() -> Graph:
+    """One place for `OUTGROWING`, its vertices of many leaves, beside a random graph."""
+    pattern = [(0, 1), (0, 2), (0, 5), (1, 2), (1, 3), (1, 4), (2, 5), (3, 4), (3, 5), (4, 5)]
+    leaves = [(v, 6 + 70 * v + i) for v in range(6) for i in range(60 + v % 3)]
+    beside = generate("rmat", seed=6, scale=9, edge_factor=8)
+    owners = np.repeat(np.arange(beside.num_vertices), np.diff(beside.indptr))
+    ends = np.concatenate([np.array(pattern + leaves), np.stack([owners, beside.indices], axis=1) + 1000])
+    return build_graph(ends[:, 0], ends[:, 1])
+
+
+OUTGROWING = "0-1,0-2,0-5,1-2,1-3,1-4,2-5,3-4,3-5,4-5"
+
+
+@pytest.mark.gpu
+def test_sets_are_as_short_as_their_bounds_make_them(cuda: Any, cpu: CpuEngine, bushy: Graph) -> None:
+    """Scratch for sets inside the orientation is for the largest out-degree, whatever they are made from."""
+    host, device = arrays(bushy), cuda.load(arrays(bushy))
+    found = plan_match(parse_pattern(OUTGROWING), bushy.stats, induced=True)
+    rows = edges(found, host)
+    rows = rows[:, (bushy.original_ids[rows] < 6).all(axis=0)]
+    expected = cpu.searcher(host, found.program, PLENTY).count_rows(rows)
+    assert expected > 0
+    assert cuda.searcher(device, found.program, PLENTY).count_rows(cuda.xp.asarray(rows)) == expected
+
+
+@pytest.mark.gpu
+def test_many_stored_sets_share_what_shared_memory_there_is(cuda: Any, cpu: CpuEngine) -> None:
+    graph = generate("rmat", seed=6, scale=7, edge_factor=8, num_labels=2)
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    text = "0-6,1-5,1-7,2-5,2-6,2-7,3-4,3-5,3-6,4-6,4-7,5-6,5-7"
+    pattern = parse_pattern(text, (0, 1, 1, 1, 1, 0, 0, 0))
+    found = plan_match(pattern, graph.stats, induced=True, counting=False)
+    theirs, ours = cpu.searcher(host, found.program, PLENTY), cuda.searcher(device, found.program, PLENTY)
+    level = edges(found, host)[:, :200]
+    while level.shape[0] < found.program.depth and level.shape[1]:
+        counts, values = drain(theirs, level, 10**6)
+        got_counts, got_values = drain(ours, cuda.xp.asarray(level), 10**6)
+        np.testing.assert_array_equal(got_counts, counts)
+        np.testing.assert_array_equal(got_values, values)
+        level = np.vstack([np.repeat(level, counts, axis=1), values[None]])[:, :200].astype(np.uint32)
+
+
+def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Every source with generated headers as the engine makes them: (name, text, options)."""
+    graph = generate("rmat", seed=1, scale=8)
+    for name, induced in (("house", False), ("wheel-5", True)):
+        program = plan_match(parse_pattern(name), graph.stats, induced=induced).program
+        yield f"count_rows-{name}", *source_text("count_rows.cu", program_header(program, 2, Variant()))
+    program = plan_match(parse_pattern("house", (0, 1, 0, 1, 1)), graph.stats, counting=False).program
+    for columns in (2, 4):
+        part = to_extend(program, columns)
+        variant = Variant(emitted=emitted_set(part, columns), grouped=columns == 2, shared_room=512)
+        for name in ("extend_rows", "extend_two_pass"):
+            yield f"{name}-{columns}", *source_text(f"{name}.cu", program_header(part, columns, variant))
+        staged = Variant(emitted=emitted_set(part, columns), lists=row_lists(part, columns)[1])
+        yield f"extend_rows-{columns}-staged", *source_text("extend_rows.cu", program_header(part, columns, staged))
+    alone = ("edge_extension", "gather_blocks", "heavy_vertices", "page_buffer", "page_bytes", "prefix_tree")
+    for name in (*alone, "stage_lists", "triangles", "wedges"):
+        yield name, *source_text(f"{name}.cu")
+    for k in (4, 5, 7):
+        yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
+    rows = plan_homomorphisms(parse_pattern("cycle-6"))
+    assert rows is not None
+    for exact in (True, False):
+        yield f"rows-{exact}", *source_text("rows.cu", row_header(rows.program, exact=exact))
+    for layout in (KeyLayout(), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):
+        for name in ("merge_keys", "reduce_keys"):
+            header = sort_header(layout, tile=TILE, both_ways=layout.words == 1, count=layout.reduce == "count")
+            yield f"{name}-{layout.words}-{layout.reduce}", *source_text(f"{name}.cu", header)
+    for vertices in (2, 5, 65):
+        yield f"growth-{vertices}", *source_text("growth.cu", growth_header(vertices))
+    for k, classes in ((3, 1), (5, 6), (8, 853)):
+        yield f"motifs-{k}", *source_text("motifs.cu", motif_header(k, classes, per_vertex=False))
+    yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_sources_compile(arch: str) -> None:
+    nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed: pip install 'longwall[test]'")
+    for name, text, options in units():
+        failure = compile_unit(nvrtc, text, options, arch)
+        assert not failure, f"{name}: {failure}"
+
+
+def test_no_source_is_left_out() -> None:
+    there = {
+        file.name.removesuffix(".cu") for file in files("longwall.kernels.cuda").iterdir() if file.name.endswith(".cu")
+    }
+    assert {name.partition("-")[0] for name, _, _ in units()} == there
+
+
+def compile_unit(nvrtc: Any, text: str, options: tuple[str, ...], arch: str) -> str:
+    """Compile for an architecture, without a device; gives the compiler's complaint."""
+    status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"unit.cu", 0, [], [])
+    assert int(status) == 0
+    flags = [option.encode() for option in (*options, f"--gpu-architecture={arch}")]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
+    if int(status) == 0:
+        return ""
+    _, size = nvrtc.nvrtcGetProgramLogSize(program)
+    log = b" " * size
+    nvrtc.nvrtcGetProgramLog(program, log)
+    return log.decode()

@@ -1,0 +1,312 @@
+"""The memory of a CUDA device: the pool keeps its limit, what is short is said so, and errors become the engine's."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from breakable import EDGES, answer
+
+import longwall
+from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
+from longwall.kernels.interface.engine import EngineLost, EngineUnavailable, GraphArrays, ShortOfMemory
+from longwall.pipeline import run as run_module
+from longwall.pipeline.execution import depth_first
+from longwall.storage.errors import InputError
+from longwall.storage.tables.embedding_table import EmbeddingTable
+
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "listing": {"kind": "match", "pattern": "diamond", "output": "embeddings"},
+    "search": {"kind": "match", "pattern": "wheel-5"},
+    "cliques": {"kind": "cliques", "k": 4},
+    "triangles": {"kind": "triangles"},
+}
+MIB = 1 << 20
+
+
+class CudaError(RuntimeError):
+    def __init__(self, status: int):
+        super().__init__(f"error {status}")
+        self.status = status
+
+
+class PoolError(MemoryError):
+    pass
+
+
+def fake_cupy() -> Any:
+    from contextlib import nullcontext
+
+    cuda = SimpleNamespace(
+        runtime=SimpleNamespace(CUDARuntimeError=CudaError),
+        driver=SimpleNamespace(CUDADriverError=type("CUDADriverError", (CudaError,), {})),
+        memory=SimpleNamespace(OutOfMemoryError=PoolError),
+        using_allocator=nullcontext,
+    )
+    return SimpleNamespace(cuda=cuda)
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (PoolError(), ShortOfMemory),
+        (CudaError(2), ShortOfMemory),
+        (CudaError(700), EngineLost),
+        (CudaError(719), EngineLost),
+        (CudaError(999), EngineLost),
+        (CudaError(1), CudaError),
+        (MemoryError(), ShortOfMemory),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (InputError("mine"), InputError),
+        (ShortOfMemory("limit", 5), ShortOfMemory),
+        (EngineLost("before"), EngineLost),
+    ],
+)
+def test_errors_of_cuda_become_the_engines(raised: BaseException, expected: type[BaseException]) -> None:
+    xp = fake_cupy()
+    with pytest.raises(expected) as caught, cuda_faults(xp, lambda size: None):
+        raise raised
+    if isinstance(raised, PoolError):
+        assert caught.value.place == "device"  # type: ignore[attr-defined]
+    if not isinstance(raised, CudaError | MemoryError):
+        assert caught.value is raised
+
+
+def test_a_driver_error_counts_like_one_of_the_runtime() -> None:
+    xp = fake_cupy()
+    with pytest.raises(EngineLost, match="error 700"), cuda_faults(xp, lambda size: None):
+        raise xp.cuda.driver.CUDADriverError(700)
+    assert fault_of(0, "success") is None
+
+
+@pytest.fixture
+def cuda() -> Any:
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    gc.collect()  # what earlier tests left on the device would be given back meanwhile
+    try:
+        return CudaEngine()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.gpu
+def test_the_pool_keeps_its_limit(cuda: Any) -> None:
+    xp = cuda.xp
+    cuda.limit_memory(64 * MIB)
+    with cuda.faults():
+        held = xp.zeros(40 * MIB, xp.uint8)
+        with pytest.raises(ShortOfMemory) as caught:
+            xp.zeros(30 * MIB, xp.uint8)
+        assert caught.value.place == "limit"
+        assert caught.value.wanted == 30 * MIB
+        del held
+        held = xp.zeros(60 * MIB, xp.uint8)  # in the place of what is cached
+        assert cuda.memory_peak().allocator <= 64 * MIB
+        cuda.limit_memory(0)
+        with pytest.raises(ShortOfMemory):
+            xp.zeros(MIB, xp.uint8)
+    assert int(held.sum()) == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("method", ["sort", "argsort"])
+def test_a_sort_without_room_for_its_workspace_is_short_of_memory(cuda: Any, method: str) -> None:
+    xp = cuda.xp
+    cuda.limit_memory(20 * MIB)
+    with pytest.raises(ShortOfMemory) as caught, cuda.faults():
+        getattr(xp.arange(MIB + MIB // 4)[::-1].copy(), method)()
+    assert caught.value.place == "limit"
+    assert caught.value.wanted is not None
+
+
+@pytest.mark.gpu
+def test_the_peak_is_measured_twice(cuda: Any) -> None:
+    xp = cuda.xp
+    with cuda.faults():
+        for size in (30, 50, 10):
+            xp.zeros(size * MIB, xp.uint8)
+            cuda.release()
+    peak = cuda.memory_peak()
+    assert 50 * MIB <= peak.allocator < 80 * MIB
+    assert peak.driver >= 50 * MIB
+    assert peak.before >= 0
+
+
+@pytest.mark.gpu
+def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> None:
+    xp = cuda.xp
+    indices = cuda.host_array(64 << 20, np.dtype(np.uint32), "adaptive")
+    indices[:] = np.arange(indices.size)
+    nothing = np.zeros(2, np.int64)
+    host = GraphArrays(indptr=nothing, indices=indices, split=nothing, labels=nothing, max_degree=0, max_out_degree=0)
+    with cuda.faults():
+        graph = cuda.load(host, "adaptive")
+        xp.cuda.Device().synchronize()
+        free = xp.cuda.runtime.memGetInfo()[0]
+        assert cuda.page_unit == 128 * MIB
+        slots = MIB // 2
+        buffer = cuda.page_buffer(graph, 64, slots)
+        copies = xp.ndarray(64 * slots, np.uint32, graph.indices.data + 4 * buffer.origin)
+        rng = np.random.default_rng(1)
+        for number in (64, 64, 40, 64, 64):  # of 128 pages
+            pages, places = rng.permutation(128)[:number], rng.permutation(64)[:number]
+            buffer.fill(pages, places)
+            buffer.settle()
+            found = copies.reshape(64, slots)[xp.asarray(places)]
+            assert (found == xp.asarray(pages.astype(np.uint32))[:, None] * slots + xp.arange(slots)).all()
+            del found
+            cuda.release()
+            if "PYTEST_XDIST_WORKER" not in os.environ:  # other tests would take of the device meanwhile
+                assert free - xp.cuda.runtime.memGetInfo()[0] <= 128 * MIB + 4 * MIB
+        buffer.close()
+        del copies, buffer
+        if "PYTEST_XDIST_WORKER" not in os.environ:
+            assert free - xp.cuda.runtime.memGetInfo()[0] <= 4 * MIB
+
+
+@pytest.mark.gpu
+def test_other_threads_and_other_code_have_their_own_memory(cuda: Any) -> None:
+    xp = cuda.xp
+    cuda.limit_memory(10 * MIB)
+    before = cuda.memory_peak().allocator
+    with cuda.faults():
+        thread = threading.Thread(target=lambda: xp.zeros(20 * MIB, xp.uint8))
+        thread.start()
+        thread.join()
+    xp.zeros(20 * MIB, xp.uint8)
+    assert cuda.memory_peak().allocator == before
+
+
+@pytest.mark.gpu
+def test_arrays_outlive_their_engine(cuda: Any) -> None:
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    own = CudaEngine()
+    with own.faults():
+        array = own.xp.arange(MIB)
+    del own
+    gc.collect()
+    with cuda.faults():
+        cuda.xp.zeros(16 * MIB, cuda.xp.uint8)
+    assert int(array.sum()) == MIB * (MIB - 1) // 2
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Callable[[str, str], longwall.Result]:
+    """Run a workload on an engine of a kind."""
+    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES[::2]))
+    numbers = itertools.count()
+
+    def run(workload: str, kind: str = "auto") -> longwall.Result:
+        return longwall.run(
+            {
+                "graph": {"path": tmp_path / "graph.txt"},
+                "workload": WORKLOADS[workload],
+                "memory": {"host": "64MiB", "device": "1GiB", "spill": tmp_path / "spill"},
+                "engine": {"kind": kind},
+                "run": {"directory": tmp_path / "runs", "name": str(next(numbers))},
+            }
+        )
+
+    return run
+
+
+class Hog:
+    """Takes nearly all that is free on the device, past every pool."""
+
+    def __init__(self, runtime: Any, leave: int):
+        self._runtime, self._held = runtime, []
+        size = runtime.memGetInfo()[0] - leave
+        while size > MIB:
+            try:
+                self._held.append(runtime.malloc(size))
+            except runtime.CUDARuntimeError:  # what is free is not in one piece
+                size //= 2
+            size = min(size, runtime.memGetInfo()[0] - leave)
+
+    def close(self) -> None:
+        for pointer in self._held:
+            self._runtime.free(pointer)
+        self._held = []
+
+
+@pytest.mark.gpu
+def test_a_device_that_others_fill_is_short_of_memory(cuda: Any) -> None:
+    xp = cuda.xp
+    hog = Hog(xp.cuda.runtime, 32 * MIB)
+    try:
+        with cuda.faults(), pytest.raises(ShortOfMemory) as caught:
+            xp.zeros(512 * MIB, xp.uint8)
+    finally:
+        hog.close()
+    assert caught.value.place == "device"
+    with cuda.faults():
+        assert int(xp.zeros(512 * MIB, xp.uint8)[-1]) == 0
+
+
+@pytest.mark.gpu
+def test_a_run_goes_on_when_others_fill_the_device(mine: Any, cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, hogs = depth_first.edge_source, []
+
+    def filling(*arguments: Any) -> EmbeddingTable:
+        if not hogs:
+            hogs.append(Hog(cuda.xp.cuda.runtime, 32 * MIB))
+        return make(*arguments)
+
+    undisturbed = answer(mine("listing", "cpu").path)
+    monkeypatch.setattr(run_module, "choose_engine", lambda spec: cuda)
+    mine("listing")  # kernels are loaded, which takes memory, too
+    cuda.release()
+    monkeypatch.setattr(depth_first, "edge_source", filling)
+    try:
+        result = mine("listing")
+    finally:
+        for hog in hogs:
+            hog.close()
+    assert answer(result.path) == undisturbed
+
+
+@pytest.mark.gpu
+def test_everything_that_a_run_allocates_comes_from_its_pool(
+    mine: Any, cuda: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = cuda.xp.get_default_memory_pool()
+    others.free_all_blocks()
+    before = others.total_bytes()
+    monkeypatch.setattr(run_module, "choose_engine", lambda spec: cuda)
+    for workload in WORKLOADS:
+        mine(workload)
+    assert others.total_bytes() == before
+
+
+@pytest.mark.gpu
+def test_a_kernel_that_reads_astray_loses_the_device(cuda: Any) -> None:
+    if cuda.device == "emulated":
+        pytest.skip("an emulated device cannot be lost")
+    program = """
+import cupy
+from longwall.kernels.cuda.engine import CudaEngine
+from longwall.kernels.interface.engine import EngineLost
+engine = CudaEngine()
+astray = cupy.RawKernel('extern "C" __global__ void astray(int* p) { *p = 1; }', "astray")
+try:
+    with engine.faults():
+        astray((1,), (1,), (cupy.uintp(8),))
+        cupy.cuda.Device().synchronize()
+except EngineLost as error:
+    print("lost:", error)
+engine.interrupt()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert "lost: cudaErrorIllegalAddress" in done.stdout, done.stderr

@@ -1,0 +1,217 @@
+"""Compiled kernels are kept where only their user can write, and a machine without such a place compiles in memory."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from longwall.kernels.cuda.runtime import device
+from longwall.kernels.private_folder import NotPrivate, open_private
+
+CALL = "import outer; print(outer.twice(20), sum(outer.twice.stats.cache_hits.values()))"
+INNER = """
+import numba
+from longwall.kernels.kernel_cache import cached
+@cached
+@numba.njit
+def factor():
+    return {factor}
+"""
+OUTER = """
+import numba
+from inner import factor
+from longwall.kernels.kernel_cache import cached
+@cached
+@numba.njit
+def twice(number):
+    return factor() * number
+"""
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A folder with a kernel that calls another one."""
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    (folder / "inner.py").write_text(INNER.format(factor=2))
+    (folder / "outer.py").write_text(OUTER)
+    return folder
+
+
+def call(sources: Path, **environment: Path | str) -> tuple[int, int]:
+    """Call the kernel in a process of its own; gives its answer, and how often it was found in the cache."""
+    done = subprocess.run(
+        [sys.executable, "-c", CALL],
+        cwd=sources,
+        env=_cleared() | {name: str(value) for name, value in environment.items()},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    answer, hits = map(int, done.stdout.split())
+    return answer, hits
+
+
+def _cleared() -> dict[str, str]:
+    gone = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "CUPY_CACHE_DIR", "CUPY_CACHE_IN_MEMORY")
+    return {name: value for name, value in os.environ.items() if name not in gone}
+
+
+def indices(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.nbi"))
+
+
+def test_kernels_are_kept_in_a_folder_of_the_user(sources: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    assert call(sources, HOME=home) == (40, 0)
+    assert call(sources, HOME=home) == (40, 1)
+    kept = home / ".cache" / "longwall" / "kernels"
+    assert len(indices(kept)) == 2
+    assert kept.stat().st_mode & 0o777 == 0o700
+    assert not indices(sources)
+
+
+@pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_the_user_chooses_the_folder(sources: Path, tmp_path: Path, variable: str) -> None:
+    environment: dict[str, Path | str] = {"HOME": "/proc", variable: tmp_path / "chosen"}
+    assert call(sources, **environment) == (40, 0)
+    assert call(sources, **environment) == (40, 1)
+    assert indices(tmp_path / "chosen")
+
+
+class Malice:
+    """A pickle that makes a file when it is loaded."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __reduce__(self) -> object:
+        return open, (str(self.path), "w")
+
+
+def test_no_index_is_read_where_others_can_write(sources: Path, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    assert call(sources, NUMBA_CACHE_DIR=shared) == (40, 0)
+    shared.chmod(0o777)
+    found = indices(shared)
+    assert found
+    for path in found:
+        path.write_bytes(pickle.dumps(Malice(tmp_path / "ran")))
+    assert call(sources, NUMBA_CACHE_DIR=shared, HOME=tmp_path) == (40, 0)
+    assert not (tmp_path / "ran").exists()
+    assert indices(tmp_path / ".cache")  # of the user's own
+
+
+def test_a_folder_that_is_not_private_is_refused(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    os.close(open_private(own))
+    for mode in (0o720, 0o702):
+        own.chmod(mode)
+        with pytest.raises(NotPrivate, match="own: other users may write to it"):
+            open_private(own)
+    own.chmod(0o755)
+    os.close(open_private(own))
+    (tmp_path / "link").symlink_to(own)
+    with pytest.raises(NotPrivate, match="link: it is a link"):
+        open_private(tmp_path / "link")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotPrivate, match="file: "):
+        open_private(tmp_path / "file")
+    if os.geteuid() == 0:
+        os.chown(own, 12345, -1)
+        with pytest.raises(NotPrivate, match="own: it belongs to another user"):
+            open_private(own)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 40, b"\x80\x04garbage"])
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_what_is_damaged_is_compiled_again(sources: Path, tmp_path: Path, damage: bytes, ending: str) -> None:
+    assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
+    for path in tmp_path.rglob(f"*.{ending}"):
+        path.write_bytes(damage)
+    assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
+    assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 1)
+
+
+def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(sources: Path, tmp_path: Path) -> None:
+    assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
+    before = indices(tmp_path)
+    (sources / "inner.py").write_text(INNER.format(factor=3))
+    assert call(sources, XDG_CACHE_HOME=tmp_path) == (60, 0)
+    assert call(sources, XDG_CACHE_HOME=tmp_path) == (60, 1)
+    assert len(indices(tmp_path)) == len(before)
+    assert not set(indices(tmp_path)) & set(before)
+
+
+def test_a_full_disk_keeps_no_kernel_from_its_work(sources: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", CALL],
+        cwd=sources,
+        env=_cleared() | {"XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    )
+    assert done.stdout.split() == ["40", "0"]
+
+
+def run_without_cache(folder: Path, *words: str, **environment: Path | str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "longwall", *words],
+        cwd=folder,
+        env=_cleared() | {"HOME": "/proc"} | {name: str(value) for name, value in environment.items()},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_commands_work_where_no_cache_can_be_written(tmp_path: Path) -> None:
+    """As in a container whose user is a random number; it is said once."""
+    (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n3 4\n")
+    made = run_without_cache(tmp_path, "ingest", "graph.txt", "graph.zarr")
+    assert made.returncode == 0, made.stderr
+    (tmp_path / "run.toml").write_text('graph.path = "graph.zarr"\nworkload.kind = "triangles"\nengine.kind = "cpu"\n')
+    done = run_without_cache(tmp_path, "run", "run.toml")
+    assert done.returncode == 0, done.stderr
+    assert "count    1\n" in done.stdout
+    for said in (made.stderr, done.stderr):
+        (line,) = (line for line in said.splitlines() if "compiled in every run" in line)
+        assert "/proc/.cache" in line
+        assert "XDG_CACHE_HOME" in line
+
+
+def test_a_folder_that_is_not_used_is_named(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    (tmp_path / "graph.txt").write_text("1 2\n2 3\n")
+    own = {"NUMBA_CACHE_DIR": shared, "XDG_CACHE_HOME": tmp_path / "own"}
+    done = run_without_cache(tmp_path, "ingest", "graph.txt", "graph.zarr", **own)
+    assert done.returncode == 0, done.stderr
+    assert f"NUMBA_CACHE_DIR is not used for compiled kernels: {shared}: other users may write to it" in done.stderr
+    assert not list(shared.iterdir())
+    assert indices(tmp_path / "own")
+
+
+def test_cupy_keeps_its_kernels_in_a_folder_of_the_user_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", _cleared() | {"XDG_CACHE_HOME": str(tmp_path)})
+    device._place_cache.__wrapped__()
+    assert os.environ["CUPY_CACHE_DIR"] == str(tmp_path / "longwall" / "cupy")
+    assert "CUPY_CACHE_IN_MEMORY" not in os.environ
+    shutil.rmtree(tmp_path / "longwall")
+    (tmp_path / "longwall").touch()
+    device._place_cache.__wrapped__()
+    assert os.environ["CUPY_CACHE_IN_MEMORY"] == "1"

@@ -1,0 +1,273 @@
+"""Ranges that are dealt out to a cluster that loses, repeats and refuses them: each is committed once."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Collection
+from concurrent.futures import CancelledError
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longwall.pipeline.cluster import dispatcher
+from longwall.pipeline.cluster.work_profile import WorkProfile
+from longwall.pipeline.execution.environment import Metrics
+from longwall.pipeline.execution.thread_executor import Task, Work, missing_tasks
+from longwall.pipeline.run_store.commit_log import Commit, Phase
+from longwall.storage.errors import FinalError, RunError
+from longwall.storage.memory.reservations import Account, Accounts
+
+WORKERS = ["a", "b", "c"]
+
+
+class Observer:
+    """Adds progress up."""
+
+    def __init__(self) -> None:
+        self.advanced = 0
+
+    def advance(self, amount: int) -> None:
+        self.advanced += amount
+
+    def near_limit(self, share: float) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+class Journal:
+    """Keeps commits in memory."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def append(self, phase: Phase, commits: list[Commit]) -> None:
+        self.batches.append(len(commits))
+        for ranges, partial in commits:
+            phase.add(ranges, partial)
+
+
+class Cluster:
+    """Answers as a cluster does, in any order, by chance with less than was asked for, twice, or not at all."""
+
+    def __init__(self, draw: random.Random, refusing: frozenset[str] = frozenset(), lost: Any = None):
+        self._draw, self._refusing, self._lost = draw, refusing, lost
+        self._open: dict[int, Any] = {}
+        self._futures = 0
+        self.engines: set[str] = set()
+        self.dropped: list[int] = []
+        self.adopted: list[str] = []
+        self.refusals: list[str] = []
+        self.retries = 200
+        self.homes: dict[int, str] = {}
+
+    def threads(self, kept: bool = False) -> int:
+        return len(WORKERS)
+
+    def ask(
+        self, phase: Phase, ranges: list[tuple[int, int]], seconds: float, prefer: Collection[str] = (), files: Any = ()
+    ) -> int:
+        self._futures += 1
+        self._open[self._futures] = (ranges, files)
+        return self._futures
+
+    def arrived(self) -> list[tuple[int, Any]]:
+        found: list[tuple[int, Any]] = []
+        for future in self._draw.sample(sorted(self._open), self._draw.randint(0, len(self._open))):
+            ranges, files = self._open.pop(future)
+            found.append((future, self._merged(files) if files else self._answer(ranges)))
+            if self._draw.random() < 0.1:
+                found.append(found[-1])  # told twice
+        return found
+
+    def _merged(self, files: list[dict[str, Any]]) -> dict[str, Any]:
+        merged = {"name": f"checkpoint/{self._draw.random()}", "bytes": 10, "sum": sum(file["sum"] for file in files)}
+        return {
+            **{"done": [], "value": 0, "files": [merged], "levels": {}, "seconds": 1.0},
+            **{"worker": "a", "address": "a", "engine": "cpu"},
+        }
+
+    def _answer(self, ranges: list[tuple[int, int]]) -> Any:
+        worker = self._draw.choice(WORKERS)
+        if worker in self._refusing - set(self.refusals[:-1]):
+            return {"reason": "the disk is full", "address": worker}
+        if self._lost is not None and self._draw.random() < 0.2:
+            return self._lost
+        done = [*ranges[: self._draw.randint(1, len(ranges))]]
+        first, last = done[-1]
+        done[-1] = (first, self._draw.randint(first + 1, last))
+        roots = sum(last - first for first, last in done)
+        files = [{"name": f"checkpoint/{first}-{self._draw.random()}", "bytes": 10, "sum": roots}]
+        seconds = self._draw.choice([0.0, 0.001, 1.0, 100.0])
+        return {
+            **{"done": done, "value": roots, "files": files, "levels": {}, "seconds": seconds},
+            **{"worker": worker, "address": worker, "engine": "cpu"},
+        }
+
+    def holders(self, futures: Collection[int]) -> set[str]:
+        return {self._draw.choice(WORKERS)} if futures else set()
+
+    def avoid(self, workers: Collection[str], seconds: float) -> None: ...
+
+    def refused(self, worker: str, reason: str) -> None:
+        self.refusals.append(worker)
+        if len(self.refusals) > 50:
+            raise RunError(reason)
+
+    def adopt(self, name: str) -> None:
+        self.adopted.append(name)
+
+    def drop(self, futures: list[int]) -> None:
+        self.dropped += futures
+        for future in futures:
+            if self._draw.random() < 0.5:
+                self._open.pop(future, None)  # else its answer comes, and nobody wants it
+
+
+def context() -> Any:
+    """What of a run deals out."""
+    accounts = Accounts(Account("memory.host", 0), Account("memory.disk", 1 << 40))
+    return SimpleNamespace(
+        cancel=threading.Event(),
+        observer=Observer(),
+        metrics=Metrics(),
+        accounts=accounts,
+        results=Path("/none/results"),
+    )
+
+
+def deal(cluster: Cluster, phase: Phase, tasks: list[Task], run: Any = None, **options: Any) -> list[Task]:
+    """Deal out what the phase lacks; gives what that was."""
+    left = list(missing_tasks(tasks, phase))
+    work = Work(phase, tasks, 1, lambda number: None, **options)  # type: ignore[arg-type, return-value]
+    dispatcher.Dealing(cluster, run or context(), work, left).finish()  # type: ignore[arg-type]
+    return left
+
+
+TASKS = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 1000)), min_size=1, max_size=12).map(
+    lambda pairs: [
+        Task(first, first + length, size)
+        for (length, size), first in zip(
+            pairs, [sum(length for length, _ in pairs[:i]) for i in range(len(pairs))], strict=True
+        )
+    ]
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(TASKS, st.integers(), st.lists(st.integers(0, 600), max_size=6), st.booleans(), st.booleans())
+def test_every_root_is_committed_once(tasks, seed, done, late, kept):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatcher, "_LATE", 0.0 if late else 4.0)
+        patch.setattr(dispatcher, "_COMMIT_SECONDS", random.Random(seed).choice([0.0, 1000.0]))
+        total, journal = tasks[-1].last, Journal()
+        phase = Phase("0 phase", total, journal)
+        ends = sorted({min(cut, total) for cut in done})
+        phase.done = [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=False)]
+        lacking = total - sum(b - a for a, b in phase.done)
+        cluster = Cluster(random.Random(seed), frozenset("a") if seed % 3 == 0 else frozenset())
+        if not lacking:
+            return
+        run = context()
+        left = deal(cluster, phase, tasks, run, kept=kept)
+    assert phase.complete
+    assert sum(last - first for first, last in phase.done) == total
+    assert sum(partial.value for partial in phase.partials) == lacking
+    assert sorted(cluster.adopted) == sorted(file["name"] for partial in phase.partials for file in partial.files)
+    assert abs(run.observer.advanced - sum(task.size for task in left)) <= len(left) + len(phase.partials)
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (CancelledError(), "scheduler is gone"),
+        (OSError("Stream is closed"), "scheduler is gone"),
+        (FinalError("it does not fit"), "it does not fit"),
+        (ZeroDivisionError("oh"), "a worker of the cluster failed: ZeroDivisionError: oh"),
+    ],
+)
+def test_what_cannot_be_mended_ends_the_run(lost, said):
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    with pytest.raises(RunError, match=said):
+        deal(Cluster(random.Random(1), lost=lost), Phase("0 phase", 1000, Journal()), [Task(0, 1000, 1000)])
+
+
+def test_workers_that_all_refuse_end_the_run():
+    cluster = Cluster(random.Random(1), frozenset(WORKERS))
+    cluster._answer = lambda ranges: {"reason": "the disk is full", "address": "a"}  # type: ignore[method-assign]
+    with pytest.raises(RunError, match="the disk is full"):
+        deal(cluster, Phase("0 phase", 1000, Journal()), [Task(0, 1000, 1000)])
+
+
+def test_a_cancelled_run_drops_what_it_asked_for():
+    cluster, phase, run = Cluster(random.Random(1)), Phase("0 phase", 1000, Journal()), context()
+    cluster.arrived = lambda: run.cancel.set() or []  # type: ignore[func-returns-value, method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        deal(cluster, phase, [Task(0, 1000, 1000)], run)
+    assert len(cluster.dropped) == dispatcher._WAITING * len(WORKERS)
+    assert not phase.done
+
+
+def test_many_short_ranges_are_asked_for_by_the_bundle_and_committed_together(monkeypatch):
+    monkeypatch.setattr(dispatcher, "_CUTS", 4000)
+    cluster, journal = Cluster(random.Random(1)), Journal()
+    cluster._answer = lambda ranges: {  # type: ignore[method-assign]
+        **{"done": ranges, "value": sum(b - a for a, b in ranges), "files": [], "levels": {}, "seconds": 0.001},
+        **{"worker": "a", "address": "a", "engine": "cpu"},
+    }
+    phase = Phase("0 phase", 1 << 20, journal)
+    deal(cluster, phase, [Task(0, 1 << 20, 1 << 20)])
+    assert phase.complete
+    assert len(phase.done) >= 10_000
+    assert cluster._futures < 100
+    assert len(journal.batches) < 20
+
+
+@settings(max_examples=50, deadline=None)
+@given(TASKS, st.integers(), st.booleans())
+def test_files_are_merged_in_a_tree_and_values_are_combined(tasks, seed, late):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatcher, "_LATE", 0.0 if late else 4.0)
+        patch.setattr(dispatcher, "_COMMIT_SECONDS", 0.0)
+        phase, run, total = Phase("0 phase", tasks[-1].last, Journal()), context(), tasks[-1].last
+        deal(Cluster(random.Random(seed)), phase, tasks, run, combine=sum, merge=lambda files: None)
+    assert phase.complete
+    assert sum(partial.value for partial in phase.partials) == total
+    files = phase.files()
+    assert sum(file["sum"] for file in files) == total
+    assert run.accounts.disk.used == 10 * len(files)
+    assert len(files) < 8 * 3  # less than 8 for every height of the tree, of at most 500 files
+
+
+@settings(max_examples=50, deadline=None)
+@given(TASKS, st.data())
+def test_pieces_cover_a_range_and_are_of_about_equal_work(tasks, data):
+    profile, total = WorkProfile(tasks), tasks[-1].last
+    first = data.draw(st.integers(0, total - 1))
+    last, pieces = data.draw(st.integers(first + 1, total)), data.draw(st.integers(1, 40))
+    cut = profile.cut(first, last, pieces)
+    assert [begin for begin, _ in cut] == [first, *(end for _, end in cut[:-1])]
+    assert cut[-1][1] == last
+    assert len(cut) <= pieces
+    assert all(begin < end for begin, end in cut)
+    assert sum(profile.size(*piece) for piece in cut) == pytest.approx(profile.size(first, last))
+    if len(cut) == pieces:  # each has its share, but for the roots at its ends
+        densest = max(profile.size(at, at + 1) for at in range(first, last))
+        share = profile.size(first, last) / pieces
+        most = 2 * densest + share / 2  # where tasks end near by
+        assert all(abs(profile.size(*piece) - share) <= most + 1e-6 for piece in cut)
+    assert sum(profile.progress(*piece) for piece in profile.cut(0, total, pieces)) == sum(task.size for task in tasks)
+
+
+def test_pieces_end_where_tasks_do_where_there_are_many():
+    """A part of a task may cost a device as much as the whole."""
+    tasks = [Task(first, first + 10, 1 + first % 70) for first in range(0, 5000, 10)]
+    for first, last, pieces in ((0, 5000, 16), (1230, 3210, 7), (5, 4995, 3)):
+        cut = WorkProfile(tasks).cut(first, last, pieces)
+        assert len(cut) == pieces
+        assert all(end % 10 == 0 for _, end in cut[:-1])
+    assert len(WorkProfile(tasks[:1]).cut(0, 10, 4)) == 4

@@ -1,0 +1,18 @@
+"""The bound below which homomorphism counts cannot wrap around."""
+
+import networkx as nx
+import pytest
+
+from longwall.pipeline.phases import count_plans
+
+
+@pytest.mark.parametrize("slots", [1, 7, 1 << 22])
+def test_it_bounds_every_tree(lab, monkeypatch, slots):
+    monkeypatch.setattr(count_plans, "_SLOTS_AT_ONCE", slots)
+    network = nx.barabasi_albert_graph(40, 3, seed=2)
+    graph = lab.graph(network.edges)
+    walks = max(sum(network.degree(x) for x in network[v]) for v in network)
+    monkeypatch.setattr(count_plans, "_EXACT_BELOW", 1.0)
+    assert count_plans._largest_scalar(4, graph) == walks * graph.stats.max_degree
+    monkeypatch.setattr(count_plans, "_EXACT_BELOW", 2.0**62)
+    assert count_plans._largest_scalar(4, graph) == float(graph.stats.max_degree) ** 3

@@ -1,0 +1,84 @@
+"""Plans: legal whatever the graph, the cheapest of what was considered, and printable."""
+
+import json
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import graphs, queries
+
+from longwall.pipeline.patterns.pattern import make_pattern, parse_pattern
+from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
+from longwall.pipeline.phases.count_plans import plan_count
+from longwall.pipeline.planning.search_planner import plan_match
+
+
+@settings(deadline=None, max_examples=150)
+@given(small=graphs(), query=queries(max_size=6), counting=st.booleans())
+def test_plans_are_legal(lab, small, query, counting):
+    pattern = make_pattern(query.edges, query.labels)
+    graph = lab.graph(small.edges, small.labels)
+    plan = plan_match(pattern, graph.stats, induced=query.induced, counting=counting)
+    k = pattern.num_vertices
+    assert sorted(plan.order) == list(range(k))
+    for i, v in enumerate(plan.order[1:], start=1):
+        assert pattern.neighbours[v].intersection(plan.order[:i]), "an order that is not connected"
+    assert plan.automorphisms == automorphism_count(pattern)
+    assert plan.automorphisms % plan.redundancy == 0
+    assert plan.program.depth == k - plan.suffix >= 2
+    assert plan.cost >= 0
+    assert len(plan.rows) == plan.program.depth
+    if not counting:
+        assert plan.suffix == 0
+        assert plan.redundancy == 1
+    counted = set(plan.order[k - plan.suffix :]) if plan.suffix else set()
+    if plan.suffix > 1:
+        assert not query.induced
+        assert not any(pattern.neighbours[v] & counted for v in counted)
+    pairs, redundancy = restrictions(pattern, plan.order, plan.suffix if plan.suffix > 1 else 0)
+    assert (tuple(pairs), redundancy) == (plan.restrictions, plan.redundancy)
+
+
+@settings(deadline=None, max_examples=60)
+@given(small=graphs(), query=queries(max_size=6))
+def test_plans_can_be_printed_and_stored(lab, small, query):
+    pattern = make_pattern(query.edges, query.labels)
+    graph = lab.graph(small.edges, small.labels)
+    for plan in (
+        plan_count(pattern, graph, induced=query.induced),
+        plan_match(pattern, graph.stats, induced=query.induced, counting=False),
+    ):
+        assert pattern.edge_text in plan.describe()
+        assert json.loads(json.dumps(plan.to_dict()))["pattern"] == pattern.edge_text
+
+
+@settings(deadline=None, max_examples=40)
+@given(small=graphs(), query=queries(max_size=6))
+def test_the_same_question_gets_the_same_plan(lab, small, query):
+    pattern = make_pattern(query.edges, query.labels)
+    graph = lab.graph(small.edges, small.labels)
+    first = plan_count(pattern, graph, induced=query.induced)
+    again = plan_count(pattern, lab.graph(small.edges, small.labels), induced=query.induced)
+    assert first.to_dict() == again.to_dict()
+
+
+@pytest.mark.parametrize("name", ["clique-16", "star-15", "cycle-16", "path-16", "wheel-16", "quasi-clique-16"])
+@pytest.mark.parametrize("induced", [False, True])
+@pytest.mark.timeout(20)
+def test_the_largest_patterns_are_planned_in_seconds(lab, name, induced):
+    graph = lab.graph(combinations(range(12), 2))
+    pattern = parse_pattern(name)
+    assert plan_match(pattern, graph.stats, induced=induced, counting=False).program.depth == 16
+    assert plan_count(pattern, graph, induced=induced).automorphisms == automorphism_count(pattern)
+
+
+def test_cliques_and_four_cycles_have_kernels_of_their_own(lab):
+    graph = lab.graph(combinations(range(12), 2))
+    methods = {name: plan_count(parse_pattern(name), graph).to_dict()["kind"] for name in ("clique-5", "cycle-4")}
+    assert methods == {"clique-5": "clique bitmaps", "cycle-4": "wedge aggregation"}
+    # Labels and induced matching are not theirs.
+    labelled = lab.graph(combinations(range(12), 2), dict.fromkeys(range(12), 0))
+    assert plan_count(parse_pattern("clique-5", [0] * 5), labelled).to_dict()["kind"] == "search"
+    assert plan_count(parse_pattern("cycle-4", [0] * 4), labelled).to_dict()["kind"] == "search"
+    assert plan_count(parse_pattern("cycle-4"), graph, induced=True).to_dict()["kind"] != "wedge aggregation"

@@ -1,0 +1,241 @@
+"""A run that replaces another one: the old or the new one is whole at any moment."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import longwall
+from longwall.pipeline import run as run_module
+from longwall.pipeline.cli import app
+from longwall.pipeline.run_store import replacement, url_replacement
+from longwall.pipeline.run_store.run_directory import RunDirectory
+from longwall.storage.errors import InputError, RunError
+from longwall.storage.remote.remote_folder import Mirror
+
+
+@pytest.fixture(params=["folder", "url"])
+def config(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Counts the triangles of a square with a diagonal: 2; there is a run of that name which says 0."""
+    (tmp_path / "graph.txt").write_text("0 1\n1 2\n2 3\n3 0\n")
+    directory = f"file://{tmp_path}/runs" if request.param == "url" else str(tmp_path / "runs")
+    if request.param == "url":
+        pytest.importorskip("fsspec")
+    found = {
+        "graph": {"path": str(tmp_path / "graph.txt")},
+        "workload": {"kind": "triangles"},
+        "memory": {"spill": str(tmp_path / "spill")},
+        "engine": {"kind": "cpu", "threads": 1},
+        "run": {"directory": directory, "name": "one"},
+    }
+    assert longwall.run(found).count == 0
+    (tmp_path / "graph.txt").write_text("0 1\n1 2\n2 3\n3 0\n0 2\n")
+    found["run"]["overwrite"] = True
+    return found
+
+
+def answer(folder: Path) -> int:
+    """What the run of a folder says, which is whole."""
+    import pyarrow.parquet as pq
+
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["status"] == "done"
+    found: int = pq.read_table(folder / "results" / "counts.parquet")["count"][0].as_py()
+    return found
+
+
+def names(tmp_path: Path) -> set[str]:
+    return {path.name for path in (tmp_path / "runs").iterdir() if any(path.iterdir())}
+
+
+def where(config: dict[str, Any], name: str = "one") -> str:
+    return f"{config['run']['directory']}/{name}"
+
+
+def test_a_run_replaces_another_one(config: dict[str, Any], tmp_path: Path) -> None:
+    result = longwall.run(config)
+    assert (str(result.path), result.count) == (where(config), 2)
+    assert result.table("counts").num_rows == 1
+    assert names(tmp_path) == {"one"}
+    assert answer(tmp_path / "runs" / "one") == 2
+    shutil.rmtree(tmp_path / "runs" / "one")
+    assert longwall.run(config).count == 2  # there need not be one
+
+
+def test_a_run_that_fails_leaves_the_old_one(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "read_graph", fail)
+        with pytest.raises(RunError, match=r"longwall resume \S+/runs/one\+new$"):
+            longwall.run(config)
+    assert answer(tmp_path / "runs" / "one") == 0
+    assert names(tmp_path) == {"one", "one+new"}
+    result = longwall.resume(where(config, "one+new"))
+    assert (str(result.path), result.count) == (where(config), 2)
+    assert names(tmp_path) == {"one"}
+    assert answer(tmp_path / "runs" / "one") == 2
+
+
+def test_a_new_attempt_replaces_one_that_failed(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "read_graph", fail)
+        for _ in range(2):
+            with pytest.raises(RunError):
+                longwall.run(config)
+    assert longwall.run(config).count == 2
+    assert names(tmp_path) == {"one"}
+
+
+def test_bad_input_leaves_the_old_run(config: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "graph.txt").write_text("0 1\none two\n")
+    with pytest.raises(InputError, match="line 2"):
+        longwall.run(config)
+    assert names(tmp_path) == {"one"}
+    assert answer(tmp_path / "runs" / "one") == 0
+
+
+def test_an_abandoned_run_is_replaced(config: dict[str, Any], tmp_path: Path) -> None:
+    facts = tmp_path / "runs" / "one" / "manifest.json"
+    facts.write_text(json.dumps(json.loads(facts.read_text()) | {"status": "failed"}))
+    assert longwall.run(config).count == 2
+    assert answer(tmp_path / "runs" / "one") == 2
+
+
+@pytest.mark.parametrize("moment", ["before", "between", "after"])
+def test_a_change_of_places_that_was_interrupted_is_completed(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """By who uses the name next; until then the new run is whole where it was made."""
+
+    class Killed(BaseException):
+        pass
+
+    def kill(*arguments: Any) -> None:
+        raise Killed
+
+    runs = tmp_path / "runs"
+    with monkeypatch.context() as patch:
+        if str(config["run"]["directory"]).startswith("file:"):
+            if moment == "before":
+                patch.setattr(
+                    "longwall.pipeline.run_store.url_run.complete", lambda m: kill() if m.url.endswith("new") else m
+                )
+            elif moment == "between":
+                patch.setattr(Mirror, "copy_to", kill)
+            else:
+                remove = url_replacement.remove_run
+                patch.setattr(
+                    url_replacement,
+                    "remove_run",
+                    lambda m, *p: kill() if m.url.endswith("new") and m.sizes() else remove(m, *p),
+                )
+        elif moment == "before":
+            patch.setattr(replacement, "_exchange", kill)
+        elif moment == "between":
+            rename = Path.rename
+            patch.setattr(Path, "rename", lambda s, t: kill() if s.name.endswith("+new") else rename(s, t))
+        else:
+            remove_folder = replacement._remove
+            patch.setattr(replacement, "_remove", lambda f: kill() if f.name.endswith("+old") else remove_folder(f))
+        with pytest.raises(Killed):
+            longwall.run(config)
+    whole = [path for path in runs.iterdir() if (path / "manifest.json").is_file() and not path.name.endswith("+old")]
+    assert 2 in [answer(path) for path in whole]
+    with pytest.raises(InputError, match=r"runs/one: this run is finished, its results are in \S+/runs/one/results"):
+        longwall.resume(where(config, "one" if moment == "after" else "one+new"))
+    config["run"] = {"directory": config["run"]["directory"], "name": "one"}
+    with pytest.raises(InputError, match="exists already"):
+        longwall.run(config)
+    assert names(tmp_path) == {"one"}
+    assert answer(runs / "one") == 2
+
+
+def test_only_a_run_is_replaced(config: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "runs" / "one" / "thesis.txt").write_text("precious")
+    with pytest.raises(InputError, match=r"thesis\.txt: no run writes this, and the folder is to be replaced: move it"):
+        longwall.run(config)
+    assert answer(tmp_path / "runs" / "one") == 0
+    assert names(tmp_path) == {"one"}
+
+
+def test_no_link_is_replaced(config: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "runs" / "one").rename(tmp_path / "elsewhere")
+    (tmp_path / "runs" / "one").symlink_to(tmp_path / "elsewhere")
+    if str(config["run"]["directory"]).startswith("file:"):
+        return  # the folder itself may be a link there: files in it are replaced, and the link stays
+    with pytest.raises(InputError, match="this is not the folder of a run"):
+        longwall.run(config)
+    assert answer(tmp_path / "elsewhere") == 0
+
+
+def test_a_run_that_a_process_is_busy_with_is_refused(config: dict[str, Any], tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "one"
+    if str(config["run"]["directory"]).startswith("file:"):
+        facts = json.loads((run / "manifest.json").read_text())
+        (run / "manifest.json").write_text(json.dumps(facts | {"status": "running"}))
+        with pytest.raises(InputError, match=r"another process is busy with this run.*resume it, or remove"):
+            longwall.run(config)
+        return
+    held = RunDirectory(run, {})
+    held._hold()
+    try:
+        with pytest.raises(InputError, match="another process is busy with this run"):
+            longwall.run(config)
+    finally:
+        held.close()
+    assert longwall.run(config).count == 2
+
+
+def test_an_old_run_is_not_resumed_while_it_is_replaced(
+    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if str(config["run"]["directory"]).startswith("file:"):
+        return  # there are no locks
+    read = run_module.read_graph
+
+    def reading(*arguments: Any) -> Any:
+        for name in ("one", "one+new"):
+            with pytest.raises(InputError, match="another process is busy with this run"):
+                longwall.resume(where(config, name))
+        with pytest.raises(InputError, match="another process is busy with this run"):
+            longwall.run(config)
+        return read(*arguments)
+
+    monkeypatch.setattr(run_module, "read_graph", reading)
+    assert longwall.run(config).count == 2
+
+
+def test_python_takes_a_fresh_name_where_none_is_given(config: dict[str, Any], tmp_path: Path) -> None:
+    config["run"] = {"directory": config["run"]["directory"]}
+    paths = [str(longwall.run(config).path).rpartition("/")[2] for _ in range(3)]
+    assert paths == ["triangles", "triangles-2", "triangles-3"]
+    with pytest.raises(InputError, match=r"exists already.*replace it \(--overwrite.*run\.name=triangles-4"):
+        longwall.run(config, overrides=["run.name=triangles"])
+    config["run"]["overwrite"] = True
+    assert str(longwall.run(config).path).endswith("/triangles")
+    assert names(tmp_path) == {"one", *paths}
+
+
+def test_the_command_line_refuses_or_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("graph.txt").write_text("0 1\n1 2\n0 2\n")
+    Path("mine.toml").write_text('[graph]\npath = "graph.txt"\n[workload]\nkind = "triangles"\n')
+    codes = [
+        CliRunner().invoke(app, ["run", "mine.toml", "--quiet", *more]).exit_code for more in ((), (), ("--overwrite",))
+    ]
+    assert codes == [0, 2, 0]
+    assert {path.name for path in Path("runs").iterdir()} == {"mine"}

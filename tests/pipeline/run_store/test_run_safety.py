@@ -1,0 +1,293 @@
+"""The folder of a run that others changed is refused or mended: links, strange files, repeated and damaged records."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from breakable import CONSTANTS, EDGES
+
+import longwall
+from longwall.pipeline.run_store.commit_log import Checkpoint, JournalLines, Partial, Phase
+from longwall.storage.errors import FinalError, InputError, RunError
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A listing of triangles that commits every task."""
+    for name, value in CONSTANTS.items():
+        monkeypatch.setattr(name.replace(":", "."), value)
+    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+    return {
+        "graph": {"path": str(tmp_path / "graph.txt")},
+        "workload": {"kind": "triangles", "output": "embeddings"},
+        "memory": {"spill": str(tmp_path / "spill"), "host": "1GiB"},
+        "engine": {"kind": "cpu", "threads": 1},
+        "run": {"directory": str(tmp_path / "runs"), "name": "one"},
+    }
+
+
+class Stop(RunError):
+    """What ends a run early in these tests."""
+
+
+def begin(config: dict[str, Any], commits: int = 6) -> Path:
+    """Let a run end after so many commits; gives its folder."""
+    left = [commits]
+    write = Checkpoint._write
+
+    def stopping(self: Checkpoint, text: bytes) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Stop("that is enough")
+        write(self, text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoint, "_write", stopping)
+        with pytest.raises(RunError, match="that is enough"):
+            longwall.run(config)
+    return Path(config["run"]["directory"]) / config["run"]["name"]
+
+
+def rows(result: longwall.Result) -> list[tuple[int, ...]]:
+    return sorted(map(tuple, map(dict.values, result.table().to_pylist())))
+
+
+def expected(config: dict[str, Any]) -> list[tuple[int, ...]]:
+    return rows(longwall.run(config | {"run": config["run"] | {"name": "whole"}}))
+
+
+@pytest.mark.parametrize("link", ["results.partial", "checkpoint", "results", "manifest.json", "config.toml"])
+def test_no_link_in_a_run_folder_is_followed(config: dict[str, Any], tmp_path: Path, link: str) -> None:
+    run = begin(config)
+    mine = tmp_path / "mine"
+    (mine / "level-2").mkdir(parents=True)
+    for name in ("embeddings-00000.parquet", "level-2/00000000", "thesis.txt"):
+        (mine / name).write_text("precious")
+    if (run / link).is_dir():
+        shutil.rmtree(run / link)
+    (run / link).unlink(missing_ok=True)
+    (run / link).symlink_to(mine)
+    with pytest.raises(InputError, match=rf"{link}: this is a link.*remove it"):
+        longwall.resume(run)
+    assert {str(file.relative_to(mine)) for file in mine.rglob("*") if file.is_file()} == {
+        "embeddings-00000.parquet",
+        "level-2/00000000",
+        "thesis.txt",
+    }
+
+
+def test_a_link_deep_in_the_checkpoint_is_refused(config: dict[str, Any], tmp_path: Path) -> None:
+    run = begin(config)
+    (run / "checkpoint" / "level-2").symlink_to(tmp_path)
+    with pytest.raises(InputError, match="level-2: this is a link"):
+        longwall.resume(run)
+
+
+def test_a_pipe_in_place_of_the_manifest_is_refused(config: dict[str, Any]) -> None:
+    run = begin(config)
+    (run / "manifest.json").unlink()
+    os.mkfifo(run / "manifest.json")
+    with pytest.raises(InputError, match=r"manifest\.json: this is a link, a pipe or a device"):
+        longwall.resume(run)
+
+
+@pytest.mark.parametrize("name", ["results.partial/notes.txt", "checkpoint/notes.txt", "checkpoint/level-2/a/b"])
+def test_strange_files_are_refused_and_left_alone(config: dict[str, Any], name: str) -> None:
+    run = begin(config)
+    (run / name).parent.mkdir(parents=True, exist_ok=True)
+    (run / name).write_text("precious")
+    with pytest.raises(InputError, match="this is no file of the run: move it out"):
+        longwall.resume(run)
+    assert (run / name).read_text() == "precious"
+
+
+def test_what_lies_beside_the_files_of_a_run_stays(config: dict[str, Any], tmp_path: Path) -> None:
+    whole = expected(config)
+    run = begin(config)
+    (run / "notes.txt").write_text("precious")
+    (run / "link").symlink_to(tmp_path)
+    assert rows(longwall.resume(run)) == whole
+    assert (run / "notes.txt").read_text() == "precious"
+    assert (run / "link").is_symlink()
+
+
+def test_a_link_in_a_run_at_a_url_is_refused(config: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    run = begin(config)  # a run in a folder has the same files, but for its journal
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "embeddings-00000.parquet").write_text("precious")
+    shutil.rmtree(run / "results.partial")
+    (run / "results.partial").symlink_to(mine)
+    with pytest.raises(InputError, match=r"results\.partial: this is a link"):
+        longwall.resume(f"file://{run}")
+    assert (mine / "embeddings-00000.parquet").read_text() == "precious"
+
+
+def lines_of(run: Path) -> list[bytes]:
+    return (run / "checkpoint" / "journal.jsonl").read_bytes().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("deed", ["repeat", "repeat the last", "drop", "swap"])
+def test_a_journal_whose_lines_were_moved_never_counts_wrong(config: dict[str, Any], deed: str) -> None:
+    whole = expected(config)
+    run = begin(config)
+    lines = lines_of(run)
+    if deed == "repeat":
+        lines.insert(2, lines[1])
+    elif deed == "repeat the last":
+        lines.append(lines[-1])
+    elif deed == "drop":
+        del lines[2]
+    else:
+        lines[1], lines[2] = lines[2], lines[1]
+    (run / "checkpoint" / "journal.jsonl").write_bytes(b"".join(lines))
+    if deed == "repeat the last":  # it may be a line that was being written
+        assert rows(longwall.resume(run)) == whole
+        return
+    with pytest.raises(FinalError, match=r"journal\.jsonl, line \d: the journal is damaged"):
+        longwall.resume(run)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "partial", "said"),
+    [
+        ([(5, 15)], Partial(1), "finished twice"),
+        ([(0, 10)], Partial(1), "finished twice"),
+        ([(2, 3)], Partial(1), "finished twice"),
+        ([(10, 30), (29, 31)], Partial(1), "finished twice"),
+        ([(90, 101)], Partial(1), "not below 100"),
+        ([(-1, 0)], Partial(1), "finished twice, or"),
+        ([(12, 12)], Partial(1), "finished twice, or"),
+        ([], Partial(1), "found in no root"),
+        ([(10, 20)], Partial(0, ({"name": "checkpoint/a-1.npy"},)), "recorded twice"),
+        ([(10, 20)], Partial(0, replaces=("checkpoint/a-2.npy",)), "never recorded"),
+        ([(10, 20)], Partial(3, ({"name": "results.partial/embeddings-1.parquet", "rows": 2},)), "that have 2"),
+    ],
+)
+def test_records_that_contradict_each_other_are_refused(
+    tmp_path: Path, ranges: list[tuple[int, int]], partial: Partial, said: str
+) -> None:
+    first = Partial(7, ({"name": "checkpoint/a-1.npy"},))
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    (tmp_path / "results.partial").mkdir()
+    phase = checkpoint.phase("count", 100)
+    phase.commit([(0, 10)], first)
+    with pytest.raises(FinalError, match=said):
+        phase.commit(ranges, partial)
+    # The same from a journal whose checksums are right.
+    made = JournalLines({}, checkpoint)
+    text, _ = made.text(Phase("0 count", 100, checkpoint), [([(0, 10)], first), (ranges, partial)])
+    with pytest.raises(FinalError, match=rf"line 2: .*{said}"):
+        JournalLines({}, checkpoint).read(text, "journal")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[]", b"7", b"{}", b'{"phase": "0 a", "total": "9"}', b"[" * 5000, b'{"phase": 1, "total": 1e9, "levels": []}'],
+)
+def test_records_that_are_none_are_refused(tmp_path: Path, body: bytes) -> None:
+    import zlib
+
+    line = b"%08x %s\n" % (zlib.crc32(body), body)
+    with pytest.raises(FinalError, match="line 1: "):
+        JournalLines({}, Checkpoint(tmp_path / "checkpoint")).read(line, "journal")
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../x", "results.partial/../../x", "a", "checkpoint/x\n-1.npy", 7])
+def test_a_record_names_only_files_of_runs(tmp_path: Path, name: Any) -> None:
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    text, _ = JournalLines({}, checkpoint).text(
+        Phase("0 count", 100, checkpoint), [([(0, 10)], Partial(0, ({"name": name},)))]
+    )
+    with pytest.raises(FinalError, match="is no file of a run"):
+        JournalLines({}, checkpoint).read(text, "journal")
+
+
+def flip(file: Path, at: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] ^= 4
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("at", [10, -100])
+def test_a_flipped_bit_in_a_finished_file_is_noticed(config: dict[str, Any], at: int) -> None:
+    run = begin(config)
+    flip(sorted((run / "results.partial").iterdir())[0], at)
+    with pytest.raises(FinalError, match=r"embeddings-\d+\.parquet: the run had finished this file"):
+        longwall.resume(run)
+
+
+def test_a_bit_that_is_flipped_while_the_run_goes_on_is_noticed(
+    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = Phase.commit
+    seen: list[Path] = []
+
+    def flipping(self: Phase, ranges: Any, partial: Partial) -> None:
+        commit(self, ranges, partial)
+        if partial.files and not seen:
+            seen.append(Path(config["run"]["directory"]) / "one" / partial.files[0]["name"])
+            flip(seen[0], 20)
+
+    monkeypatch.setattr(Phase, "commit", flipping)
+    with pytest.raises(FinalError, match="the run had finished this file"):
+        longwall.run(config)
+    run = seen[0].parents[1]
+    assert json.loads((run / "manifest.json").read_text())["status"] == "failed"
+    assert not (run / "results").exists()
+
+
+def test_a_flipped_bit_at_a_url_is_noticed(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    url = f"file://{config['run']['directory']}"
+    commit = Phase.commit
+    seen: list[Path] = []
+
+    def flipping(self: Phase, ranges: Any, partial: Partial) -> None:
+        commit(self, ranges, partial)
+        if partial.files and not seen:
+            seen.append(Path(config["run"]["directory"]) / "one" / partial.files[0]["name"])
+            flip(seen[0], 20)
+
+    monkeypatch.setattr(Phase, "commit", flipping)
+    with pytest.raises(FinalError, match="the run had finished this file"):
+        longwall.run(config | {"run": config["run"] | {"directory": url}})
+
+
+def test_pages_of_results_have_checksums(config: dict[str, Any]) -> None:
+    result = longwall.run(config)
+    file = sorted((Path(result.path) / "results").glob("embeddings*"))[0]
+    with file.open("rb") as opened:
+        column = pq.ParquetFile(opened).metadata.row_group(0).column(0)
+    begin = column.dictionary_page_offset or column.data_page_offset
+    flip(file, begin + column.total_compressed_size - 1)
+    with pytest.raises(RunError, match=rf"{file.name}: the file is damaged"):
+        result.table()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"status": 1}',
+        '{"status": "failed"}',
+        '{"status": "failed", "config_sha256": "x", "plan": 1}',
+        '{"status": "failed", "config_sha256": "x", "plan": {}, "engine": [], "graph": {}}',
+        '{"status": "failed", "config_sha256": "x", "resumed": "x"}',
+        "[" * 100_000,
+        "\xff",
+    ],
+)
+def test_a_broken_manifest_is_refused(config: dict[str, Any], text: str) -> None:
+    run = begin(config)
+    (run / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(InputError, match=r"not the folder of a run|cannot be resumed"):
+        longwall.resume(run)

@@ -1,0 +1,296 @@
+"""A run whose folder is at a URL gives what one in a folder gives, wherever and whenever it goes on."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import threading
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, answer
+from kill import Fault, Launcher, Outcome, check_whole, left_in, status
+from typer.testing import CliRunner
+
+import longwall
+from longwall.pipeline.cli import app
+from longwall.pipeline.run_store.url_run import UrlRunDirectory
+from longwall.stages import export
+from longwall.storage.errors import FinalError, InputError, RunError
+from longwall.storage.remote import remote_folder as mirrors
+from longwall.storage.remote.remote_folder import Mirror
+
+fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
+SOME = ["count by search", "triangles per vertex", "frequent patterns", "listing", "listing by levels"]
+KILLS_OF_EACH_KIND = 4
+WHOLE = {"config.toml", "manifest.json", "metrics.parquet", "results"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+    (tmp_path / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
+    return tmp_path
+
+
+def config(folder: Path, kind: str, directory: str | Path, **scheduler: Any) -> dict[str, Any]:
+    found = tomllib.loads(KINDS[kind].config)
+    for key in ("path", "labels"):
+        if key in found["graph"]:
+            found["graph"][key] = str(folder / found["graph"][key])
+    found["memory"] = {"spill": str(folder / "spill"), "host": "1GiB"}
+    found["run"] = {"directory": str(directory), "name": "run"}
+    if scheduler:
+        found["scheduler"] = found.get("scheduler", {}) | {"kind": "dask"} | scheduler
+    return found
+
+
+def local(folder: Path, kind: str) -> dict[str, Any]:
+    return answer(Path(longwall.run(config(folder, kind, folder / "runs")).path))
+
+
+def check(folder: Path, kind: str) -> None:
+    """The run in the folder ``urls`` is whole, gives what one in a folder gives, and nothing else is left of it."""
+    run = folder / "urls" / "run"
+    check_whole(run, folder / "spill")
+    assert {path.name for path in run.iterdir()} == WHOLE
+    assert answer(run) == local(folder, kind)
+
+
+@pytest.mark.parametrize("kind", SOME)
+def test_a_run_at_a_url_gives_what_one_in_a_folder_gives(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "ROWS_PER_FILE", 100)
+    result = longwall.run(config(folder, kind, f"file://{folder}/urls/"))
+    check(folder, kind)
+    assert result.path == f"file://{folder}/urls/run"
+    assert result.to_json()["run"] == result.path
+    expected = longwall.run(config(folder, kind, folder / "again"))
+    assert result.count == expected.count
+    assert sorted(result.table("counts").to_pylist(), key=repr) == sorted(
+        expected.table("counts").to_pylist(), key=repr
+    )
+    if "embeddings" in answer(Path(expected.path)):
+        assert result.table().num_rows == expected.table().num_rows
+        assert len(list((folder / "urls/run/results").glob("embeddings-*"))) > 1
+    with pytest.raises(InputError, match=r'results holds no table "none", only .*counts'):
+        result.table("none")
+
+
+def test_a_run_in_memory(folder: Path, memory: Any) -> None:
+    """A file system without files."""
+    result = longwall.run(config(folder, "listing by levels", "memory://runs"))
+    expected = longwall.run(config(folder, "listing by levels", folder / "runs"))
+    rows = [sorted(map(tuple, map(dict.values, one.table().to_pylist()))) for one in (result, expected)]
+    assert rows[0] == rows[1]
+    manifest = json.loads(memory.cat_file("/runs/run/manifest.json"))
+    assert manifest["status"] == "done"
+    assert set(memory.find("/runs")) == {
+        *(f"/runs/run/{name}" for name in ("config.toml", "manifest.json", "metrics.parquet")),
+        *(f"/runs/run/results/{name}" for name in manifest["results"]),
+    }
+    assert left_in(folder / "spill") == []
+
+
+def test_a_limit_holds_at_a_url(folder: Path) -> None:
+    result = longwall.run(config(folder, "listing with a limit", f"file://{folder}/urls"))
+    assert (result.count, result.truncated, result.table().num_rows) == (LIMIT, True, LIMIT)
+
+
+@pytest.fixture(scope="module")
+def launch() -> Iterator[Launcher]:
+    with Launcher() as made:
+        yield made
+
+
+def go_on(launch: Launcher, folder: Path, fault: Fault | None) -> Outcome:
+    """Resume the run, or start it where nothing has begun yet: on another machine than before."""
+    run, url = folder / "urls" / "run", f"file://{folder}/urls"
+    shutil.rmtree(folder / "spill", ignore_errors=True)
+    if status(run) is None:
+        shutil.rmtree(run, ignore_errors=True)
+        words = ["run", folder / "run.toml", "--set", f"run.directory={url}"]
+    else:
+        words = ["resume", f"{url}/run"]
+    return launch(*words, "--quiet", folder=folder, fault=fault, constants=CONSTANTS)
+
+
+@pytest.mark.parametrize("kind", SOME)
+def test_a_killed_run_goes_on_from_its_url(
+    launch: Launcher, tmp_path_factory: pytest.TempPathFactory, kind: str
+) -> None:
+    workshop = Workshop(launch, tmp_path_factory.mktemp("workshop"))
+    draw, whole = random.Random(kind), workshop.undisturbed(kind)
+    struck = 0
+    for _ in range(2 * KILLS_OF_EACH_KIND):
+        folder = workshop.folder(kind)
+        for event in (*(draw.randint(1, whole.events) for _ in range(2)), None):
+            outcome = go_on(launch, folder, None if event is None else Fault("kill", event=event))
+            assert outcome.killed or outcome.code == 0, outcome.err
+            struck += outcome.killed
+            if status(folder / "urls" / "run") == "done":
+                # A run that is killed once it is done may leave copies of its results: nothing reads them.
+                shutil.rmtree(folder / "urls" / "run" / "results.partial", ignore_errors=True)
+                break
+        shutil.rmtree(folder / "spill", ignore_errors=True)
+        workshop.compare(kind, folder / "urls" / "run")
+        assert {path.name for path in (folder / "urls" / "run").iterdir()} <= WHOLE | {"checkpoint"}
+        if struck >= KILLS_OF_EACH_KIND:
+            return
+    pytest.fail(f"only {struck} of the kills struck")
+
+
+def test_a_local_disk_that_is_full_ends_the_run_with_a_sentence(launch: Launcher, tmp_path: Path) -> None:
+    workshop = Workshop(launch, tmp_path)
+    folder = workshop.folder("listing")
+    outcome = go_on(launch, folder, Fault("disk full", event=60))
+    assert outcome.code == 1
+    assert outcome.err.strip().count("\n") == 0
+    assert f"longwall resume file://{folder}/urls/run" in outcome.err
+    assert go_on(launch, folder, None).code == 0
+    workshop.compare("listing", folder / "urls" / "run")
+
+
+def test_a_name_that_is_taken_is_refused(folder: Path, memory: Any) -> None:
+    for directory in (f"file://{folder}/urls", "memory://runs"):
+        longwall.run(config(folder, "cliques", directory))
+        for name in ("run-2", "other"):
+            Mirror(f"{directory}/{name}").write("a", b"x")
+        with pytest.raises(InputError, match=r"run exists already: .*run\.name=run-3"):
+            longwall.run(config(folder, "cliques", directory))
+        assert Mirror(f"{directory}/run").sizes("results").keys() == {"results/counts.parquet"}
+    assert left_in(folder / "spill") == []
+
+
+@pytest.mark.parametrize(
+    ("directory", "said"),
+    [
+        ("file://{}/graph.txt", "cannot be written .*choose another run.directory"),
+        ("nonsense://x", "nonsense"),
+        ("lacking://x", "a package for such URLs is missing: install it"),
+    ],
+)
+def test_what_cannot_be_written_is_said(
+    folder: Path, directory: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lacking(fsspec.AbstractFileSystem):  # type: ignore[misc]
+        def __init__(self, *_: Any, **__: Any) -> None:
+            raise ImportError("install it")
+
+    fsspec.register_implementation("lacking", Lacking, clobber=True)
+    monkeypatch.setattr(mirrors, "_PAUSES", ())
+    with pytest.raises(InputError, match=said) as caught:
+        longwall.run(config(folder, "cliques", directory.format(folder)))
+    assert len(str(caught.value).splitlines()) == 1
+    assert left_in(folder / "spill") == []
+
+
+def test_bad_input_leaves_nothing_behind(folder: Path, memory: Any) -> None:
+    (folder / "graph.txt").write_text("0 1\none two\n")
+    with pytest.raises(InputError, match=r"graph\.txt, line 2"):
+        longwall.run(config(folder, "cliques", "memory://runs"))
+    assert memory.find("/runs") == []
+    assert left_in(folder / "spill") == []
+
+
+def test_what_cannot_go_on_is_refused(folder: Path, memory: Any) -> None:
+    with pytest.raises(InputError, match="not the folder of a run"):
+        longwall.resume("memory://runs/run")
+    with pytest.raises(InputError, match="only memory, engine, scheduler"):
+        longwall.resume("memory://runs/run", overrides=["workload.k=5"])
+    longwall.run(config(folder, "cliques", "memory://runs"))
+    with pytest.raises(InputError, match="this run is finished, its results are in memory://runs/run/results"):
+        longwall.resume("memory://runs/run")
+    done = CliRunner().invoke(app, ["resume", "memory://runs/run"])
+    assert (done.exit_code, "is finished" in done.stderr) == (2, True)
+
+
+def test_where_a_run_would_write_is_told(folder: Path) -> None:
+    path = folder / "run.toml"
+    path.write_text(KINDS["listing"].config.replace('"graph.txt"', f'"{folder / "graph.txt"}"'))
+    done = CliRunner().invoke(app, ["explain", str(path), "--quiet", "--set", "run.directory=s3://bucket/runs"])
+    assert done.exit_code == 0, done.stderr
+    assert "of Parquet, to s3://bucket/runs" in done.stdout
+
+
+def break_off(monkeypatch: pytest.MonkeyPatch, commits: int) -> None:
+    """Lose the connection for good once there are so many commits."""
+    monkeypatch.setattr(mirrors, "_PAUSES", ())
+    for name, value in CONSTANTS.items():
+        monkeypatch.setattr(f"longwall.{name.removeprefix('longwall.').replace(':', '.')}", value)
+    create, lock, left = Mirror._create, threading.Lock(), [commits]
+
+    def lossy(self: Mirror, path: str, content: bytes) -> bool:
+        with lock:
+            left[0] -= 1
+            if left[0] < 0:
+                raise ConnectionResetError("the line is dead")
+        return create(self, path, content)
+
+    monkeypatch.setattr(Mirror, "_create", lossy)
+
+
+@pytest.mark.parametrize("kind", ["count by search", "listing", "listing by levels"])
+def test_a_lost_connection_ends_the_run_and_it_goes_on(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        break_off(patch, 5)
+        with pytest.raises(RunError, match=r"the line is dead.*longwall resume file://") as caught:
+            longwall.run(config(folder, kind, f"file://{folder}/urls"))
+    assert len(str(caught.value).splitlines()) == 1
+    assert status(folder / "urls" / "run") == "running"  # nobody could tell more
+    assert left_in(folder / "spill") == []
+    longwall.resume(f"file://{folder}/urls/run", overrides=[f"memory.spill={folder / 'elsewhere'}"])
+    check(folder, kind)
+    assert left_in(folder / "elsewhere") == []
+
+
+def test_a_lost_file_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        break_off(patch, 6)
+        with pytest.raises(RunError):
+            longwall.run(config(folder, "listing", f"file://{folder}/urls"))
+    journal = "".join(file.read_text() for file in (folder / "urls/run/checkpoint/journal").iterdir())
+    results = (folder / "urls/run/results.partial").glob("*.parquet")
+    lost = next(file for file in results if file.name in journal)
+    lost.write_bytes(lost.read_bytes()[:-1])
+    with pytest.raises(FinalError, match=rf"{lost.name}: the run had finished this file"):
+        longwall.resume(f"file://{folder}/urls/run")
+
+
+def test_a_run_that_another_process_goes_on_with_records_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that was thought to be dead ends with a sentence, and leaves the other one's files alone."""
+    kind, url = "listing", f"file://{folder}/urls"
+    taken: list[Any] = []
+    open_checkpoint = UrlRunDirectory.open_checkpoint
+
+    def taken_over(self: UrlRunDirectory) -> Any:
+        found = open_checkpoint(self)
+        if not taken:
+            taken.append(None)
+            taken[0] = longwall.resume(f"{url}/run")
+        return found
+
+    monkeypatch.setattr(UrlRunDirectory, "open_checkpoint", taken_over)
+    with pytest.raises(FinalError, match="another process goes on with this run"):
+        longwall.run(config(folder, kind, url))
+    run = folder / "urls" / "run"
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["status"] == "done"
+    assert {file.name for file in (run / "results").iterdir()} == manifest["results"].keys()
+    assert answer(run) == local(folder, kind)
+    assert taken[0].table().num_rows == taken[0].count
+
+
+def test_a_run_in_a_folder_has_no_mirror(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Mirror, url: str) -> None:
+        raise AssertionError(url)
+
+    monkeypatch.setattr(Mirror, "__init__", refuse)
+    assert longwall.run(config(folder, "listing by levels", folder / "runs")).table().num_rows

@@ -1,0 +1,142 @@
+"""The benchmark suite runs end to end on a small graph, and notices a count that differs."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+ROWS = ["triangles", "4-clique", "5-clique", "diamond", "4-cycle", "house", "induced 4-motifs"]
+
+
+@pytest.fixture(scope="session")
+def measure():
+    """The module that runs functions in processes of their own."""
+    spec = spec_from_file_location("measure", BENCHMARKS / "measure.py")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def run_suite(folder, *options):
+    environment = {**os.environ, "LONGWALL_DATA": str(folder / "data")}
+    command = [sys.executable, BENCHMARKS / "counts.py", "--work", folder / "work", "--repeats", "1", *options]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.slow
+def test_the_suite_fills_every_row(tmp_path):
+    pytest.importorskip("igraph")
+    done = run_suite(tmp_path, "--scales", "8", "--rival-limit", "2", "--out", tmp_path / "table.md")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "table.md").read_text() == done.stdout
+    record = json.loads((tmp_path / "table.json").read_text())
+    assert record["finished"]
+    assert not record["failures"]
+    assert [check["row"] for check in record["checks"]] == ROWS
+    assert all("igraph" in check["equal_to"] for check in record["checks"])
+    rows = record["graphs"]["rmat-8"]["rows"]
+    assert list(rows) == ROWS
+    for name, row in rows.items():
+        assert row["status"] == "done"
+        assert 0 < row["mine_seconds"] < row["total_seconds"]
+        assert row["peak_bytes"] > 1 << 20
+        assert len([line for line in done.stdout.splitlines() if line.startswith(f"| {name} |")]) == 1
+    assert rows["triangles"]["floor_seconds"] > 0
+    assert rows["triangles"]["rivals"]["networkx"]["counts"] == rows["triangles"]["counts"]
+    assert rows["4-clique"]["rivals"]["igraph"]["counts"] == rows["4-clique"]["counts"]
+
+
+@pytest.mark.slow
+def test_a_count_that_differs_fails_the_suite(tmp_path):
+    for part in ("graphs", "truth"):
+        (tmp_path / "data" / part).mkdir(parents=True)
+    complete = [f"{u} {v}\n" for u, v in combinations(range(5), 2)]
+    (tmp_path / "data/graphs/ca-GrQc.edges.gz").write_bytes(gzip.compress("".join(complete).encode()))
+    known = {"ca-GrQc": {"cliques": {"3": 10, "4": 5, "5": 2}, "induced": {}, "non_induced": {}}}
+    (tmp_path / "data/truth/counts.json").write_text(json.dumps(known))
+    done = run_suite(tmp_path, "--scales", "8", "--rivals", "")
+    assert done.returncode == 1
+    failures = [line for line in done.stdout.splitlines() if "FAILED" in line]
+    assert failures == ["- **FAILED**: 5-clique on ca-GrQc: Longwall counts [1], known counts [2]"]
+    assert "**rmat-8**" not in done.stdout
+
+
+def test_bad_options_are_refused(tmp_path):
+    for options in (["--rivals", "nobody"], ["--engine", "abacus"], ["--scales", "99"], ["--out", "no/where.md"]):
+        done = run_suite(tmp_path, *options)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+
+
+def test_a_call_returns_its_value_and_its_peak_memory():
+    """From a small process: a child's peak counts what its parent held when it forked."""
+    program = """
+import json, measure
+small = measure.call("json:loads", s="[1]")
+large = measure.call("random:randbytes", n=200 << 20)  # bytes are no JSON: it fails, after taking memory
+print(json.dumps([small.status, small.value, small.peak_bytes, large.status, large.peak_bytes]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=BENCHMARKS, capture_output=True, text=True, check=True, timeout=300
+    )
+    status, value, small, failed, large = json.loads(done.stdout)
+    assert (status, value, failed) == ("done", [1], "failed")
+    assert small < 100 << 20
+    assert 200 << 20 < large < 600 << 20  # made as an integer first
+
+
+def test_a_call_past_its_limit_is_killed(measure):
+    outcome = measure.call("subprocess:check_call", 0.5, args=["sleep", "60"])
+    assert (outcome.status, outcome.reason) == ("over the limit", "> 0.5 s")
+    assert outcome.wall_seconds < 50
+
+
+def test_a_missing_module_is_a_skip(measure):
+    outcome = measure.call("no_such_module:anything")
+    assert (outcome.status, outcome.reason) == ("skipped", "no_such_module is not installed")
+
+
+def python(*arguments):
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def test_the_graph_of_the_gpu_benchmark_is_the_one_that_its_edges_make():
+    beside = f"import sys; sys.path.insert(0, {str(BENCHMARKS)!r})"
+    done = python("-c", f"{beside}; import numpy, device_rmat; device_rmat.check_generator(numpy)")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("options", [["--workloads", "magic"], ["--scale", "99"], ["--out", "no/a.md"]])
+def test_the_gpu_benchmark_refuses_bad_options(options):
+    done = python(BENCHMARKS / "gpu_memory.py", *options)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.parametrize("engine_kind", ["cuda"], indirect=True)
+def test_the_gpu_benchmark_measures_every_variant(engine_kind, tmp_path):
+    options = ["--tiny", "--workloads", "match,edges", "--out", tmp_path / "figures.md"]
+    done = python(BENCHMARKS / "gpu_memory.py", *options)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "figures.md").read_text() == done.stdout
+    record = json.loads((tmp_path / "figures.json").read_text())
+    for workload, variants in (("match", 19), ("edges", 11)):
+        found = [one for one in record["records"] if one["workload"] == workload]
+        assert len(found) == variants
+        assert all(not one["reason"] for one in found)
+        assert len({tuple(one["found"]) for one in found}) == 1
+        assert all(0 < one["allocator"] <= one["budget"] for one in found if one["budget"])
+        if "NVML" not in record["link"]:
+            assert all((one["link_bytes"] > 0) == (one["variant"] != "resident") for one in found)
+    assert all(goal["reached"] for goal in record["goals"])

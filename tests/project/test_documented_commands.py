@@ -1,0 +1,300 @@
+"""Every command that the README, the docs, the help texts and the configs show does what it says, in the order shown.
+
+Commands of `longwall` and blocks of Python are run in this process, in a folder with the files that they mention.
+Blocks of markdown say what they are: ``sh`` are commands, ``console`` are commands with what they print, ``python`` is
+run, ``toml`` is a config, or a part of one; a config that begins with a comment ``# NAME.toml`` is written to a file.
+Code in the text that begins with the name of a program is a command, too; of one with placeholders the options must
+be there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from conftest import DATA
+from typer.testing import CliRunner
+
+import longwall
+from longwall.pipeline.cli import app
+from longwall.pipeline.config import load_config
+from longwall.pipeline.progress.observers import NullObserver
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+LANGUAGES = {"sh", "console", "python", "toml", "yaml", "json", "text"}
+PROGRAMS = r"longwall|python3?|pip|pytest|dask|helm|source|curl|git|ruff|mypy"
+COMMAND = re.compile(rf"(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(?:{PROGRAMS}) ")
+PLACEHOLDER = re.compile(r"\[|\.\.\.|(?<![\w.=-])[A-Z]{3,}(?![\w.=-])")
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+WHOLE_COMMANDS = {
+    f"longwall {name}" for name, command in COMMANDS.items() if not any(one.required for one in command.params)
+}
+
+_INSTALLS = "installs packages"
+_TESTS = "runs these tests"
+_MACHINES = "needs several machines"
+_LONG = "takes minutes to hours, or a GPU"
+_URL = "needs an object store"
+NOT_RUN = {
+    "python3 -m venv .venv": _INSTALLS,
+    "pip install .": _INSTALLS,
+    "source .venv/bin/activate": _INSTALLS,
+    "pip install '.[cuda]'": _INSTALLS,
+    "pip install '.[cuda12]'": _INSTALLS,
+    "pip install '.[test]'": _INSTALLS,
+    "pip install 'longwall[cluster]'": _INSTALLS,
+    "pip install dask-jobqueue": _INSTALLS,
+    'pytest -n auto -m "not slow"': _TESTS,
+    "pytest -m slow tests/end_to_end/test_crash_writes.py tests/end_to_end/test_crash_store.py": _TESTS,
+    'PYTHONPATH=tests/emulator .venv/bin/pytest -m "gpu and not slow" tests/end_to_end/test_access.py': _TESTS,
+    "dask scheduler --host 10.0.0.1": _MACHINES,
+    "dask worker tcp://10.0.0.1:8786 --host 10.0.0.2 --nworkers 2 --nthreads 8 --memory-limit 0": _MACHINES,
+    "CUDA_VISIBLE_DEVICES=1 dask worker tcp://10.0.0.1:8786 --nthreads 1 --memory-limit 0": _MACHINES,
+    "dask cuda worker tcp://10.0.0.1:8786 --memory-limit 0": _MACHINES,
+    "dask scheduler --protocol tls --host 10.0.0.1 --tls-ca-file ca.pem --tls-cert me.pem --tls-key me.key": _MACHINES,
+    "dask worker tls://10.0.0.1:8786 --tls-ca-file ca.pem --tls-cert me.pem --tls-key me.key "
+    "--memory-limit 0": _MACHINES,
+    "dask ssh --hostfile hosts.txt --nworkers 1 --nthreads 8 --memory-limit 0 "
+    "--remote-python /shared/venv/bin/python": _MACHINES,
+    "helm install --repo https://helm.dask.org --create-namespace -n dask-operator --generate-name "
+    "dask-kubernetes-operator": _MACHINES,
+    "longwall run /shared/mine.toml": _MACHINES,
+    "from dask_jobqueue import SLURMCluster": _MACHINES,
+    "longwall resume s3://bucket/runs/NAME": _URL,
+    "longwall generate rmat big.zarr --scale 26 --edge-factor 16 --memory 8GiB": _LONG,
+    "python benchmarks/counts.py": _LONG,
+    "python benchmarks/counts.py --engine cuda --scales 14,18,20,22": _LONG,
+    "python benchmarks/gpu_kernels.py --scales 13 14 18 20 22": _LONG,
+    "python benchmarks/host_link.py": _LONG,
+    "python benchmarks/gpu_memory.py --out FILE.md": _LONG,
+    "python benchmarks/ingest.py FOLDER --scale 22": _LONG,
+    "python benchmarks/memory.py --scratch FOLDER": _LONG,
+    "python benchmarks/spill.py": _LONG,
+    "python benchmarks/motifs.py --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 4,5": _LONG,
+    "python benchmarks/frequent.py --data DATA --scale 12 14": _LONG,
+    "python benchmarks/sort.py --keys 4e9 --device 8GiB --host 80GiB": _LONG,
+    "python benchmarks/sort.py --keys 1e8 --engine cpu --no-check": _LONG,
+    "python benchmarks/cluster.py --scale 15 --repeats 2 --ranges 0": _LONG,
+    "python benchmarks/two_devices.py --out FILE.md": _LONG,
+}
+"""Command, or first line of Python -> why it is not run here."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a page shows."""
+
+    kind: str
+    """``command``, ``synopsis``, ``python`` or ``toml``."""
+    text: str
+    output: tuple[str, ...] = ()
+    """What the page says that it prints."""
+
+
+def steps_of_page(text: str) -> Iterator[Step]:
+    """What a page in markdown shows, in order."""
+    prose: list[str] = []
+    lines = iter(text.splitlines())
+    for line in lines:
+        if not line.startswith("```"):
+            prose.append(line)
+            continue
+        yield from _steps_of_prose("\n".join(prose))
+        prose.clear()
+        block = []
+        for inner in lines:
+            if inner.startswith("```"):
+                break
+            block.append(inner)
+        yield from _steps_of_block(line[3:].strip(), block)
+    yield from _steps_of_prose("\n".join(prose))
+
+
+def _steps_of_prose(text: str) -> Iterator[Step]:
+    for found in re.finditer(r"(?<!`)`([^`]+)`(?!`)", text):
+        code = " ".join(found[1].split())
+        named = re.fullmatch(r"\w+( [a-z]+)+", code)
+        if COMMAND.match(code) and not (named and not code.startswith("longwall ")):
+            partial = named and code not in WHOLE_COMMANDS
+            shown = code in NOT_RUN or not (partial or PLACEHOLDER.search(code))
+            yield Step("command" if shown else "synopsis", code)
+
+
+def _steps_of_block(language: str, block: list[str]) -> Iterator[Step]:
+    assert language in LANGUAGES, f"a block says what it is, one of {sorted(LANGUAGES)}: {block}"
+    if language in ("python", "toml"):
+        yield Step(language, "\n".join(block) + "\n")
+    elif language == "console":
+        assert block[0].startswith("$ "), block
+        commands = re.split(r"^\$ ", "\n".join(block), flags=re.MULTILINE)[1:]
+        for first, *output in (command.splitlines() for command in commands):
+            yield Step("command", first, tuple(output))
+    elif language == "sh":
+        for line in "\n".join(block).replace("\\\n", " ").splitlines():
+            for command in re.sub(r"\s+# .*", "", line).split(" && "):
+                yield Step("command", command.strip())
+
+
+def steps_of_configs() -> Iterator[Step]:
+    """Commands in the comments of the configs."""
+    for path in sorted((ROOT / "configs").glob("*.toml")):
+        for line in path.read_text().splitlines():
+            if line.startswith("#     ") and COMMAND.match(line[6:]):
+                yield Step("command", re.split(r"  +", line[6:])[0])
+
+
+def steps_of_help() -> Iterator[Step]:
+    """Commands in the help texts."""
+    for text in (app.info.epilog, *(command.epilog for command in app.registered_commands)):
+        for command in re.findall(r"  (longwall .*?)(?:  |$)", text or ""):
+            yield Step("command", command)
+
+
+SOURCES = {
+    **{page: tuple(steps_of_page((ROOT / page).read_text())) for page in PAGES},
+    "configs": tuple(steps_of_configs()),
+    "help": tuple(steps_of_help()),
+}
+
+
+def reason_not_to_run(step: Step) -> str | None:
+    """Why a step is not run here; None if it is."""
+    text = step.text.splitlines()[0] if step.kind == "python" else step.text
+    return NOT_RUN.get(text, NOT_RUN.get(text.removeprefix(".venv/bin/")))
+
+
+def write_files(folder: Path) -> None:
+    """Write the files that commands mention: real graphs where they are here, small ones elsewhere."""
+    shutil.copytree(ROOT / "configs", folder / "configs", ignore=shutil.ignore_patterns("__pycache__"))
+    edges = "".join(f"{u} {v}\n" for u in range(30) for v in range(u) if (u * 7 + v * 3) % 5 < 2)
+    for name in ("graph.txt", "my-graph.txt"):
+        (folder / name).write_text(edges)
+    compounds = "".join(
+        f"t # {number}\nv 0 6\nv 1 6\nv 2 {7 + number % 2}\ne 0 1 1\ne 1 2 {1 + number % 3}\n" for number in range(12)
+    )
+    astro = DATA / "graphs" / "ca-AstroPh.edges.gz"
+    if astro.is_file():
+        shutil.copy(astro, folder)
+        compounds = gzip.decompress((DATA / "transactions" / "Compound_422.gz").read_bytes()).decode()
+    else:
+        (folder / "ca-AstroPh.edges.gz").write_bytes(gzip.compress(edges.encode()))
+    for name in ("compounds.txt", "my-compounds.txt"):
+        (folder / name).write_text(compounds)
+    (folder / "shared").mkdir()
+
+
+class Interrupting(NullObserver):
+    """Interrupts a run when its work begins."""
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        if name.startswith(("counting", "listing")):
+            raise KeyboardInterrupt
+
+
+def interrupt_again(run: Path) -> None:
+    """Put a run that was interrupted in the place of one that is done."""
+    config = tomllib.loads((run / "config.toml").read_text())
+    shutil.rmtree(run)
+    with pytest.raises(KeyboardInterrupt):
+        longwall.run(config, observer=Interrupting())
+    assert not (run / "results").exists()
+
+
+def run_command(step: Step, folder: Path) -> None:
+    """Run a command of longwall, and see that it prints what the page says."""
+    program, *words = shlex.split(step.text.replace("/shared/", f"{folder}/shared/"))
+    assert program.removeprefix(".venv/bin/") == "longwall", f"list it in NOT_RUN, with the reason: {step.text}"
+    if words[0] == "resume":
+        interrupt_again(folder / words[1])
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, f"{step.text}\n{result.output}\n{result.exception!r}"
+    if (DATA / "graphs").is_dir():
+        printed = iter(plain(line, folder) for line in result.output.splitlines())
+        for line in step.output:
+            assert plain(line, folder) in printed, f"{step.text} does not print {line!r}\n{result.output}"
+
+
+def plain(line: str, folder: Path) -> str:
+    """A line without what differs from machine to machine: times, engines and where the folder is."""
+    return re.sub(r"\d+\.\d\d\b", "0.00", line).replace(f"{folder}/", "").rstrip()
+
+
+def check_synopsis(text: str) -> None:
+    """See that a command and its options are there."""
+    program, name, *_ = text.split()
+    if program == "python":
+        shown = subprocess.run(
+            [sys.executable, ROOT / name, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        known = set(re.findall(r"--[a-z-]+", shown))
+    else:
+        assert program == "longwall", f"list it in NOT_RUN, with the reason: {text}"
+        known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert set(re.findall(r"--[a-z-]+", text)) <= known, text
+
+
+def check_config(text: str, folder: Path) -> None:
+    """See that a config is one, or a part of one, and write it where it has a name."""
+    base: dict[str, Any] = {"graph": {"path": "graph.txt"}, "workload": {"kind": "triangles"}}
+    name = re.match(r"# ([\w.-]+\.toml)\n", text)
+    if name:
+        (folder / name[1]).write_text(text)
+        load_config(folder / name[1])
+    else:
+        load_config(base | tomllib.loads(text))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_is_shown_works_in_the_order_shown(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    for step in SOURCES[source]:
+        if reason_not_to_run(step):
+            continue
+        if step.kind == "command":
+            run_command(step, tmp_path)
+        elif step.kind == "synopsis":
+            check_synopsis(step.text)
+        elif step.kind == "toml":
+            check_config(step.text, tmp_path)
+        else:
+            exec(compile(step.text, f"{source}: python", "exec"), {"__name__": "__main__"})
+
+
+def test_every_exception_is_still_shown() -> None:
+    shown = {step.text.splitlines()[0] for steps in SOURCES.values() for step in steps}
+    shown |= {text.removeprefix(".venv/bin/") for text in shown}
+    assert set(NOT_RUN) - shown == set()
+
+
+def test_the_scripts_of_exceptions_are_there() -> None:
+    for command in NOT_RUN:
+        if command.startswith("python benchmarks/"):
+            assert (ROOT / command.split()[1]).is_file(), command
+
+
+def test_commands_stand_in_blocks_that_say_so() -> None:
+    """A command that is indented instead would be shown and not be run."""
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+        assert not [line for line in text.splitlines() if re.match(rf" +(?:\$ )?(?:{PROGRAMS}) ", line)], page
+
+
+def test_every_source_shows_commands() -> None:
+    """What finds none is broken."""
+    few = {source for source, steps in SOURCES.items() if sum(step.kind == "command" for step in steps) < 4}
+    assert few <= {"docs/architecture.md", "docs/decisions.md", "docs/security.md"}
+    assert len(SOURCES["help"]) >= len([command for command in app.registered_commands if command.epilog])

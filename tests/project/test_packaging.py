@@ -1,0 +1,167 @@
+"""The shape of the package: what is shipped, who may import whom, and that the docstrings tell the truth."""
+
+import ast
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SETUPTOOLS = PROJECT["tool"]["setuptools"]
+HOUSE = ("pipeline", "stages", "storage", "kernels", "configs")
+LEVELS = {"kernels": 0, "storage": 1, "stages": 2, "pipeline": 3}
+
+
+def folder_of(package: str) -> Path:
+    """Where a package lies, by the table of package-dir."""
+    best = max(
+        (name for name in SETUPTOOLS["package-dir"] if package == name or package.startswith(f"{name}.")), key=len
+    )
+    return ROOT / SETUPTOOLS["package-dir"][best] / package[len(best) :].strip(".").replace(".", "/")
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package that is shipped."""
+    return {
+        f"{package}.{path.stem}".removesuffix(".__init__"): path
+        for package in SETUPTOOLS["packages"]
+        for path in folder_of(package).glob("*.py")
+    }
+
+
+def sources() -> set[Path]:
+    """Every Python file below the house's folders."""
+    return {path for name in HOUSE for path in (ROOT / name).rglob("*.py") if "__pycache__" not in path.parts}
+
+
+def test_the_package_list_equals_the_folders_on_disk():
+    listed = {folder_of(package) for package in SETUPTOOLS["packages"]}
+    assert listed == {path.parent for path in sources() if path.name == "__init__.py"}
+    assert SETUPTOOLS["packages"] == sorted(set(SETUPTOOLS["packages"]))
+
+
+def test_every_source_file_is_shipped_once():
+    shipped = list(modules().values())
+    assert sorted(shipped) == sorted(sources())
+
+
+def test_kernel_sources_and_configs_are_shipped():
+    data = SETUPTOOLS["package-data"]
+    shipped = {path for package, globs in data.items() for glob in globs for path in folder_of(package).glob(glob)}
+    wanted = {path for name in HOUSE for kind in ("*.cu", "*.cuh", "*.toml") for path in (ROOT / name).rglob(kind)}
+    assert wanted <= shipped
+    assert folder_of("longwall") / "py.typed" in shipped
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, at its top or inside functions, also for type checkers only."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("part", LEVELS)
+def test_imports_point_down_only(part):
+    wrong = []
+    for path in (ROOT / part).rglob("*.py"):
+        if (ROOT / "pipeline" / "longwall") in path.parents:
+            continue
+        for name in imports(path):
+            words = name.split(".")
+            assert words[0] not in LEVELS, f"{path}: import {name} through longwall"
+            if words[0] == "longwall" and LEVELS.get(words[1], 0) > LEVELS[part]:
+                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert not wrong
+
+
+def test_nobody_above_the_kernels_asks_which_engine_it_has():
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for part in ("stages", "storage", "pipeline")
+        for path in (ROOT / part).rglob("*.py")
+        for name in imports(path)
+        if name.split(".")[0] in ("cupy", "cupyx", "numba") and part != "storage"
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["patterns"]])
+def test_light_commands_import_no_heavy_library(words):
+    code = (
+        "import sys\nfrom longwall.pipeline.cli import main\n"
+        f"sys.argv = ['longwall', *{words!r}]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "heavy = {'cupy', 'networkx', 'numba', 'pandas', 'pyarrow', 'zarr'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_licences_that_infect_are_test_extras_only():
+    shipped = [PROJECT["project"]["dependencies"]]
+    shipped += [wanted for extra, wanted in PROJECT["project"]["optional-dependencies"].items() if extra != "test"]
+    names = {re.match(r"[\w.-]+", wanted)[0].lower() for group in shipped for wanted in group}
+    assert not names & {"igraph", "python-igraph", "pynauty", "leidenalg"}
+    assert not [path for path in sources() for name in imports(path) if name.split(".")[0] in ("igraph", "pynauty")]
+
+
+def documented(module: str):
+    """Public functions, classes and methods that a module defines itself."""
+    home = importlib.import_module(module)
+    for name, item in vars(home).items():
+        if name.startswith("_") or getattr(item, "__module__", None) != module:
+            continue
+        if inspect.isfunction(inspect.unwrap(item)) or inspect.isfunction(getattr(item, "py_func", None)):
+            yield name, getattr(item, "py_func", inspect.unwrap(item))
+        elif inspect.isclass(item):
+            yield name, item
+            for method_name, method in vars(item).items():
+                method = getattr(method, "__func__", method)
+                if not method_name.startswith("_") and inspect.isfunction(method):
+                    yield f"{name}.{method_name}", method
+
+
+def parameters_section(text: str) -> list[str]:
+    """Names that a NumPy-style docstring lists under Parameters."""
+    match = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", inspect.cleandoc(text), re.S | re.M)
+    if not match:
+        return []
+    heads = [line for line in match[1].splitlines() if line and not line[0].isspace()]
+    return [name.strip().lstrip("*") for head in heads for name in head.split(" : ")[0].split(",")]
+
+
+# The sources of the CUDA engine need CuPy to be imported.
+IMPORTABLE = sorted(name for name in modules() if not name.startswith(("longwall.kernels.cuda.", "longwall.__main__")))
+
+
+@pytest.mark.parametrize("module", IMPORTABLE)
+def test_docstrings_exist_and_match_the_signatures(module):
+    assert importlib.import_module(module).__doc__, f"{module} has no docstring"
+    faults = []
+    for name, item in documented(module):
+        if not item.__doc__:
+            faults.append(f"{name}: no docstring")
+            continue
+        listed = parameters_section(item.__doc__)
+        if not listed:
+            continue
+        taken = [p for p in inspect.signature(item).parameters if p not in ("self", "cls")]
+        if unknown := [p for p in listed if p not in taken]:
+            faults.append(f"{name}: documents {unknown}, takes {taken}")
+        # A docstring that refers to another function's parameters lists only what is new.
+        missing = [p for p in taken if p not in listed]
+        if missing and not re.search(r"(as in|those of) :func:", item.__doc__):
+            faults.append(f"{name}: does not document {missing}")
+    assert not faults

@@ -1,0 +1,220 @@
+"""The accountant: what is booked never exceeds the budget, whoever books, and a refusal is one clear sentence."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwall.storage.errors import RunError
+from longwall.storage.memory.machine_budget import Budget, cgroup_room
+from longwall.storage.memory.reservations import Account, Accounts, OverBudget
+
+
+def test_a_booking_takes_bytes_and_gives_them_back():
+    account = Account("memory.host", 1000)
+    booking = account.book(600, "a table")
+    assert (account.used, account.free, account.peak) == (600, 400, 600)
+    booking.resize(100, "a table")
+    assert (booking.size, account.used, account.free, account.peak) == (100, 100, 900, 600)
+    booking.release()
+    assert (booking.size, account.used, account.free, account.peak) == (0, 0, 1000, 600)
+
+
+def test_all_of_the_budget_may_be_booked_and_not_one_byte_more():
+    account = Account("memory.host", 1000)
+    with account.book(1000, "a table"):
+        assert account.free == 0
+        with account.book(0, "nothing"), pytest.raises(OverBudget):
+            account.book(1, "a byte")
+    assert account.free == 1000
+
+
+def test_the_refusal_is_one_sentence_that_says_what_would_do():
+    account = Account("memory.host", 3 << 20)
+    account.book(1 << 20, "the graph")
+    with pytest.raises(RunError) as refusal:
+        account.book(5 << 20, "a chunk of 7 rows")
+    assert str(refusal.value) == (
+        "a chunk of 7 rows needs 5 MiB, memory.host = 3 MiB has 2 MiB left: raise memory.host"
+    )
+
+
+def test_a_refused_booking_takes_nothing():
+    account = Account("memory.disk", 1000)
+    booking = account.book(700, "a run")
+    with pytest.raises(OverBudget):
+        account.book(301, "another run")
+    with pytest.raises(OverBudget):
+        booking.resize(1001, "a run")
+    assert (booking.size, account.used, account.peak) == (700, 700, 700)
+    booking.resize(1000, "a run")
+    assert account.free == 0
+
+
+def test_releasing_twice_does_no_harm():
+    account = Account("memory.host", 1000)
+    other = account.book(300, "a table")
+    with account.book(500, "scratch") as booking:
+        booking.release()
+        booking.release()
+    assert account.used == other.size == 300
+
+
+def test_an_exception_releases_what_a_context_has_booked():
+    account = Account("memory.host", 1000)
+    with pytest.raises(ZeroDivisionError), account.book(500, "scratch"):
+        1 / 0  # noqa: B018 - it is there to fail
+    assert account.used == 0
+
+
+def test_the_accounts_of_a_run_are_named_after_the_options():
+    accounts = Accounts.of(Budget(device=None, host=10, disk=20))
+    assert (accounts.host.option, accounts.host.limit) == ("memory.host", 10)
+    assert (accounts.disk.option, accounts.disk.limit) == ("memory.disk", 20)
+    accounts = Accounts.of(Budget(device=None, host=10, disk=20), host="--memory", disk="--disk")
+    with pytest.raises(OverBudget, match=r"--memory = 10 B has 10 B left: raise --memory$"):
+        accounts.host.book(11, "a table")
+    with pytest.raises(OverBudget, match=r"--disk = 20 B has 20 B left: raise --disk$"):
+        accounts.disk.book(21, "a run")
+
+
+def test_an_account_that_no_option_sets_says_what_else_helps():
+    account = Account("the share of free memory", 10, "free memory, or use a machine with more")
+    with pytest.raises(OverBudget, match=r"the share of free memory = 10 B has 10 B left: free memory, or use a m"):
+        account.book(11, "a table")
+
+
+def test_the_disk_budget_is_that_of_the_nearest_existing_folder_above_the_spill_folder(tmp_path, monkeypatch):
+    asked = []
+
+    class Usage:
+        free = 1000
+
+    def usage(path: str) -> Usage:
+        asked.append(path)
+        return Usage()
+
+    monkeypatch.setattr("psutil.disk_usage", usage)
+    monkeypatch.chdir("/")
+    assert Budget.resolve(host=1, spill=tmp_path / "not" / "yet").disk == 800
+    monkeypatch.chdir(tmp_path)
+    Budget.resolve(host=1, spill=Path("spill"))
+    Budget.resolve(host=1)
+    assert asked == [str(tmp_path)] * 3
+
+
+LIMITS = {"v1": ("memory.limit_in_bytes", "memory.usage_in_bytes"), "v2": ("memory.max", "memory.current")}
+
+
+def machine(root: Path, version: str, line: str, groups: dict[str, tuple[object, int]]) -> Path:
+    """A root folder with cgroups: path -> (limit, used)."""
+    mount = root / "sys/fs/cgroup" / ("memory" if version == "v1" else "")
+    for path, numbers in groups.items():
+        (mount / path).mkdir(parents=True, exist_ok=True)
+        for name, number in zip(LIMITS[version], numbers, strict=True):
+            (mount / path / name).write_text(f"{number}\n")
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text(f"12:pids:/elsewhere\n{line}\n1:name=systemd:/x\n")
+    return root
+
+
+@pytest.mark.parametrize(("version", "prefix"), [("v2", "0::"), ("v1", "4:cpu,memory:")])
+@pytest.mark.parametrize(
+    ("path", "groups", "room"),
+    [
+        ("/a/b", {"a/b": (900, 100), "a": (1000, 700), "": (2**60, 5)}, 300),
+        ("/a/b", {"a/b": (150, 100), "a": (1000, 700)}, 50),
+        ("/a/b", {"a/b": ("max", 100), "a": ("max", 700)}, float("inf")),
+        ("/a", {"a": ("max", 100), "other": (10, 9)}, float("inf")),
+        ("/", {"": (500, 100)}, 400),
+        ("/docker/of the host", {"": (500, 100)}, 400),
+        ("/../..", {"": (500, 100)}, 400),
+    ],
+)
+def test_the_least_room_of_all_cgroups_above_the_process_counts(tmp_path, version, prefix, path, groups, room):
+    assert cgroup_room(machine(tmp_path, version, prefix + path, groups)) == room
+
+
+@pytest.mark.parametrize(
+    ("version", "line", "stat"),
+    [
+        ("v2", "0::/a", "anon 30\ninactive_file 60\nactive_file 5\n"),
+        ("v1", "4:memory:/a", "inactive_file 5\ntotal_inactive_file 60\n"),
+    ],
+)
+def test_cached_files_do_not_take_room(tmp_path, version, line, stat):
+    root = machine(tmp_path, version, line, {"a": (100, 95)})
+    assert cgroup_room(root) == 5
+    next(root.rglob("a")).joinpath("memory.stat").write_text(stat)
+    assert cgroup_room(root) == 65
+
+
+def test_without_cgroups_there_is_no_limit(tmp_path):
+    assert cgroup_room(tmp_path) == float("inf")
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("book"), st.integers(0, 150)),
+        st.tuples(st.just("resize"), st.integers(0, 5), st.integers(0, 150)),
+        st.tuples(st.just("release"), st.integers(0, 5)),
+    ),
+    max_size=40,
+)
+
+
+@given(limit=st.integers(1, 200), steps=steps)
+def test_the_books_balance(limit, steps):
+    """Against a plain list of sizes: a request is granted exactly when the sum stays in the budget."""
+    account, bookings, sizes, peak = Account("memory.host", limit), [], [], 0
+    for kind, *numbers in steps:
+        if kind == "book":
+            if sum(sizes) + numbers[0] <= limit:
+                bookings.append(account.book(numbers[0], "x"))
+                sizes.append(numbers[0])
+            else:
+                with pytest.raises(OverBudget):
+                    account.book(numbers[0], "x")
+        elif bookings:
+            at = numbers[0] % len(bookings)
+            if kind == "release":
+                bookings[at].release()
+                sizes[at] = 0
+            elif numbers[1] <= sizes[at] or sum(sizes) - sizes[at] + numbers[1] <= limit:
+                bookings[at].resize(numbers[1], "x")
+                sizes[at] = numbers[1]
+            else:
+                with pytest.raises(OverBudget):
+                    bookings[at].resize(numbers[1], "x")
+        peak = max(peak, sum(sizes))
+        assert [booking.size for booking in bookings] == sizes
+        assert (account.used, account.free, account.peak) == (sum(sizes), limit - sum(sizes), peak)
+
+
+def test_many_threads_never_book_more_than_there_is():
+    account = Account("memory.host", 1000)
+    seen: list[int] = []
+    granted = [0] * 8
+    start = threading.Barrier(len(granted))
+
+    def work(number: int) -> None:
+        start.wait()
+        for turn in range(2000):
+            try:
+                with account.book(100 + (turn * 7 + number) % 150, "a chunk") as booking:
+                    seen.append(account.used)
+                    booking.resize(booking.size // 2, "a chunk")
+                    granted[number] += 1
+            except OverBudget:
+                continue
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(granted))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert account.used == 0
+    assert max(seen) <= account.peak <= 1000
+    assert all(granted)

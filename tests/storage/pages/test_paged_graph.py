@@ -1,0 +1,465 @@
+"""A graph in pages gives what a resident one gives, wherever its pages are; and hot pages are where they should be."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from conftest import set_page_size
+
+from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays, ShortOfMemory
+from longwall.kernels.interface.frontier import Part, Reads
+from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.planning.search_planner import plan_match
+from longwall.stages.counting import count_planned, slot_reads
+from longwall.stages.extension.planned import extend_planned
+from longwall.stages.source import edge_source, host_arrays
+from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
+from longwall.storage.pages.paged_graph import GraphPages, host_state_bytes, load_paged, state_bytes
+from longwall.storage.tables.embedding_table import EmbeddingTable
+
+ACCESS = ["adaptive", "managed", "zero-copy"]
+PLENTY = 1 << 28
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_page_size(monkeypatch, 256)
+
+
+@pytest.fixture(scope="module", params=[None, 2], ids=["unlabelled", "labelled"])
+def graph(request: pytest.FixtureRequest) -> Graph:
+    labels = {} if request.param is None else {"num_labels": request.param}
+    return generate("rmat", seed=6, scale=7, edge_factor=6, **labels)
+
+
+def make_engine(kind: str, **plain: bool) -> Any:
+    if kind == "cpu":
+        return CpuEngine(1)
+    from longwall.kernels.cuda.engine import CudaEngine
+
+    try:
+        return CudaEngine(Ablation(**plain))
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+def room_for(graph: GraphArrays, share: float) -> int:
+    """Room for a share of the pages."""
+    return state_bytes(graph.num_slots) + int(graph.indices.nbytes * share)
+
+
+def rows_of(table: EmbeddingTable) -> Any:
+    rows = table.to(np).columns()
+    return rows[:, np.lexsort(rows[::-1])]
+
+
+def all_rows(graph: GraphArrays, program: Any, engine: Any, capacity: int, memory: int) -> tuple[Any, int]:
+    """Every row of the last level, sorted, and the number of embeddings by counting below the second to last level."""
+    searcher = engine.searcher(graph, program, memory)
+    levels = (program.levels[0], program.levels[1])
+    waiting = [(edge_source(graph, levels, 0, graph.num_slots, engine.xp), 0)]
+    found, counted = [], 0
+    while waiting:
+        chunk, first = waiting.pop()
+        extended, rest, begun = extend_planned(chunk, searcher, capacity, graph.pages, first)
+        if rest is not None:
+            waiting.append((rest, begun))
+        if extended.num_levels == program.depth:
+            found.append(extended)
+        else:
+            waiting.append((extended, 0))
+        if extended.num_levels == program.depth - 1:
+            counted += count_planned(extended, searcher, graph.pages)
+    rows = np.concatenate([rows_of(table) for table in found], axis=1)
+    return rows[:, np.lexsort(rows[::-1])], counted
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("plain", [{}, {"two_pass": True}, {"grouped": False}, {"page_order": False}], ids=str)
+@pytest.mark.parametrize("access", ACCESS)
+@pytest.mark.parametrize(("name", "induced"), [("clique-4", False), ("house", False), ("cycle-4", True)])
+def test_rows_do_not_depend_on_where_the_graph_is(
+    graph: Graph, access: str, name: str, induced: bool, plain: dict[str, bool]
+) -> None:
+    pattern = parse_pattern(name)
+    if graph.has_labels:
+        pattern = parse_pattern(name, (0, 1, 1, 0, 1)[: pattern.num_vertices])
+    program = plan_match(pattern, graph.stats, induced=induced, counting=False).program
+    host = host_arrays(graph)
+    expected, number = all_rows(host, program, CpuEngine(1), PLENTY, PLENTY)
+    assert number == expected.shape[1]
+    engine = make_engine("cuda", **plain)
+    for share, vertices, capacity, memory in ((0.0, (), 600, 1 << 20), (0.3, VERTEX_ARRAYS, 10**6, 1 << 24)):
+        with engine.faults():
+            paged = load_paged(engine, host, access, room_for(host, share), vertices)
+            rows, counted = all_rows(paged, program, engine, capacity, memory)
+        np.testing.assert_array_equal(rows, expected)
+        assert counted == number
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ACCESS)
+def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, access: str) -> None:
+    host, cpu, engine = host_arrays(graph), CpuEngine(1), make_engine("cuda")
+    with engine.faults():
+        paged = load_paged(engine, host, access, room_for(host, 0.2))
+        pages, end = paged.pages, host.num_slots
+        assert pages is not None
+        for k in (3, 4, 5):
+            counter = engine.clique_counter(paged, k, 1 << 24)
+            total = 0
+            for first, last in ((0, end // 3), (end // 3, end)):
+                pages.prepare(1, list(slot_reads(paged, first, last, Part.SMALLER, engine.xp)))
+                assert pages.hot.any() == (access == "adaptive")
+                total += counter.count(first, last)
+            assert total == cpu.clique_counter(host, k, PLENTY).count(0, end)
+        pages.prepare(1, list(slot_reads(paged, 0, end, Part.WHOLE, engine.xp)))
+        cycles = engine.four_cycle_counter(paged, 1 << 24).count(0, host.num_vertices)
+    assert cycles == cpu.four_cycle_counter(host, PLENTY).count(0, host.num_vertices)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ["adaptive", "managed"])
+def test_an_adjacency_that_was_made_for_it_is_not_copied(access: Any) -> None:
+    engine = make_engine("cuda")
+    with engine.faults():
+        made = generate(
+            "rmat",
+            seed=6,
+            scale=8,
+            edge_factor=6,
+            adjacency=lambda length, dtype: engine.host_array(length, dtype, access),
+        )
+        host = host_arrays(made)
+        assert engine.host_copy(host, access) == 0
+        loaded = engine.load(host, access)
+        assert loaded.indices.data.ptr == made.indices.ctypes.data
+        np.testing.assert_array_equal(loaded.indices.get(), generate("rmat", seed=6, scale=8, edge_factor=6).indices)
+        other = host_arrays(generate("rmat", seed=6, scale=8, edge_factor=6))
+        assert engine.host_copy(other, access) == other.indices.nbytes
+        assert engine.host_copy(other, "resident") == 0
+        # Short arrays cannot be locked where they are.
+        assert engine.host_copy(other, "zero-copy") == other.indices.nbytes
+        assert engine.host_copy(host, access, ["indptr"]) == host.split.nbytes + host.labels.nbytes
+        long = replace(other, indices=np.zeros(2 << 20, np.uint32))
+        assert engine.host_copy(long, "zero-copy") == 0
+
+
+ORIGIN = 10**9
+
+
+class Buffer:
+    """Knows which page has a copy in each place."""
+
+    origin = ORIGIN
+
+    def __init__(self, number: int):
+        self.owners = np.full(number, -1)
+        self.copied = 0
+
+    def fill(self, pages: Any, places: Any) -> None:
+        assert np.unique(places).size == pages.size > 0
+        self.owners[places] = pages
+        self.copied += pages.size
+
+    def settle(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.owners = self.owners[:0]
+
+
+class Watched(CpuEngine):
+    """Knows its copies of pages."""
+
+    page_unit = 256
+    buffer = Buffer(0)
+
+    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> Buffer:
+        assert page_slots == 64
+        self.buffer = Buffer(number)
+        return self.buffer
+
+    def check(self, pages: GraphPages) -> set[int]:
+        """What kernels are told is what is there; gives the pages that have copies."""
+        assert pages.places is not None
+        assert pages.places.dtype == np.int64
+        assert 1 << pages.places[0] == 64
+        shifts = pages.places[1:]
+        copied = np.flatnonzero(shifts)
+        places, rest = np.divmod(shifts[copied] - ORIGIN + copied * 64, 64)
+        assert not rest.any()
+        assert np.unique(places).size == copied.size
+        np.testing.assert_array_equal(self.buffer.owners[places], copied)
+        np.testing.assert_array_equal(np.flatnonzero(pages.hot), copied)
+        return set(copied.tolist())
+
+
+def chosen_naively(heat: list[float], hot: set[int], room: int, cost: float) -> set[int]:
+    """The pages of the most heat, those to be moved for `cost` more of it."""
+    eligible = [p for p, h in enumerate(heat) if p in hot or (h > 0 and h >= cost)]
+    return set(sorted(eligible, key=lambda p: (-heat[p] - cost * (p in hot), p not in hot, p))[:room])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.125])
+def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwall.storage.pages.paged_graph._COPY_SHARE", share)
+    host = host_arrays(graph)
+    engine = Watched(1)
+    pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
+    assert isinstance(pages, GraphPages)
+    most = int(host.indices.nbytes * 0.25) // 256
+    history = np.zeros(-(-host.num_slots // 64))
+    hot: set[int] = set()
+    rng = np.random.default_rng(3)
+    for level in (2, 3, 4, 4):
+        vertices = rng.integers(0, host.num_vertices, 200).astype(np.uint32) // rng.integers(1, 9)
+        reads = [Reads(vertices, Part.WHOLE)]
+        spatial = np.zeros(len(history))
+        for vertex in vertices:
+            np.add.at(spatial, np.arange(host.indptr[vertex], host.indptr[vertex + 1]) // 64, 4)
+        coming, before = spatial.sum(), history.sum()
+        heat = coming / (coming + before) * spatial + before / (coming + before) * history
+        pages.prepare(level, reads)
+        hot = chosen_naively(heat.tolist(), hot, most, 256 * share)
+        assert engine.check(pages) == hot
+        if not share:  # GAMMA's choice
+            there = pages.hot
+            assert there.sum() == min(most, np.count_nonzero(heat))
+            assert heat[there].min() >= heat[~there].max()
+        history += spatial
+    copied, places = engine.buffer.copied, pages.places
+    pages.prepare(4, [])  # nothing new: nothing is copied
+    pages.touch(4, [Reads(np.arange(host.num_vertices, dtype=np.uint32)[::-1], Part.WHOLE)])
+    assert engine.buffer.copied == copied
+    assert pages.places is places
+    room = len(engine.buffer.owners)
+    while pages.shrink():
+        room //= 2
+        assert not len(engine.buffer.owners)
+        assert not engine.check(pages)
+        pages.prepare(4, reads)
+        assert len(engine.buffer.owners) == room
+        assert len(engine.check(pages)) <= room
+    assert not pages.hot.any()
+
+
+def test_a_shrinking_room_has_whole_units(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Watched, "page_unit", 3 * 256)
+    host = host_arrays(graph)
+    engine = Watched(1)
+    pages = load_paged(engine, host, "adaptive", state_bytes(host.num_slots) + 9 * 256).pages
+    assert isinstance(pages, GraphPages)
+    everything = [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+    assert not pages.shrink()  # nothing is there yet
+    for room in (9, 3, 0):
+        pages.prepare(2, everything)
+        assert len(engine.check(pages)) == room
+        assert pages.shrink() == (room > 0)
+
+
+def test_room_is_lent_and_given_back(graph: Graph) -> None:
+    host = host_arrays(graph)
+    engine = Watched(1)
+    pages = load_paged(engine, host, "adaptive", room_for(host, 0.1)).pages
+    assert isinstance(pages, GraphPages)
+    number = pages.hot.size
+    everything = [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+    pages.prepare(2, everything)
+    few = len(engine.check(pages))
+    assert 0 < few < number // 2
+    assert pages.may_lend
+    for memory, lent in ((-5, 0), (5 * 256 + 9, 5 * 256), (1 << 40, (number - few) * 256)):
+        assert pages.lend(memory) == pages.lent == lent
+        assert pages.may_lend == (not lent)
+        assert not lent or not engine.check(pages)
+        pages.prepare(2, everything)
+        assert len(engine.check(pages)) == few + lent // 256
+        pages.give_back()
+        assert (pages.lent, engine.check(pages)) == (0, set())
+        pages.prepare(2, everything)
+        assert len(engine.check(pages)) == few
+    pages.lend(5 * 256)
+    pages.prepare(2, everything)
+    pages.shrink()  # others want the memory
+    pages.give_back()
+    pages.prepare(2, everything)
+    assert len(engine.check(pages)) == min(few, (few + 5) // 2)
+    assert not pages.may_lend
+    other = load_paged(engine, host, "zero-copy", room_for(host, 0.1)).pages
+    assert isinstance(other, GraphPages)
+    assert not other.may_lend
+
+
+def watched(graph: Graph) -> tuple[Watched, GraphPages, list[Reads]]:
+    """An engine that knows its copies, room there for a quarter of the pages, and what makes all pages hot."""
+    host = host_arrays(graph)
+    engine = Watched(1)
+    pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
+    assert isinstance(pages, GraphPages)
+    return engine, pages, [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+
+
+def test_without_room_for_a_buffer_pages_have_no_copies(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, pages, everything = watched(graph)
+
+    def refusing(*_: Any) -> None:
+        raise ShortOfMemory("device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "page_buffer", refusing)
+        pages.prepare(2, everything)
+    for _ in range(2):
+        assert not engine.check(pages)
+        assert not pages.shrink()
+        assert not pages.may_lend
+        pages.prepare(2, everything)
+
+
+def test_an_interrupted_buffer_can_be_made_again(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, pages, everything = watched(graph)
+
+    def interrupted(*arguments: Any) -> Any:
+        Watched.page_buffer(engine, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "page_buffer", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            pages.prepare(2, everything)
+    assert not pages.hot.any()
+    pages.prepare(2, everything)
+    assert engine.check(pages)
+
+
+@pytest.mark.parametrize("error", [ShortOfMemory("device"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("fault", ["fill", "bring", "choose"])
+def test_nothing_is_read_from_copies_that_were_not_made(
+    graph: Graph, fault: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = host_arrays(graph)
+    engine = Watched(1)
+    pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
+    assert isinstance(pages, GraphPages)
+    everything = np.arange(host.num_vertices, dtype=np.uint32)
+    first, last = [Reads(everything[:20], Part.WHOLE)], [Reads(everything[-20:].repeat(50), Part.WHOLE)]
+    pages.prepare(2, first)
+    before = engine.check(pages)
+
+    place = {"fill": engine.buffer, "bring": engine, "choose": pages._pages}[fault]
+    plain = getattr(place, fault)
+
+    def failing(*given: Any, **named: Any) -> None:
+        plain(*given, **named)
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, fault, failing)
+        with pytest.raises(type(error)):
+            pages.prepare(2, last)
+    assert (pages.places[1:] == 0).all()
+    assert not pages.hot.any()
+    pages.prepare(2, last)
+    assert engine.check(pages) not in (before, set())
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ACCESS)
+def test_the_host_fetches_once_what_an_extension_reads(
+    graph: Graph, access: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine("cuda")
+    array = engine.xp.ndarray
+    if not hasattr(engine.xp, "emulated"):
+        pytest.skip("CuPy's own arrays cannot be watched")
+    program = plan_match(parse_pattern("house"), graph.stats, counting=False).program
+    host = host_arrays(graph)
+    fetches: list[str] = []
+
+    def watched(name: str) -> Any:
+        plain = getattr(array, name)
+
+        def fetch(*given: Any, **named: Any) -> Any:
+            fetches.append(name)
+            return plain(*given, **named)
+
+        return fetch
+
+    with engine.faults():
+        paged = load_paged(engine, host, access, room_for(host, 0.3))
+        searcher = engine.searcher(paged, program, 1 << 22)
+        table = edge_source(paged, program.levels[:2], 0, host.num_slots, engine.xp)
+        rows = extend_planned(table, searcher, PLENTY >> 8, paged.pages).rows.columns()
+        for name in ("get", "__int__", "__bool__", "__float__", "__index__", "__iter__"):
+            monkeypatch.setattr(array, name, watched(name))
+        assert paged.pages is not None
+        for repetition in range(3):  # pages move, or not
+            paged.pages.prepare(3 + repetition, searcher.reads(rows, counting=False))
+            assert fetches == ["get"]
+            fetches.clear()
+
+
+def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> None:
+    host = host_arrays(graph)
+    sent: list[list[int]] = []
+    engine = CpuEngine(1)
+    engine.send_back = lambda graph, ranges: sent.extend(ranges.tolist())  # type: ignore[method-assign]
+    pages = load_paged(engine, host, "managed", room_for(host, 0) + 2 * 256).pages
+    assert pages is not None
+    owner = np.searchsorted(host.indptr, np.array([0, 640, 1280]), side="right") - 1
+    for vertex in owner:
+        pages.prepare(2, [Reads(np.array([vertex], np.uint32), Part.WHOLE)])
+    first = sent[0]
+    assert first[0] <= 0 < first[1]
+    assert pages.places is None
+    sent.clear()
+    pages.scan(0, 256)  # four pages come, although there is room for two
+    assert all(first >= 256 for first, _ in sent)
+    sent.clear()
+    pages.scan(640, 704)
+    assert sum(last - first for first, last in sent) == 3 * 64
+
+
+@pytest.mark.parametrize("access", ACCESS)
+def test_what_is_known_of_pages_takes_no_more_memory_than_it_says(graph: Graph, access: Any, tmp_path: Path) -> None:
+    host = host_arrays(graph)
+    # A small graph's pages, repeated until they are what takes the memory.
+    host = replace(host, indices=np.zeros(64 * 50_000, np.uint32))
+    everything = np.arange(host.num_vertices, dtype=np.uint32)
+    engine = CpuEngine(1)
+    engine.page_bytes(host, [Reads(everything, Part.WHOLE)], 64)  # compiles
+    pytest.importorskip("pandas")  # pyarrow imports it with its first table
+    tracemalloc.start()
+    try:
+        pages = load_paged(engine, host, access, room_for(host, 0.5)).pages
+        assert isinstance(pages, GraphPages)
+        for level in range(16):
+            pages.prepare(level, [Reads(everything[level:], Part.WHOLE)])
+        pages.shrink()
+        pages.write_heat(tmp_path / "heat.parquet")
+        assert tracemalloc.get_traced_memory()[1] <= host_state_bytes(host.num_slots) + 100_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_heat_is_recorded(graph: Graph, tmp_path: Path) -> None:
+    host = host_arrays(graph)
+    pages = load_paged(CpuEngine(1), host, "adaptive", room_for(host, 0.5)).pages
+    assert isinstance(pages, GraphPages)
+    everything = np.arange(host.num_vertices, dtype=np.uint32)
+    pages.prepare(2, [Reads(everything, Part.WHOLE)])
+    pages.prepare(3, [Reads(everything[:1], Part.SMALLER), Reads(everything[:1], Part.LARGER)])
+    pages.write_heat(tmp_path / "heat.parquet")
+    table = pq.read_table(tmp_path / "heat.parquet").to_pandas()
+    assert table.groupby("level")["bytes"].sum().to_dict() == {
+        2: host.indices.nbytes,
+        3: 4 * int(host.indptr[1]),
+    }
