@@ -14,7 +14,7 @@ from paged_variants import ADAPTIVE, CPU, Variant, WatchedEngine
 from paged_workloads import Found, Workload
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.pipeline.execution.environment import Metrics, OnEngine, RunContext
+from longwall.pipeline.execution.environment import DeviceGraph, Environment, Metrics
 from longwall.pipeline.progress.observers import NullObserver
 from longwall.stages.source import host_arrays
 from longwall.storage.graph.graph import Graph
@@ -61,7 +61,7 @@ class Loaded:
         arrays = bring_graph(host, self.engine, placement, accounts.host)
         self.engine.pages = arrays.pages
         nothing: Any = None
-        self._context = RunContext(
+        self._context = Environment(
             spec=nothing,
             graph=graph,
             engine=self.engine,
@@ -73,7 +73,7 @@ class Loaded:
             observer=NullObserver(),
             metrics=Metrics(),
             cancel=threading.Event(),
-            on_engine=OnEngine(arrays, placement),
+            on_engine=DeviceGraph(arrays, placement),
         )
         with self.engine.faults():
             self._walk = workload.make(self._context)

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longwall.kernels.interface.search_program import Level
-from longwall.pipeline.execution.adaptive_batch import Portion
-from longwall.pipeline.execution.depth_first import Chunks, Descent
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
+from longwall.pipeline.execution.depth_first import ChunkExtender, DepthFirstWalk
 from longwall.pipeline.execution.device_graph import load_graph
-from longwall.pipeline.execution.environment import RunContext
-from longwall.pipeline.execution.stage_metrics import Meter
-from longwall.pipeline.execution.worker_memory import Rooms
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.stage_metrics import StageTimer
+from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.patterns.pattern import parse_pattern
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 Walk = Callable[[int, int], Found]
 """Works on the roots of a range of slots; stops early where the run is cancelled."""
-MakeWalk = Callable[[RunContext], Walk]
+MakeWalk = Callable[[Environment], Walk]
 
 
 class Workload(NamedTuple):
@@ -68,11 +68,11 @@ def plan_workloads(graph: Graph) -> list[Workload]:
 def _listing(plan: MatchPlan) -> MakeWalk:
     """List all levels of a plan, chunk by chunk; rows of the last level are dropped."""
 
-    def make(context: RunContext) -> Walk:
+    def make(context: Environment) -> Walk:
         graph, memory = load_graph(context)
-        rooms = Rooms.within(plan.program.depth, graph, context, memory, exporting=False)
-        chunks = Chunks(plan.program, context, graph, rooms)
-        descent = Descent(chunks, chunks.searcher(), Meter(), 0)
+        rooms = WorkerMemory.within(plan.program.depth, graph, context, memory, exporting=False)
+        chunks = ChunkExtender(plan.program, context, graph, rooms)
+        descent = DepthFirstWalk(chunks, chunks.searcher(), StageTimer(), 0)
 
         def walk(first: int, last: int) -> Found:
             found = Found()
@@ -91,9 +91,9 @@ def _listing(plan: MatchPlan) -> MakeWalk:
     return make
 
 
-def _edge_level(context: RunContext) -> Walk:
+def _edge_level(context: Environment) -> Walk:
     graph, memory = load_graph(context)
-    engine, xp, take = context.engine, context.engine.xp, Portion(context.engine).take
+    engine, xp, take = context.engine, context.engine.xp, AdaptiveBatch(context.engine).take
     work = min(memory * 3 // 4, 4 << 30)
     step = max(min(memory // 4 // SOURCE_BYTES, 1 << 20), 1)
     levels = (Level(-1), Level(-1, below=1))

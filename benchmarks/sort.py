@@ -33,7 +33,7 @@ from machine import describe_machine
 from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.sorting import KeyLayout
-from longwall.storage.memory.reservations import Account, Accounts, OverBudget
+from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
 from longwall.storage.memory.sizes import parse_size
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting.key_sorter import KeySorter
@@ -188,7 +188,9 @@ def sort(
     engine: Engine, keys: Any, method: str, options: argparse.Namespace, look: Callable[[Any], None] | None
 ) -> dict[str, Any]:
     """Sort once; gives the seconds of each phase."""
-    budgets = Accounts(Account("--host", parse_size(options.host)), Account("--disk", parse_size(options.disk)))
+    budgets = Accounts(
+        MemoryBudget("--host", parse_size(options.host)), MemoryBudget("--disk", parse_size(options.disk))
+    )
     with (
         SpillFolder(Path(options.spill)) as spill,
         KeySorter(
@@ -202,7 +204,7 @@ def sort(
     ):
         merging = MergeClock(engine)
         times = [time.perf_counter()]
-        with suppress(OverBudget):  # runs go to the disk then
+        with suppress(BudgetExceeded):  # runs go to the disk then
             sorter.reserve(len(keys))
         times.append(time.perf_counter())
         for at in range(0, len(keys), ADDED):

@@ -84,12 +84,12 @@ def timed(work: Callable[[int], Any], threads: int) -> tuple[float, list[Any]]:
 def throughput(folder: Path, codecs: list[tuple[str, dict[str, Any]]]) -> None:
     """Print a table of ratios and rates; the rates of the median of three rounds."""
     from longwall.storage.graph import blosc_chunks
-    from longwall.storage.memory.reservations import Account
+    from longwall.storage.memory.reservations import MemoryBudget
     from longwall.storage.tables import chunk_file
 
     print("| table | codec | threads | ratio | write, MB/s of table | read | stored MB/s | plain write MB/s | share |")
     print("|---|---|---|---|---|---|---|---|---|")
-    disk = Account("memory.disk", 1 << 40)
+    disk = MemoryBudget("memory.disk", 1 << 40)
     for name, table in tables().items():
         for codec, options in codecs:
             chunk_file._BLOSC.update(options)

@@ -375,7 +375,7 @@ def _make_store(
     from longwall.pipeline.progress.observers import choose_observer
     from longwall.storage.memory.allocator import return_freed_memory
     from longwall.storage.memory.machine_budget import Budget
-    from longwall.storage.memory.reservations import Accounts, OverBudget
+    from longwall.storage.memory.reservations import Accounts, BudgetExceeded
     from longwall.storage.memory.spill_folder import SpillFolder
 
     spill = user_path(spill)
@@ -392,7 +392,7 @@ def _make_store(
         with SpillFolder(spill, advice="choose another --spill, or raise --memory") as folder:
             folder.check()
             stats = make(accounts=accounts, spill=folder, watcher=observer)
-    except OverBudget as error:
+    except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
     finally:
         observer.close()

@@ -92,13 +92,13 @@ def _predict(
 ) -> list[str]:
     """Lines that foretell rows and bytes; none for plans that are formulas."""
     from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
-    from longwall.pipeline.phases.count_plans import SearchCount
+    from longwall.pipeline.phases.count_plans import CountBySearch
     from longwall.pipeline.planning.prediction import estimate_levels
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import bring_graph
 
-    search = plan.search if isinstance(plan, SearchCount) else plan
+    search = plan.search if isinstance(plan, CountBySearch) else plan
     if not isinstance(search, MatchPlan):
         return []
     arrays = host_arrays(graph)

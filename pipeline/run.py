@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config, names_run
-from longwall.pipeline.execution.environment import Metrics, PatternCount, RunContext
+from longwall.pipeline.execution.environment import Environment, Metrics, PatternCount
 from longwall.pipeline.progress.observers import NullObserver, Observer
 from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
 from longwall.pipeline.run_store.url_run import UrlRunDirectory
@@ -255,7 +255,7 @@ def _run(
     began: float,
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
-    from longwall.pipeline.execution.thread_executor import sentences
+    from longwall.pipeline.execution.thread_executor import user_errors
     from longwall.pipeline.workloads import get_workload
     from longwall.storage.memory.allocator import return_freed_memory
     from longwall.storage.memory.reservations import Accounts
@@ -283,7 +283,7 @@ def _run(
             )
         say_compiling = cache(lambda: observer.note(COMPILING))
         notes: list[str] = []
-        with engine.watch_compilation(say_compiling), sentences(engine), _timed(timings, "graph"):
+        with engine.watch_compilation(say_compiling), user_errors(engine), _timed(timings, "graph"):
             graph = read_graph(spec, observer, accounts, spill, engine, notes)
         workload = get_workload(spec.workload.kind)
         with _timed(timings, "plan"):
@@ -299,7 +299,7 @@ def _run(
         directory.manifest["budget"] = asdict(budget)
         directory.save()
         checkpoint = directory.open_checkpoint()
-        context = RunContext(
+        context = Environment(
             spec, graph, engine, budget, accounts, spill, checkpoint, directory.results, observer, metrics, cancel
         )
         if on_cluster:
@@ -307,7 +307,7 @@ def _run(
         try:
             with (
                 engine.watch_compilation(say_compiling),
-                sentences(engine),
+                user_errors(engine),
                 _timed(timings, "mine"),
                 interrupted_by(partial(_stop, cancel, engine)),
             ):
@@ -451,11 +451,11 @@ def read_graph(
         If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
         a budget.
     """
-    from longwall.storage.memory.reservations import OverBudget
+    from longwall.storage.memory.reservations import BudgetExceeded
 
     try:
         return _read_graph(spec, observer, accounts, spill, engine, [] if notes is None else notes)
-    except OverBudget as error:
+    except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.pages import Pages
 from longwall.kernels.interface.workspaces import Searcher
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -30,7 +30,7 @@ def count_planned(table: EmbeddingTable, searcher: Searcher, pages: Pages | None
     return searcher.count_rows(rows)
 
 
-def slot_reads(graph: GraphArrays, first: int, last: int, part: Part, xp: Any) -> Iterator[Reads]:
+def slot_reads(graph: GraphArrays, first: int, last: int, part: NeighbourRange, xp: Any) -> Iterator[RowReads]:
     """What kernels read that look at the rows of both ends of every edge: each owner's row, each neighbour's.
 
     Parameters
@@ -40,17 +40,17 @@ def slot_reads(graph: GraphArrays, first: int, last: int, part: Part, xp: Any) -
     first, last
         Range of slots.
     part
-        WHOLE, or SMALLER for kernels that only look at neighbours with smaller ids, and at those neighbours' ones.
+        ALL, or SMALLER for kernels that only look at neighbours with smaller ids, and at those neighbours' ones.
     xp
         numpy or cupy.
     """
     vertex = int(xp.searchsorted(graph.indptr, first, side="right")) - 1
     beyond = int(xp.searchsorted(graph.indptr, last, side="left"))
     owners = xp.arange(vertex, beyond, dtype=xp.uint32)
-    yield Reads(owners, part)
+    yield RowReads(owners, part)
     neighbours = graph.indices[first:last]
-    if part == Part.SMALLER:
+    if part == NeighbourRange.SMALLER:
         offsets = xp.clip(graph.indptr[vertex : beyond + 1], first, last) - first
         owner = EmbeddingTable((owners, neighbours), (offsets,), xp).column(0)
         neighbours = neighbours[neighbours < owner]
-    yield Reads(neighbours, part)
+    yield RowReads(neighbours, part)

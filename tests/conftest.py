@@ -27,7 +27,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs o
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import RunContext
+    from longwall.pipeline.execution.environment import Environment
     from longwall.storage.graph.graph import Graph
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -108,13 +108,13 @@ def make_context(
     folder: Path | None = None,
     host: int = 1 << 30,
     **sections: dict[str, Any],
-) -> RunContext:
+) -> Environment:
     """What a workload is given by a run, without the run: `folder` is the run's folder."""
     from longwall.kernels import select_engine
     from longwall.pipeline.config import load_config
-    from longwall.pipeline.execution.environment import Metrics, RunContext
+    from longwall.pipeline.execution.environment import Environment, Metrics
     from longwall.pipeline.progress.observers import NullObserver
-    from longwall.pipeline.run_store.commit_log import Checkpoint
+    from longwall.pipeline.run_store.commit_log import CommitLog
     from longwall.storage.memory.machine_budget import Budget
     from longwall.storage.memory.reservations import Accounts
     from longwall.storage.memory.spill_folder import SpillFolder
@@ -129,14 +129,14 @@ def make_context(
     accounts = Accounts.of(budget)
     accounts.host.take(graph.nbytes, "the graph")
     (own / "results.partial").mkdir(exist_ok=True)
-    return RunContext(
+    return Environment(
         spec=load_config(plain | sections),
         graph=graph,
         engine=select_engine(engine, threads),
         budget=budget,
         accounts=accounts,
         spill=SpillFolder(own / "spill"),
-        checkpoint=Checkpoint(own / "checkpoint"),
+        checkpoint=CommitLog(own / "checkpoint"),
         results=own / "results.partial",
         observer=NullObserver(),
         metrics=Metrics(),

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.jit import compiled
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.workspaces import Cut
 
 _NO_MORE = 2**32 - 1  # behind the positions that are left out of a list
@@ -151,13 +151,13 @@ class CpuEdgeExtender:
         self._graph = graph
         self._left_out = np.empty((most, ends, ends - 1), np.uint32)
         self._row_ends = np.empty(most, np.int64)
-        self.host_bytes = self._left_out.nbytes + self._row_ends.nbytes
+        self.workspace_bytes = self._left_out.nbytes + self._row_ends.nbytes
         self._columns, self._first, self._last = np.empty((levels, 0), np.int64), 0, 0
 
-    def reads(self, columns: NDArray[np.int64]) -> list[Reads]:
+    def reads(self, columns: NDArray[np.int64]) -> list[RowReads]:
         """Tell what extending rows reads of the adjacency."""
         vertices = np.empty(columns.size * 2, np.uint32)
-        return [Reads(vertices[: _collect_vertices(columns, vertices)], Part.WHOLE)]
+        return [RowReads(vertices[: _collect_vertices(columns, vertices)], NeighbourRange.ALL)]
 
     def count(self, columns: NDArray[np.int64], first: int, last: int) -> None:
         """Count the new edges of rows."""

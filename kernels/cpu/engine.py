@@ -15,10 +15,17 @@ from longwall.kernels.cpu.motif_counters import CpuMotifCounter, CpuOrbitCounter
 from longwall.kernels.cpu.page_bytes import page_bytes
 from longwall.kernels.cpu.pattern_growth import CpuGrower
 from longwall.kernels.cpu.sorting import CpuChunkSorter, CpuRunMerger
-from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, Access, GraphArrays, ScratchTooLarge, host_faults
-from longwall.kernels.interface.frontier import Reads, frontier
+from longwall.kernels.interface.engine import (
+    VERTEX_ARRAYS,
+    Ablation,
+    Access,
+    GraphArrays,
+    WorkspaceTooLarge,
+    host_faults,
+)
+from longwall.kernels.interface.frontier import RowReads, frontier
 from longwall.kernels.interface.homomorphism_program import RowProgram
-from longwall.kernels.interface.pages import PageBuffer
+from longwall.kernels.interface.pages import PageFrames
 from longwall.kernels.interface.pattern_growth import TypedGraph
 from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, pack, to_count, to_extend
 from longwall.kernels.interface.sorting import KeyLayout, Method
@@ -28,7 +35,7 @@ _TASKS_PER_WORKER = 128
 
 
 class _NoCopies:
-    """Copies of pages where none are needed; see :class:`longwall.kernels.interface.pages.PageBuffer`."""
+    """Copies of pages where none are needed; see :class:`longwall.kernels.interface.pages.PageFrames`."""
 
     origin = 0
 
@@ -85,7 +92,7 @@ class CpuEngine:
 
     page_unit = 1
 
-    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> PageBuffer:  # noqa: ARG002
+    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> PageFrames:  # noqa: ARG002
         """The kernels read pages where they are."""
         return _NoCopies()
 
@@ -117,7 +124,7 @@ class CpuEngine:
     def memory_peak(self) -> None:
         """There is no memory but the host's."""
 
-    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
+    def page_bytes(self, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int) -> NDArray[np.uint64]:
         """Count the bytes that will be read of every page of the adjacency."""
         return page_bytes(graph, reads, page_slots)
 
@@ -177,7 +184,7 @@ class CpuEngine:
 def _fitting(needed: int, memory: int) -> int:
     """The bytes that are needed, if they fit."""
     if needed > memory:
-        raise ScratchTooLarge(needed)
+        raise WorkspaceTooLarge(needed)
     return needed
 
 
@@ -191,7 +198,7 @@ class CpuSearcher:
         self._room = graph.max_degree + 1
         stored = max(len(program.sets), 1) * self._room
         marked = max(self._program.num_marks, 1) * graph.num_vertices
-        self.host_bytes = _fitting(stored * 4 + marked, memory)
+        self.workspace_bytes = _fitting(stored * 4 + marked, memory)
         self._store = np.empty(stored, np.uint32)
         self._marks = np.zeros(marked, np.uint8)
         width = 1 + max(program.depth, len(program.sets), len(program.blocks))
@@ -222,7 +229,7 @@ class CpuSearcher:
         )
         return _exact(total, estimate)
 
-    def reads(self, rows: NDArray[np.uint32], *, counting: bool) -> list[Reads]:
+    def reads(self, rows: NDArray[np.uint32], *, counting: bool) -> list[RowReads]:
         """Tell what counting below `rows`, or extending them, reads for their own vertices."""
         return frontier((to_count if counting else to_extend)(self._whole, rows.shape[0]), rows)
 
@@ -261,7 +268,7 @@ class CpuTriangleCounter:
     """Vertex marks of one worker."""
 
     def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
-        self.host_bytes = _fitting(graph.num_vertices, memory)
+        self.workspace_bytes = _fitting(graph.num_vertices, memory)
         self._graph = graph
         self._marks = np.zeros(graph.num_vertices, np.uint8)
         self._stop_flag = stop_flag
@@ -276,7 +283,7 @@ class CpuTriangleVertexCounter:
     """Vertex marks and counts of one worker."""
 
     def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
-        self.host_bytes = _fitting(graph.num_vertices * 9, memory)
+        self.workspace_bytes = _fitting(graph.num_vertices * 9, memory)
         self._graph = graph
         self._marks = np.zeros(graph.num_vertices, np.uint8)
         self._counts = np.zeros(graph.num_vertices, np.int64)
@@ -299,7 +306,7 @@ class CpuCliqueCounter:
 
     def __init__(self, graph: GraphArrays, k: int, memory: int, stop_flag: NDArray[np.uint8]):
         words = (graph.max_out_degree + 63) // 64
-        self.host_bytes = _fitting(graph.num_vertices * 4 + (graph.max_out_degree + 2 * k) * words * 8, memory)
+        self.workspace_bytes = _fitting(graph.num_vertices * 4 + (graph.max_out_degree + 2 * k) * words * 8, memory)
         self._graph = graph
         self._k = k
         self._local = np.zeros(graph.num_vertices, np.int32)
@@ -333,7 +340,7 @@ class CpuFourCycleCounter:
     """Wedge counters of one worker."""
 
     def __init__(self, graph: GraphArrays, memory: int, stop_flag: NDArray[np.uint8]):
-        self.host_bytes = _fitting(graph.num_vertices * 4, memory)
+        self.workspace_bytes = _fitting(graph.num_vertices * 4, memory)
         self._graph = graph
         self._wedges = np.zeros(graph.num_vertices, np.uint32)
         self._stop_flag = stop_flag
@@ -360,7 +367,9 @@ class CpuRowCounter:
     ):
         n = graph.num_vertices
         local = max(program.num_local, 1) * graph.max_degree
-        self.host_bytes = _fitting(8 * (local + n * max(program.num_dense + len(program.weights), 1)) + 5 * n, memory)
+        self.workspace_bytes = _fitting(
+            8 * (local + n * max(program.num_dense + len(program.weights), 1)) + 5 * n, memory
+        )
         dtype = np.int64 if exact else np.float64
         self._graph = graph
         self._ops, self._products = program.packed()

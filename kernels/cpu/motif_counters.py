@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu import motifs
-from longwall.kernels.interface.engine import GraphArrays, ScratchTooLarge
+from longwall.kernels.interface.engine import GraphArrays, WorkspaceTooLarge
 
 _EXACT_BELOW = 2.0**62
 
@@ -14,9 +14,9 @@ class _Scratch:
 
     def __init__(self, graph: GraphArrays, k: int, results: int, memory: int, stop_flag: NDArray[np.uint8]):
         masks = 1 << (k - 2)
-        self.host_bytes = graph.num_vertices + 8 * (results + masks * (2 * 256 + k + 2))
-        if self.host_bytes > memory:
-            raise ScratchTooLarge(self.host_bytes)
+        self.workspace_bytes = graph.num_vertices + 8 * (results + masks * (2 * 256 + k + 2))
+        if self.workspace_bytes > memory:
+            raise WorkspaceTooLarge(self.workspace_bytes)
         self._graph, self._k = graph, k
         self._marks = np.zeros(graph.num_vertices, np.uint8)
         self._known = np.zeros((k, masks), np.int64)

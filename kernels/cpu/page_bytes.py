@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.jit import compiled
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.kernels.interface.frontier import Reads
+from longwall.kernels.interface.frontier import RowReads
 
 _SMALLER, _LARGER = 1, 2  # frontier.Part
 
@@ -49,7 +49,7 @@ def _add_rows(indptr, split, vertices, prefix, part, times, page_slots, ends, st
             steps[last] -= page_slots * slot_bytes
 
 
-def page_bytes(graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
+def page_bytes(graph: GraphArrays, reads: Sequence[RowReads], page_slots: int) -> NDArray[np.uint64]:
     """See :meth:`longwall.kernels.interface.engine.Engine.page_bytes`."""
     ends, steps = np.zeros((2, -(-graph.num_slots // page_slots)), np.int64)
     for read in reads:

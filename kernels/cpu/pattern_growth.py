@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.jit import compiled
-from longwall.kernels.interface.engine import ScratchTooLarge
-from longwall.kernels.interface.pattern_growth import NO_SLOT, Growth, Images, TypedGraph
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.pattern_growth import NO_SLOT, GrowthBatch, Images, TypedGraph
 
 _NO_SLOT = int(NO_SLOT)
 _ONE = np.uint32(1)
@@ -280,7 +280,7 @@ def _grow(
 
 
 class CpuGrower:
-    """Scratch of one worker; see :class:`longwall.kernels.interface.pattern_growth.Grower`.
+    """Scratch of one worker; see :class:`longwall.kernels.interface.pattern_growth.GrowKernel`.
 
     Parameters
     ----------
@@ -302,12 +302,12 @@ class CpuGrower:
         self._seen: NDArray[np.int64] | None = None
         self._stamp = 1
 
-    def count(self, rows: NDArray[np.uint32], growth: Growth, counts: NDArray[np.int64]) -> None:
+    def count(self, rows: NDArray[np.uint32], growth: GrowthBatch, counts: NDArray[np.int64]) -> None:
         """Add how many rows the grown patterns will have."""
         _count(*self._graph_arrays(), *_patterns(growth), rows, *_row(growth), self._stop_flag, counts)
 
     def mark_groups(
-        self, rows: NDArray[np.uint32], growth: Growth, alive: NDArray[np.int32], images: NDArray[np.uint32]
+        self, rows: NDArray[np.uint32], growth: GrowthBatch, alive: NDArray[np.int32], images: NDArray[np.uint32]
     ) -> None:
         """Set the bit of each transaction that has a row."""
         _mark_groups(
@@ -315,11 +315,11 @@ class CpuGrower:
             alive, images,
         )  # fmt: skip
 
-    def mark_images(self, rows: NDArray[np.uint32], growth: Growth, images: Images) -> None:
+    def mark_images(self, rows: NDArray[np.uint32], growth: GrowthBatch, images: Images) -> None:
         """Add images."""
         if self._seen is None:
             if 8 * self._graph.num_vertices > self._memory:
-                raise ScratchTooLarge(8 * self._graph.num_vertices)
+                raise WorkspaceTooLarge(8 * self._graph.num_vertices)
             self._seen = np.zeros(self._graph.num_vertices, np.int64)
         cuts = np.flatnonzero(np.diff(rows[0])) + 1
         bounds = [0, *cuts.tolist(), rows.shape[1]]
@@ -334,14 +334,16 @@ class CpuGrower:
         counts: NDArray[np.int64] = np.bitwise_count(sets).sum(axis=-1, dtype=np.int64)
         return counts
 
-    def child_counts(self, rows: NDArray[np.uint32], growth: Growth, alive: NDArray[np.int32]) -> NDArray[np.int64]:
+    def child_counts(
+        self, rows: NDArray[np.uint32], growth: GrowthBatch, alive: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
         """How many rows each row grows into."""
         counts = np.zeros(rows.shape[1], np.int64)
         self._grow(rows, growth, alive, counts, np.empty(1, np.int32), np.empty(1, np.uint32), writing=False)
         return counts
 
     def children(
-        self, rows: NDArray[np.uint32], growth: Growth, alive: NDArray[np.int32], offsets: NDArray[np.int64]
+        self, rows: NDArray[np.uint32], growth: GrowthBatch, alive: NDArray[np.int32], offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
         """Grow rows."""
         slots, new = np.zeros(int(offsets[-1]), np.int32), np.zeros(int(offsets[-1]), np.uint32)
@@ -351,7 +353,7 @@ class CpuGrower:
     def _grow(
         self,
         rows: NDArray[np.uint32],
-        growth: Growth,
+        growth: GrowthBatch,
         alive: NDArray[np.int32],
         offsets: NDArray[np.int64],
         slots: NDArray[np.int32],
@@ -369,14 +371,14 @@ class CpuGrower:
         return graph.runs, graph.types, graph.begins, graph.indices, graph.targets
 
 
-def _patterns(growth: Growth) -> tuple[NDArray[np.int64], ...]:
+def _patterns(growth: GrowthBatch) -> tuple[NDArray[np.int64], ...]:
     return (
         growth.first, growth.sizes, growth.columns, growth.labels, growth.path_sizes, growth.paths, growth.known,
         growth.forward, growth.backward,
     )  # fmt: skip
 
 
-def _row(growth: Growth) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+def _row(growth: GrowthBatch) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
     """Room for the vertices of a row, and the types of edges to them."""
     width = growth.labels.shape[1]
     return np.empty(width, np.uint32), np.empty(width, np.int32)

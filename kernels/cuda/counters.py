@@ -45,7 +45,7 @@ def _heavy_tasks(
 class _Triangles:
     """What counting triangles in all and per vertex share; see ``triangles.cu``."""
 
-    host_bytes = 0
+    workspace_bytes = 0
 
     _WARP_SLOTS, _BLOCK_SLOTS = 1024, 8192  # kWarpSlots, kBlockSlots
     _BLOCKS = 6  # per multiprocessor
@@ -106,7 +106,7 @@ class CudaTriangleVertexCounter(_Triangles):
         least = -(-n // _MOST_PASSES)
         self._counts = device.xp.zeros(least * units_that_fit(_MOST_PASSES, 8 * least, memory), np.int64)
         self._sums: NDArray[np.int64] | None = None if self._counts.size >= n else np.zeros(n, np.int64)
-        self.host_bytes = 0 if self._sums is None else self._sums.nbytes + self._counts.nbytes
+        self.workspace_bytes = 0 if self._sums is None else self._sums.nbytes + self._counts.nbytes
 
     def add(self, first: int, last: int) -> None:
         """Add the triangles of a range of slots."""
@@ -148,7 +148,7 @@ def clique_header(k: int) -> str:
 class CudaCliqueCounter:
     """Bitmap tables for counting k-cliques, k >= 4; see ``cliques.cu``."""
 
-    host_bytes = 0
+    workspace_bytes = 0
 
     _THREADS = 512
     _BLOCKS = 2  # per multiprocessor
@@ -220,7 +220,7 @@ class CudaCliqueCounter:
 class CudaFourCycleCounter:
     """Wedge counters; see ``wedges.cu``."""
 
-    host_bytes = 0
+    workspace_bytes = 0
 
     _LIGHT = 512  # kLight
     _THREADS = 1024

@@ -7,7 +7,7 @@ import numpy as np
 from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
 from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.workspaces import Cut
 
 Array = Any  # a CuPy array
@@ -31,7 +31,7 @@ class _Counted(NamedTuple):
 class CudaEdgeExtender:
     """Scratch for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`."""
 
-    host_bytes = 0
+    workspace_bytes = 0
 
     def __init__(self, device: Device, graph: GraphArrays, levels: int, rows: int, memory: int):
         xp = device.xp
@@ -52,13 +52,13 @@ class CudaEdgeExtender:
             self._staging = Staging(device, graph, memory - self._most * row_bytes)
         self._counted: _Counted | None = None
 
-    def reads(self, columns: Array) -> list[Reads]:
+    def reads(self, columns: Array) -> list[RowReads]:
         """Tell what extending rows reads of the adjacency."""
         xp = self._device.xp
         vertices, found = xp.empty(columns.size * 2, np.uint32), xp.zeros(1, np.uint64)
         self._launch("collect_vertices", vertices.size, (*_place(columns), self._ends, vertices, found))
         self._device.synchronize()  # as in launch.exact
-        return [Reads(vertices[: int(found.get()[0])], Part.WHOLE)]
+        return [RowReads(vertices[: int(found.get()[0])], NeighbourRange.ALL)]
 
     def count(self, columns: Array, first: int, last: int) -> None:
         """Count the new edges of rows."""
@@ -161,7 +161,7 @@ class CudaEdgeExtender:
         number = rows.shape[1] * self._ends
         ends = self._vertices[:number].reshape(self._ends, rows.shape[1])
         self._launch("split_ends", number, (*_place(rows), self._ends, ends))
-        return self._staging.bring(ends, [(end, Part.WHOLE) for end in range(self._ends)])
+        return self._staging.bring(ends, [(end, NeighbourRange.ALL) for end in range(self._ends)])
 
     def _known(self) -> "_Counted":
         assert self._counted is not None

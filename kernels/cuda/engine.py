@@ -32,11 +32,11 @@ from longwall.kernels.cuda.runtime.host_memory import (
 )
 from longwall.kernels.cuda.runtime.host_memory import mapped as map_array
 from longwall.kernels.cuda.runtime.launch import Device
-from longwall.kernels.cuda.runtime.page_buffer import CudaPageBuffer
+from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.cuda.search import CudaSearcher
 from longwall.kernels.cuda.sorting import CudaChunkSorter, CudaRunMerger
 from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, Access, EngineLost, GraphArrays, MemoryPeak
-from longwall.kernels.interface.frontier import Reads
+from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.homomorphism_program import RowProgram
 from longwall.kernels.interface.pattern_growth import TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
@@ -116,9 +116,9 @@ class CudaEngine:
         """Bytes of the device that copies of pages take at a time."""
         return TAKEN_AT_ONCE
 
-    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> CudaPageBuffer:
+    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> CudaPageFrames:
         """Make room on the device for copies of pages."""
-        return CudaPageBuffer(self._device, graph, number, page_slots)
+        return CudaPageFrames(self._device, graph, number, page_slots)
 
     def interrupt(self) -> None:
         """Make running kernels return as soon as they can; the engine is of no further use."""
@@ -155,7 +155,7 @@ class CudaEngine:
         """Bytes free on the device."""
         return self._device.free_memory()
 
-    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
+    def page_bytes(self, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int) -> NDArray[np.uint64]:
         """Count the bytes that will be read of every page of the adjacency."""
         return page_bytes(self._device, graph, reads, page_slots)
 

@@ -8,8 +8,8 @@ import numpy as np
 from longwall.kernels.cuda.runtime.launch import WARP, Device
 from longwall.kernels.cuda.runtime.search_header import Variant, program_header, stored_sets
 from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
-from longwall.kernels.interface.engine import Ablation, GraphArrays, ScratchTooLarge, ShortOfMemory
-from longwall.kernels.interface.frontier import Part, row_lists
+from longwall.kernels.interface.engine import Ablation, GraphArrays, ShortOfMemory, WorkspaceTooLarge
+from longwall.kernels.interface.frontier import NeighbourRange, row_lists
 from longwall.kernels.interface.search_program import SearchProgram, emitted_set, to_extend
 from longwall.kernels.interface.workspaces import Extension
 
@@ -53,7 +53,7 @@ class _Step:
     plain: int
     oriented: int
     shared: int
-    lists: list[tuple[int, Part]]
+    lists: list[tuple[int, NeighbourRange]]
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class Extender:
         wanted = min(-(-capacity // BLOCK_VALUES) + 2 * self._warps + _LEAST_BLOCKS, MOST_BLOCKS)
         blocks = min(self._memory // _BLOCK_BYTES, wanted)
         if blocks < _LEAST_BLOCKS:
-            raise ScratchTooLarge(self._store.nbytes + _LEAST_BLOCKS * _BLOCK_BYTES)
+            raise WorkspaceTooLarge(self._store.nbytes + _LEAST_BLOCKS * _BLOCK_BYTES)
         if self._pool is None or self._pool.size < blocks * _BLOCK_WORDS:
             self._pool = None  # freed before it is replaced
             while True:

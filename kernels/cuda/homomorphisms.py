@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import array, constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
-from longwall.kernels.interface.engine import GraphArrays, ScratchTooLarge
+from longwall.kernels.interface.engine import GraphArrays, WorkspaceTooLarge
 from longwall.kernels.interface.homomorphism_program import Op, RowProgram
 
 Array = Any  # a CuPy array
@@ -40,7 +40,7 @@ def row_header(program: RowProgram, *, exact: bool) -> str:
 class CudaRowCounter:
     """Vectors for one row program."""
 
-    host_bytes = 0
+    workspace_bytes = 0
 
     def __init__(self, device: Device, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool):
         xp, n = device.xp, graph.num_vertices
@@ -61,7 +61,7 @@ class CudaRowCounter:
         each = 8 * (local + far) + 4 * (reached + bitmap)
         weight_bytes = 8 * n * (len(program.weights) + 1)  # one of them is made of another
         if weight_bytes + each > memory:
-            raise ScratchTooLarge(weight_bytes + each)
+            raise WorkspaceTooLarge(weight_bytes + each)
         dtype = xp.int64 if exact else xp.float64
         self._weights = xp.ones((max(len(program.weights), 1), n), dtype)
         for i, factors in enumerate(program.weights):

@@ -53,7 +53,7 @@ class _Enumerator:
         The most bytes.
     """
 
-    host_bytes = 0
+    workspace_bytes = 0
 
     def __init__(
         self,

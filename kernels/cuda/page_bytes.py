@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.kernels.interface.frontier import Reads
+from longwall.kernels.interface.frontier import RowReads
 
 Array = Any  # a CuPy array
 
 
-def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
+def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int) -> NDArray[np.uint64]:
     """See :meth:`longwall.kernels.interface.engine.Engine.page_bytes`."""
     xp = device.xp
     sums = xp.zeros((2, -(-graph.num_slots // page_slots)), np.uint64)

@@ -4,8 +4,8 @@ from typing import Any
 
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device
-from longwall.kernels.interface.engine import ScratchTooLarge
-from longwall.kernels.interface.pattern_growth import Growth, Images, TypedGraph
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.pattern_growth import GrowthBatch, Images, TypedGraph
 
 Array = Any  # a CuPy array
 
@@ -20,7 +20,7 @@ def growth_header(vertices: int) -> str:
 
 
 class CudaGrower:
-    """Scratch of one worker; see :class:`longwall.kernels.interface.pattern_growth.Grower`.
+    """Scratch of one worker; see :class:`longwall.kernels.interface.pattern_growth.GrowKernel`.
 
     Parameters
     ----------
@@ -35,23 +35,23 @@ class CudaGrower:
     def __init__(self, device: Device, graph: TypedGraph, memory: int):
         self._device, self._graph, self._memory = device, graph, memory
 
-    def count(self, rows: Array, growth: Growth, counts: Array) -> None:
+    def count(self, rows: Array, growth: GrowthBatch, counts: Array) -> None:
         """Add how many rows the grown patterns will have."""
         local = counts.size if counts.size <= _LOCAL_SLOTS else 0
         after = (local, counts.view(self._device.xp.uint64))
         self._launch("count_ways", rows, growth, after, rows.shape[1], shared=8 * local)
 
-    def mark_groups(self, rows: Array, growth: Growth, alive: Array, images: Array) -> None:
+    def mark_groups(self, rows: Array, growth: GrowthBatch, alive: Array, images: Array) -> None:
         """Set the bit of each transaction that has a row."""
         after = (self._graph.groups, alive, images.shape[1], images)
         self._launch("mark_groups", rows, growth, after, rows.shape[1])
 
-    def mark_images(self, rows: Array, growth: Growth, images: Images) -> None:
+    def mark_images(self, rows: Array, growth: GrowthBatch, images: Images) -> None:
         """Add images."""
         xp, n, width = self._device.xp, self._graph.num_vertices, growth.labels.shape[1]
         at_once = self._memory // (4 * n * width)
         if not at_once:
-            raise ScratchTooLarge(4 * n * width)
+            raise WorkspaceTooLarge(4 * n * width)
         first = int(growth.first[0])
         low, high = int(rows[0, 0]) - first, int(rows[0, -1]) - first + 1
         bounds = xp.searchsorted(rows[0], xp.arange(low + first, high + first + 1, dtype=xp.uint32)).get()
@@ -76,13 +76,13 @@ class CudaGrower:
         )
         return counts
 
-    def child_counts(self, rows: Array, growth: Growth, alive: Array) -> Array:
+    def child_counts(self, rows: Array, growth: GrowthBatch, alive: Array) -> Array:
         """How many rows each row grows into."""
         counts = self._device.xp.zeros(rows.shape[1], self._device.xp.int64)
         self._launch("count_children", rows, growth, (alive, counts), rows.shape[1])
         return counts
 
-    def children(self, rows: Array, growth: Growth, alive: Array, offsets: Array) -> tuple[Array, Array]:
+    def children(self, rows: Array, growth: GrowthBatch, alive: Array, offsets: Array) -> tuple[Array, Array]:
         """Grow rows."""
         xp = self._device.xp
         total = int(offsets[-1])
@@ -91,7 +91,7 @@ class CudaGrower:
         return slots, vertices
 
     def _launch(
-        self, function: str, rows: Array, growth: Growth, after: tuple[Any, ...], threads: int, shared: int = 0
+        self, function: str, rows: Array, growth: GrowthBatch, after: tuple[Any, ...], threads: int, shared: int = 0
     ) -> None:
         graph, width = self._graph, growth.labels.shape[1]
         self._device.launch_over(

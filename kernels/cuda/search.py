@@ -9,8 +9,8 @@ from longwall.kernels.cuda.extension import BLOCKS_PER_MULTIPROCESSOR, WARPS_PER
 from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
 from longwall.kernels.cuda.runtime.search_header import Variant, program_header, stored_sets
 from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
-from longwall.kernels.interface.engine import Ablation, GraphArrays, ScratchTooLarge
-from longwall.kernels.interface.frontier import Reads, frontier, row_lists
+from longwall.kernels.interface.engine import Ablation, GraphArrays, WorkspaceTooLarge
+from longwall.kernels.interface.frontier import RowReads, frontier, row_lists
 from longwall.kernels.interface.search_program import SearchProgram, to_count, to_extend
 from longwall.kernels.interface.workspaces import Extension
 
@@ -32,7 +32,7 @@ class CudaSearcher:
         What finds lists, and brings them to the device; None where they are read where they are.
     """
 
-    host_bytes = 0
+    workspace_bytes = 0
 
     def __init__(self, device: Device, graph: GraphArrays, program: SearchProgram, memory: int, ablation: Ablation):
         self._device, self._graph, self._program, self._ablation = device, graph, program, ablation
@@ -46,7 +46,7 @@ class CudaSearcher:
         ring = RING_BYTES if program.blocks else 0  # where it counts, warps hand over work
         if memory < ring + words * 4:
             left = 1 if self.staging is None else 1 - 1 / _STAGING_SHARE
-            raise ScratchTooLarge(int((ring + words * 4) / left) + 1)
+            raise WorkspaceTooLarge(int((ring + words * 4) / left) + 1)
         memory -= ring
         wanted = device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR * WARPS_PER_BLOCK
         # Half of the memory is for what an extension gives, where one warp's sets do not need more.
@@ -122,7 +122,7 @@ class CudaSearcher:
         lists, _ = row_lists(to_count(self._program, rows.shape[0]), rows.shape[0])
         return self.staging.bring(rows, lists) if self.staging is not None and lists else None
 
-    def reads(self, rows: Array, *, counting: bool) -> list[Reads]:
+    def reads(self, rows: Array, *, counting: bool) -> list[RowReads]:
         """Tell what counting below `rows`, or extending them, reads for their own vertices."""
         program = (to_count if counting else to_extend)(self._program, rows.shape[0])
         return frontier(program, rows, grouped=counting or self._ablation.grouped)

@@ -18,7 +18,7 @@ import numpy as np
 from longwall.kernels.cuda.runtime.compile import constants, kernel
 from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
-from longwall.kernels.interface.engine import ScratchTooLarge
+from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.sorting import WORD, Columns, KeyLayout, Method, SumOverflow
 
 Array = Any  # a CuPy array
@@ -402,7 +402,7 @@ def _fitting(words: float, memory: int, host_words: int, host: int) -> int:
     """Keys for which so many words each are in both memories."""
     keys = min(int((memory - _ROUNDED) / (WORD * words)), host // (WORD * host_words))
     if keys < _LEAST:
-        raise ScratchTooLarge(_ROUNDED + int(WORD * words * _LEAST))
+        raise WorkspaceTooLarge(_ROUNDED + int(WORD * words * _LEAST))
     return keys
 
 

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.frontier import Reads
+from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.homomorphism_program import RowProgram
-from longwall.kernels.interface.pages import PageBuffer, Pages
-from longwall.kernels.interface.pattern_growth import Grower, TypedGraph
+from longwall.kernels.interface.pages import PageFrames, Pages
+from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, RunMerger
 from longwall.kernels.interface.workspaces import (
@@ -34,7 +34,7 @@ class EngineUnavailable(Exception):
     """The engine that was asked for does not work on this machine; the message says why."""
 
 
-class ScratchTooLarge(Exception):
+class WorkspaceTooLarge(Exception):
     """Scratch memory of one worker exceeds what the engine was given; carries the bytes that it needs."""
 
     def __init__(self, needed: int):
@@ -235,7 +235,7 @@ class Engine(Protocol):
         """Bytes of the device that a `page_buffer` takes at a time."""
         ...
 
-    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> PageBuffer:
+    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> PageFrames:
         """Make room on the device for copies of pages of an adjacency that is loaded for "adaptive" access."""
         ...
 
@@ -282,7 +282,7 @@ class Engine(Protocol):
         """Give the most device memory that was in use so far, None where the engine works in host memory."""
         ...
 
-    def page_bytes(self, graph: GraphArrays, reads: Sequence[Reads], page_slots: int) -> NDArray[np.uint64]:
+    def page_bytes(self, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int) -> NDArray[np.uint64]:
         """Count the bytes that will be read of every page of the adjacency (GAMMA, Definition 4.1).
 
         Parameters
@@ -336,7 +336,7 @@ class Engine(Protocol):
         """Buffers for merging sorted runs, in so many bytes of the host and of the device, where there is one."""
         ...
 
-    def grower(self, graph: TypedGraph, memory: int) -> Grower:
+    def grower(self, graph: TypedGraph, memory: int) -> GrowKernel:
         """Scratch for growing patterns by one edge, at most `memory` bytes; the graph is in the engine's arrays."""
         ...
 

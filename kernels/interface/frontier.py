@@ -10,16 +10,16 @@ from longwall.kernels.interface.search_program import SearchProgram, SetOp
 Array = Any  # a NumPy or a CuPy array
 
 
-class Part(IntEnum):
+class NeighbourRange(IntEnum):
     """The part of a vertex's row that is read."""
 
-    WHOLE = 0
+    ALL = 0
     SMALLER = 1  # neighbours with a smaller id: before the row's split
     LARGER = 2  # neighbours with a larger id: from the row's split
 
 
 @dataclass(frozen=True)
-class Reads:
+class RowReads:
     """Rows of the adjacency that are read alike.
 
     Attributes
@@ -36,12 +36,12 @@ class Reads:
     """
 
     vertices: Array
-    part: Part
+    part: NeighbourRange
     times: int = 1
     prefix: Array | None = None
 
 
-def row_lists(program: SearchProgram, columns: int) -> tuple[list[tuple[int, Part]], tuple[int, ...]]:
+def row_lists(program: SearchProgram, columns: int) -> tuple[list[tuple[int, NeighbourRange]], tuple[int, ...]]:
     """Name the parts of adjacencies that a row's set operations read.
 
     Returns
@@ -56,7 +56,7 @@ def row_lists(program: SearchProgram, columns: int) -> tuple[list[tuple[int, Par
     return lists, tuple(-1 if one is None else lists.index(one) for one in named)
 
 
-def frontier(program: SearchProgram, rows: Array, *, grouped: bool = True) -> list[Reads]:
+def frontier(program: SearchProgram, rows: Array, *, grouped: bool = True) -> list[RowReads]:
     """Find what the set operations read when rows are extended by one level.
 
     A set operation of depth d is run once for every prefix of d + 1 columns. Only the bound by the row's owner
@@ -84,13 +84,13 @@ def frontier(program: SearchProgram, rows: Array, *, grouped: bool = True) -> li
     )
     return [
         # Rows are distinct, so the longest prefixes are too.
-        Reads(rows[column], part, times, None if depth == deepest else rows[: depth + 1])
+        RowReads(rows[column], part, times, None if depth == deepest else rows[: depth + 1])
         for (depth, column, part), times in sorted(operations.items())
     ]
 
 
-def _part(op: SetOp) -> Part:
+def _part(op: SetOp) -> NeighbourRange:
     """The part of the row that is left by the bound that its owner sets."""
     if op.below >> op.adjacent & 1:
-        return Part.SMALLER
-    return Part.LARGER if op.above >> op.adjacent & 1 else Part.WHOLE
+        return NeighbourRange.SMALLER
+    return NeighbourRange.LARGER if op.above >> op.adjacent & 1 else NeighbourRange.ALL

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.frontier import Reads
+from longwall.kernels.interface.frontier import RowReads
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -31,7 +31,7 @@ class Pages(Protocol):
     places: Array | None
     staged: bool
 
-    def prepare(self, level: int, reads: Sequence[Reads]) -> None:
+    def prepare(self, level: int, reads: Sequence[RowReads]) -> None:
         """Choose the pages of which copies should be on the device for what comes next, and begin to copy them.
 
         What was known of `places` is not true any more.
@@ -49,7 +49,7 @@ class Pages(Protocol):
         """Let kernels that are launched from now on wait for the copies that were begun."""
         ...
 
-    def touch(self, level: int, reads: Sequence[Reads]) -> None:
+    def touch(self, level: int, reads: Sequence[RowReads]) -> None:
         """Tell what will be read where it is, without a look at `places`; parameters as of `prepare`."""
         ...
 
@@ -62,7 +62,7 @@ class Pages(Protocol):
         ...
 
 
-class PageBuffer(Protocol):
+class PageFrames(Protocol):
     """Copies of pages on the device.
 
     Attributes

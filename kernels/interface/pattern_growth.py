@@ -66,7 +66,7 @@ class TypedGraph(_Movable):
 
 
 @dataclass(frozen=True)
-class Growth(_Movable):
+class GrowthBatch(_Movable):
     """The patterns of a batch, and where the ways in which they can grow are counted.
 
     Attributes
@@ -132,22 +132,22 @@ def num_words(items: int) -> int:
     return -(-items // 32)
 
 
-class Grower(Protocol):
+class GrowKernel(Protocol):
     """Scratch of one worker that grows patterns by one edge.
 
     Rows are uint32[columns, n], ascending by column 0, which holds the number of their pattern. `growth` has their
     patterns. `alive` (int32[slots]) has a number for each way to grow that is looked at, -1 for the others.
     """
 
-    def count(self, rows: Array, growth: Growth, counts: Array) -> None:
+    def count(self, rows: Array, growth: GrowthBatch, counts: Array) -> None:
         """Add how many rows the grown patterns will have, per slot, to `counts` (int64[slots])."""
         ...
 
-    def mark_groups(self, rows: Array, growth: Growth, alive: Array, sets: Array) -> None:
+    def mark_groups(self, rows: Array, growth: GrowthBatch, alive: Array, sets: Array) -> None:
         """Add the transactions of rows of the grown patterns to `sets` (uint32[alive slots, words], a bit for each)."""
         ...
 
-    def mark_images(self, rows: Array, growth: Growth, images: Images) -> None:
+    def mark_images(self, rows: Array, growth: GrowthBatch, images: Images) -> None:
         """Add the vertices that rows of the grown patterns map the pattern's vertices to, as far as they are wanted."""
         ...
 
@@ -155,11 +155,11 @@ class Grower(Protocol):
         """Count the bits of sets: uint32[..., words] to int64[...]."""
         ...
 
-    def child_counts(self, rows: Array, growth: Growth, alive: Array) -> Array:
+    def child_counts(self, rows: Array, growth: GrowthBatch, alive: Array) -> Array:
         """Count the rows that each row grows into, int64[n], by the ways that are alive."""
         ...
 
-    def children(self, rows: Array, growth: Growth, alive: Array, offsets: Array) -> tuple[Array, Array]:
+    def children(self, rows: Array, growth: GrowthBatch, alive: Array, offsets: Array) -> tuple[Array, Array]:
         """Grow rows; `offsets` (int64[n + 1]) has the prefix sums of what `child_counts` gave.
 
         Returns

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.frontier import Reads
+from longwall.kernels.interface.frontier import RowReads
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -38,7 +38,7 @@ class Extension:
     leading: bool = True
 
 
-class Scratch(Protocol):
+class Workspace(Protocol):
     """What a worker's calls write to.
 
     Attributes
@@ -48,10 +48,10 @@ class Scratch(Protocol):
     """
 
     @property
-    def host_bytes(self) -> int: ...  # noqa: D102
+    def workspace_bytes(self) -> int: ...  # noqa: D102
 
 
-class Searcher(Scratch, Protocol):
+class Searcher(Workspace, Protocol):
     """Scratch of one worker for one search program."""
 
     def count_rows(self, rows: Array) -> int:
@@ -72,12 +72,12 @@ class Searcher(Scratch, Protocol):
         """
         ...
 
-    def reads(self, rows: Array, *, counting: bool) -> list[Reads]:
+    def reads(self, rows: Array, *, counting: bool) -> list[RowReads]:
         """Tell what counting below `rows`, or extending them, reads for their own vertices."""
         ...
 
 
-class RangeCounter(Scratch, Protocol):
+class RangeCounter(Workspace, Protocol):
     """Scratch of one worker that counts something over ranges of roots."""
 
     def count(self, first: int, last: int) -> int:
@@ -85,7 +85,7 @@ class RangeCounter(Scratch, Protocol):
         ...
 
 
-class VertexCounter(Scratch, Protocol):
+class VertexCounter(Workspace, Protocol):
     """Scratch of one worker that counts something per vertex."""
 
     def add(self, first: int, last: int) -> None:
@@ -97,7 +97,7 @@ class VertexCounter(Scratch, Protocol):
         ...
 
 
-class MotifCounter(Scratch, Protocol):
+class MotifCounter(Workspace, Protocol):
     """Scratch of one worker that counts induced subgraphs of k vertices by pattern."""
 
     def add(self, first: int, last: int) -> None:
@@ -113,7 +113,7 @@ class MotifCounter(Scratch, Protocol):
         ...
 
 
-class RowCounter(Scratch, Protocol):
+class RowCounter(Workspace, Protocol):
     """Scratch of one worker for one row program."""
 
     def add(self, first: int, last: int) -> None:
@@ -125,7 +125,7 @@ class RowCounter(Scratch, Protocol):
         ...
 
 
-class EdgeExtender(Scratch, Protocol):
+class EdgeExtender(Workspace, Protocol):
     """Scratch of one worker that extends rows of edges by the edges that touch them.
 
     Rows are int64[levels, n], contiguous; an edge is its larger end << 32 | its smaller end. The new edges of a row are
@@ -133,7 +133,7 @@ class EdgeExtender(Scratch, Protocol):
     two vertices of the row is found from the larger one. Edges of the row are not new.
     """
 
-    def reads(self, columns: Array) -> list[Reads]:
+    def reads(self, columns: Array) -> list[RowReads]:
         """Tell what extending rows reads of the adjacency; takes 8 bytes for each of their edges while it is held."""
         ...
 

@@ -42,7 +42,7 @@ class Dictionary:
 
 
 @dataclass(frozen=True)
-class Growth:
+class ClassGrowth:
     """How the classes of one size grow to those of the next.
 
     Attributes
@@ -130,7 +130,7 @@ def dictionary(vertices: int) -> Dictionary:
 
 
 @cache
-def growth(vertices: int) -> Growth:
+def growth(vertices: int) -> ClassGrowth:
     """How the connected patterns of 2 to 7 vertices grow by one vertex."""
     from longwall.kernels.patterns.canonical_kernel import canonical_codes, count_removable
 
@@ -147,7 +147,7 @@ def growth(vertices: int) -> Growth:
     ordered[rank] = codes
     ways = np.empty_like(codes)
     count_removable(ordered, vertices + 1, ways, _work())
-    return Growth(ordered, classes, ways)
+    return ClassGrowth(ordered, classes, ways)
 
 
 @cache

@@ -16,9 +16,9 @@ from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.dask_executor import DaskScheduler, begin_replicas, end_replicas
 from longwall.pipeline.cluster.dispatcher import RANGES
 from longwall.pipeline.cluster.handshake import introduced, most_on_a_device
-from longwall.pipeline.cluster.worker_process import Job, Opening, parts
+from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
-from longwall.pipeline.execution.environment import Metrics, RunContext
+from longwall.pipeline.execution.environment import Environment, Metrics
 from longwall.pipeline.progress.observers import Observer
 from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
@@ -35,7 +35,7 @@ class Cluster(NamedTuple):
 
     client: Any
     """A ``distributed.Client``."""
-    opening: Opening
+    opening: RunHeader
     """What they know of the run."""
 
 
@@ -63,7 +63,7 @@ def cluster_of(
     """
     from longwall import __version__
 
-    spec = spec.located()
+    spec = spec.with_absolute_paths()
     memory = spec.memory.model_copy(update={"spill": spec.memory.spill.absolute()})
     engine = spec.engine
     if engine.devices is not None:
@@ -75,7 +75,7 @@ def cluster_of(
         workers = introduced(client, engine.kind)
         observer.advance(len(workers))
         hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
-        opening = Opening(
+        opening = RunHeader(
             id=uuid.uuid4().hex,
             run=run if isinstance(run, str) else str(run.absolute()),
             config=spec.to_dict(),
@@ -93,7 +93,7 @@ def cluster_of(
 
 
 @contextmanager
-def scheduler_of(context: RunContext, cluster: Cluster, plan: Any) -> Iterator[DaskScheduler]:
+def scheduler_of(context: Environment, cluster: Cluster, plan: Any) -> Iterator[DaskScheduler]:
     """Deal the tasks of a run out to its cluster.
 
     Parameters
@@ -105,7 +105,7 @@ def scheduler_of(context: RunContext, cluster: Cluster, plan: Any) -> Iterator[D
     plan
         What is executed.
     """
-    job = Job(**cluster.opening, graph=context.graph.content_hash, plan=plan.to_dict())
+    job = RunDescription(**cluster.opening, graph=context.graph.content_hash, plan=plan.to_dict())
     run = context.checkpoint.folder.parent
     parts(run, job["id"]).mkdir()
     scheduler = DaskScheduler(cluster.client, job, retries_of(context.spec.scheduler))

@@ -11,9 +11,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from longwall.pipeline.cluster.dispatcher import Dealing
-from longwall.pipeline.cluster.worker_process import Job, Opening, close, parts, prepare, serve, write_heat
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.cluster.dispatcher import Dispatcher
+from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, close, parts, prepare, serve, write_heat
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.thread_executor import Work, missing_tasks
 from longwall.pipeline.run_store.commit_log import Phase, Range
 from longwall.storage.errors import RunError
@@ -49,7 +49,7 @@ class DaskScheduler:
         The worker that did each root last, for phases whose roots are kept.
     """
 
-    def __init__(self, client: Any, job: Job, retries: int):
+    def __init__(self, client: Any, job: RunDescription, retries: int):
         self._client, self._job, self.retries = client, job, retries
         self._serial = count()
         self._arrived: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
@@ -60,12 +60,12 @@ class DaskScheduler:
         self.engines: set[str] = set()
         self.homes: dict[int, str] = {}
 
-    def run(self, context: RunContext, work: Work) -> list[Any]:
+    def run(self, context: Environment, work: Work) -> list[Any]:
         """Deal out what the phase lacks; see `longwall.pipeline.execution.thread_executor.run_tasks`."""
         left = list(missing_tasks(work.tasks, work.phase))
         context.observer.advance(sum(task.size for task in work.tasks) - sum(task.size for task in left))
         if left:
-            Dealing(self, context, work, left).finish()
+            Dispatcher(self, context, work, left).finish()
         return [partial.value for partial in work.phase.partials]
 
     def ask(
@@ -214,7 +214,7 @@ class DaskScheduler:
                 add_records(files, path)
 
 
-def begin_replicas(client: Any, opening: Opening) -> None:
+def begin_replicas(client: Any, opening: RunHeader) -> None:
     """Let the workers that are there read the graph; others do when they are asked for ranges."""
     with suppress(Exception):  # they will be asked again
         _run_everywhere(client, prepare, opening, _CLOSE_SECONDS, wait=False)

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.cluster.row_limit import RowCut, shortened
 from longwall.pipeline.cluster.work_profile import WorkProfile
-from longwall.pipeline.cluster.worker_process import Answer
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.cluster.worker_process import RangeResult
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.stage_metrics import add_figures
 from longwall.pipeline.execution.thread_executor import Task, Work
-from longwall.pipeline.run_store.commit_log import Commit, LevelFigures, Partial, Range, checkpoint_bytes
+from longwall.pipeline.run_store.commit_log import Commit, LevelFigures, PartialResult, Range, checkpoint_bytes
 from longwall.storage.errors import FinalError, InputError, RunError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Found:
     """What is to be committed, the bytes of what it replaces, and how many merges its files have behind them."""
 
     ranges: list[Range]
-    partial: Partial
+    partial: PartialResult
     freed: int = 0
     merges: int = 0
 
@@ -75,7 +75,7 @@ class _Done:
     seconds: float = 0.0
 
 
-class Dealing:
+class Dispatcher:
     """A phase while its ranges are dealt out.
 
     Parameters
@@ -90,7 +90,7 @@ class Dealing:
         What the phase lacks of the tasks.
     """
 
-    def __init__(self, scheduler: DaskScheduler, context: RunContext, work: Work, left: list[Task]):
+    def __init__(self, scheduler: DaskScheduler, context: Environment, work: Work, left: list[Task]):
         self._scheduler, self._context, self._phase, self._kept = scheduler, context, work.phase, work.kept
         self._profile, self._rows = WorkProfile(work.tasks), RowCut(work.rows)
         self._order = count()
@@ -152,7 +152,7 @@ class Dealing:
         self._pending.clear()
         self._commit()
         rest = list(self._phase.missing())
-        self._phase.commit(rest, Partial(0))
+        self._phase.commit(rest, PartialResult(0))
         self._context.observer.advance(sum(self._profile.progress(first, last) for first, last in rest))
 
     def _file_up(self, merges: int, files: Iterable[dict[str, Any]]) -> None:
@@ -257,14 +257,14 @@ class Dealing:
                 "a range was lost with its worker too often: see why workers end, or raise scheduler.retries"
             ) from error
 
-    def _answered(self, asked: _Asked, answer: Answer) -> None:
+    def _answered(self, asked: _Asked, answer: RangeResult) -> None:
         self._bundles.remove(asked)
         for other in asked.futures:
             del self._asked[other]
         if asked.futures:
             self._scheduler.drop(asked.futures)
         ranges = [(first, last) for first, last in answer["done"]]
-        found = Partial(answer["value"], tuple(answer["files"]), answer["levels"])
+        found = PartialResult(answer["value"], tuple(answer["files"]), answer["levels"])
         if asked.files:
             found = replace(found, replaces=tuple(file["name"] for file in asked.files))
             self._found.append(_Found([], found, checkpoint_bytes(asked.files), asked.merges))
@@ -325,7 +325,7 @@ def _combined(commits: Sequence[Commit], combine: Callable[[Sequence[Any]], Any]
     files = tuple(file for partial in partials for file in partial.files)
     replaces = tuple(name for partial in partials for name in partial.replaces)
     ranges = [range_ for ranges, _ in commits for range_ in ranges]
-    return ranges, Partial(combine([partial.value for partial in partials]), files, levels, replaces)
+    return ranges, PartialResult(combine([partial.value for partial in partials]), files, levels, replaces)
 
 
 def _joined(tasks: list[Task]) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from longwall.storage.errors import InputError, RunError
 _PATIENCE_SECONDS = 30.0  # with a worker: it may have to import a lot
 
 
-class Introduction(TypedDict):
+class WorkerDescription(TypedDict):
     """Of one worker."""
 
     version: str
@@ -20,7 +20,7 @@ class Introduction(TypedDict):
     """The identity of the GPU that it would use; None without one."""
 
 
-def introduce(kind: str) -> Introduction:
+def describe_worker(kind: str) -> WorkerDescription:
     """Say what this process is; called by Dask on every worker.
 
     Parameters
@@ -30,10 +30,10 @@ def introduce(kind: str) -> Introduction:
     """
     from longwall import __version__
 
-    return Introduction(version=__version__, device=_device() if kind in ("auto", "cuda") else None)
+    return WorkerDescription(version=__version__, device=_device() if kind in ("auto", "cuda") else None)
 
 
-def introduced(client: Any, kind: str) -> dict[str, Introduction]:
+def introduced(client: Any, kind: str) -> dict[str, WorkerDescription]:
     """Ask the scheduler, which reads what is sent to the workers, and all workers of a cluster.
 
     Parameters
@@ -66,7 +66,7 @@ async def _of_workers(client: Any, kind: str) -> dict[str, Any]:
     """Ask the workers; those that have died or hang say nothing, and the run can do without them."""
 
     async def ask(address: str) -> Any:
-        asking = client.run(introduce, kind, workers=[address], on_error="return")
+        asking = client.run(describe_worker, kind, workers=[address], on_error="return")
         try:
             return (await asyncio.wait_for(asking, _PATIENCE_SECONDS)).get(address)
         except (TimeoutError, OSError):
@@ -80,14 +80,14 @@ async def _of_workers(client: Any, kind: str) -> dict[str, Any]:
 
 def _of_scheduler(client: Any) -> Any:
     try:
-        return client.run_on_scheduler(introduce, "cpu")
+        return client.run_on_scheduler(describe_worker, "cpu")
     except OSError as error:
         raise RunError("the cluster's scheduler is gone") from error
     except Exception as error:
         return error
 
 
-def _see(who: str, answer: Introduction | Exception) -> None:
+def _see(who: str, answer: WorkerDescription | Exception) -> None:
     from longwall import __version__
 
     if isinstance(answer, Exception):
@@ -99,7 +99,7 @@ def _see(who: str, answer: Introduction | Exception) -> None:
         )
 
 
-def most_on_a_device(workers: dict[str, Introduction]) -> int:
+def most_on_a_device(workers: dict[str, WorkerDescription]) -> int:
     """Give how many workers share a GPU at most; 1 where none has a GPU."""
     shared = Counter(worker["device"] for worker in workers.values() if worker["device"] is not None)
     return max(shared.values(), default=1)

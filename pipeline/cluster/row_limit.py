@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longwall.pipeline.run_store.commit_log import Partial
+from longwall.pipeline.run_store.commit_log import PartialResult
 
 
 class RowCut:
@@ -31,7 +31,7 @@ class RowCut:
         """Whether no further row is wanted."""
         return self._left == 0
 
-    def cut(self, partial: Partial) -> Partial:
+    def cut(self, partial: PartialResult) -> PartialResult:
         """Give what shall be committed: the first files of what is wanted, of the last one perhaps not all rows.
 
         Parameters
@@ -52,7 +52,7 @@ class RowCut:
         return replace(partial, value=rows, files=tuple(files))
 
 
-def shortened(partial: Partial, run: Path) -> Partial:
+def shortened(partial: PartialResult, run: Path) -> PartialResult:
     """Shorten the file that has more rows than are wanted, if there is one; the rest is as it was.
 
     Parameters

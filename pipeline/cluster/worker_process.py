@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from longwall.pipeline.cluster.time_slices import do_ranges
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.execution.environment import Metrics, RunContext
-from longwall.pipeline.execution.thread_executor import Work, sentences
+from longwall.pipeline.execution.environment import Environment, Metrics
+from longwall.pipeline.execution.thread_executor import Work, user_errors
 from longwall.pipeline.progress.observers import NullObserver
-from longwall.pipeline.run_store.commit_log import Commit, JournalLines, Partial, Phase, Range, checkpoint_bytes
+from longwall.pipeline.run_store.commit_log import Commit, JournalLines, PartialResult, Phase, Range, checkpoint_bytes
 from longwall.pipeline.run_store.url_checkpoint import send
 from longwall.pipeline.run_store.url_journal import UrlJournal
 from longwall.storage.errors import FinalError, RunError, reason_of
@@ -36,13 +36,13 @@ from longwall.storage.remote.urls import is_url
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
-    from longwall.storage.memory.reservations import Account
+    from longwall.storage.memory.reservations import MemoryBudget
 
 _WAIT_SECONDS = 0.2
 _IDLE_SECONDS = 600.0  # until a replica that nobody asks lets go: its coordinator may have been killed
 
 
-class Opening(TypedDict):
+class RunHeader(TypedDict):
     """What a replica begins with, before the coordinator has the graph; plain values, as they cross the network."""
 
     id: str
@@ -53,14 +53,14 @@ class Opening(TypedDict):
     version: str
 
 
-class Job(Opening):
+class RunDescription(RunHeader):
     """What a replica has to know to do ranges: the graph's hash and the plan, which its own must equal."""
 
     graph: str
     plan: dict[str, Any]
 
 
-class Answer(TypedDict):
+class RangeResult(TypedDict):
     """What a replica did of some ranges: those that are done, of the last one perhaps a part, and what they gave."""
 
     done: list[Range]
@@ -73,7 +73,7 @@ class Answer(TypedDict):
     engine: str
 
 
-class Refusal(TypedDict):
+class WorkerRefusal(TypedDict):
     """Why a worker cannot do its ranges; another may."""
 
     reason: str
@@ -85,7 +85,7 @@ class Closed(BaseException):
 
 
 class ReplicaJournal:
-    """The journal of a run as a replica reads it; see :class:`longwall.pipeline.run_store.commit_log.Checkpoint`.
+    """The journal of a run as a replica reads it; see :class:`longwall.pipeline.run_store.commit_log.CommitLog`.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class ReplicaJournal:
         """A number for a file that no other process chooses."""
         return self._numbers.getrandbits(60)
 
-    def book(self, phase: Phase, disk: Account) -> None:
+    def book(self, phase: Phase, disk: MemoryBudget) -> None:
         """Nothing: files belong to the coordinator."""
 
     def remove(self, folder: Path) -> bool:  # noqa: ARG002
@@ -150,7 +150,7 @@ class ReplicaScheduler:
         self.ended: BaseException | None = None
         self.engines: set[str] = set()
 
-    def run(self, context: RunContext, work: Work) -> list[Any]:
+    def run(self, context: Environment, work: Work) -> list[Any]:
         """Wait until the phase is over; meanwhile its ranges are done by those who ask for them."""
         phase = work.phase
         number = _number(phase.name)
@@ -213,25 +213,25 @@ class Replica:
         Whether it let go of everything because nobody asked.
     """
 
-    def __init__(self, opening: Opening, threads: int):
+    def __init__(self, opening: RunHeader, threads: int):
         self.opening, self.over = opening, False
-        self._job: Job | None = None
+        self._job: RunDescription | None = None
         self._told = threading.Event()
         self._threads = threads
         self._cancel = threading.Event()
         self._scheduler = ReplicaScheduler()
-        self._context: RunContext | None = None
+        self._context: Environment | None = None
         self._numbers = count()
         self._slots: threading.Semaphore | None = None
         self._thread = threading.Thread(target=self._main, name="replica", daemon=True)
         self._thread.start()
 
-    def tell(self, job: Job) -> None:
+    def tell(self, job: RunDescription) -> None:
         """Let the replica go on to the ranges; what it is told again changes nothing."""
         self._job = self._job or job
         self._told.set()
 
-    def ask(self, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> Answer:
+    def ask(self, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> RangeResult:
         """Do ranges of a phase, or as much of them as `seconds` allow; or merge files of it."""
         work = self._scheduler.enter(phase, self._cancel)
         try:
@@ -239,7 +239,7 @@ class Replica:
             assert context is not None
             assert slots is not None
             # A cluster's worker may have more threads than the engine wants.
-            with slots, sentences(context.engine):
+            with slots, user_errors(context.engine):
                 began = time.monotonic()
                 if files:
                     assert work.merge is not None
@@ -251,7 +251,7 @@ class Replica:
         finally:
             self._scheduler.leave()
         context.accounts.disk.take(-checkpoint_bytes(found.files), "")  # the coordinator's from now on
-        return Answer(
+        return RangeResult(
             done=ranges,
             value=found.value,
             files=files,
@@ -262,7 +262,7 @@ class Replica:
             engine=context.engine.name,
         )
 
-    def _do(self, work: Work, ranges: list[Range], seconds: float) -> tuple[list[Range], Partial]:
+    def _do(self, work: Work, ranges: list[Range], seconds: float) -> tuple[list[Range], PartialResult]:
         assert self._context is not None
         on_device = self._context.engine.free_memory() is not None
         worker = work.make_worker(next(self._numbers))
@@ -328,7 +328,7 @@ class Replica:
         whole, share = resolve_budget(spec), self.opening["share"]
         budget = replace(whole, host=whole.host // share, disk=whole.disk // share)
         accounts, observer = Accounts.of(budget), NullObserver()
-        with SpillFolder(spec.memory.spill) as spill, sentences(engine):
+        with SpillFolder(spec.memory.spill) as spill, user_errors(engine):
             graph = read_graph(spec, observer, accounts, spill, engine)
             job = self._wait()
             if graph.content_hash != job["graph"]:
@@ -343,7 +343,7 @@ class Replica:
             else:
                 run, journal = Path(job["run"]), None
             self._slots = threading.Semaphore(engine.workers)
-            self._context = RunContext(
+            self._context = Environment(
                 spec,
                 graph,
                 engine,
@@ -356,11 +356,11 @@ class Replica:
                 Metrics(),
                 self._cancel,
                 scheduler=self._scheduler,
-                leads=False,
+                is_coordinator=False,
             )
             workload.execute(plan, self._context)
 
-    def _wait(self) -> Job:
+    def _wait(self) -> RunDescription:
         """Wait until the coordinator has read the graph, too."""
         until = time.monotonic() + _IDLE_SECONDS
         while not self._told.wait(_WAIT_SECONDS):
@@ -395,7 +395,7 @@ def parts(run: Path, job_id: str) -> Path:
 
 
 def _number(phase: str) -> int:
-    """The place of a phase in the run; see `Checkpoint.phase`."""
+    """The place of a phase in the run; see `CommitLog.phase`."""
     return int(phase.split(" ", 1)[0])
 
 
@@ -404,7 +404,9 @@ _replica: Replica | None = None
 _over: set[str] = set()  # jobs that were closed: what was asked of them before may still come
 
 
-def serve(job: Job, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]) -> Answer | Refusal:
+def serve(
+    job: RunDescription, phase: str, ranges: list[Range], seconds: float, files: list[dict[str, Any]]
+) -> RangeResult | WorkerRefusal:
     """Do ranges of a phase of a run, or merge files of it; called by Dask in a worker's thread."""
     from distributed import get_worker
 
@@ -416,15 +418,15 @@ def serve(job: Job, phase: str, ranges: list[Range], seconds: float, files: list
     except FinalError:
         raise
     except (RunError, MemoryError, OSError) as error:
-        return Refusal(reason=reason_of(error), address=worker.address)
+        return WorkerRefusal(reason=reason_of(error), address=worker.address)
 
 
-async def prepare(opening: Opening, dask_worker: Any) -> None:
+async def prepare(opening: RunHeader, dask_worker: Any) -> None:
     """Begin the replica of a run in this process, which takes its time to read the graph; Dask gives the worker."""
     await asyncio.to_thread(_opened, opening, dask_worker.state.nthreads)
 
 
-def _opened(opening: Opening, threads: int) -> Replica:
+def _opened(opening: RunHeader, threads: int) -> Replica:
     """Give the replica of a run in this process; begins it where there is none, and ends that of another run."""
     global _replica
     with _lock:

@@ -19,7 +19,7 @@ from longwall.storage.errors import InputError
 _FREQUENT_KEYS = ("support", "min_support", "max_edges", "max_vertices", "exact")
 
 
-def impossible(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def conflicts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (dotted key, sentence) for every combination that cannot be meant; sections may be malformed."""
     graph, workload = section_of(data, "graph"), section_of(data, "workload")
     if "graph" in data and ("path" in graph) == ("generator" in graph):

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from longwall.pipeline.config.checks import impossible
+from longwall.pipeline.config.checks import conflicts
 from longwall.pipeline.config.raw import parse_toml, plain_data, read_toml
 from longwall.pipeline.config.sections import MOST_NAME_BYTES, RunSpec
 from longwall.pipeline.config.values import cut, dotted, section_of
@@ -130,7 +130,7 @@ class _Config:
         except UnicodeEncodeError as error:
             wrong = error.object[error.start : error.end]
             raise InputError(f"{self.origin}: a value has {wrong!a} in it, which is not UTF-8: take it out") from None
-        for key, text in impossible(self.data):
+        for key, text in conflicts(self.data):
             self._fault(key, text)
         if spec is None or self.faults:
             lines = list(self.faults.values())

@@ -268,7 +268,7 @@ class RunSpec(_Section):
         """The config with another name of the run."""
         return self.model_copy(update={"run": self.run.model_copy(update={"name": name})})
 
-    def located(self) -> RunSpec:
+    def with_absolute_paths(self) -> RunSpec:
         """Return the config with absolute input paths, so that it means the same in any working directory."""
         graph, workload = self.graph, self.workload
         keys = ("path", "labels", "transactions")

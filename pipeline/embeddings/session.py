@@ -13,7 +13,7 @@ import numpy as np
 
 from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.interface.sorting import KeyLayout
-from longwall.pipeline.execution.adaptive_batch import Portion, give_up_copies
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, give_up_copies
 from longwall.pipeline.execution.engine_errors import engine_faults
 from longwall.stages.extension.unguided import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
@@ -22,7 +22,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.allocator import return_freed_memory
 from longwall.storage.memory.machine_budget import Budget
-from longwall.storage.memory.reservations import Account, Accounts, OverBudget
+from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
 from longwall.storage.memory.sizes import parse_size, round_size
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.pages.placement import bring_graph, place_graph
@@ -80,7 +80,7 @@ class Session:
         Bytes that the temporaries of a call may take; see `work_for`.
     take
         Does a piece of work of at most so many bytes, with less where memory is short; see
-        :meth:`longwall.pipeline.execution.adaptive_batch.Portion.take`.
+        :meth:`longwall.pipeline.execution.adaptive_batch.AdaptiveBatch.take`.
     host, disk
         The accounts.
 
@@ -115,7 +115,7 @@ class Session:
         sizes = {"device": _size("device", device), "host": _size("memory", memory), "disk": _size("disk", disk)}
         budget = Budget.resolve(**sizes, spill=user_path(spill))
         self.graph = graph
-        self.host, self.disk = Account("memory", budget.host), Account("disk", budget.disk)
+        self.host, self.disk = MemoryBudget("memory", budget.host), MemoryBudget("disk", budget.disk)
         self.host.book(graph.nbytes, "the graph")
         try:
             self.engine = select_engine(engine)
@@ -132,7 +132,7 @@ class Session:
         self.arrays = replace(
             arrays, **{name: read_only(getattr(arrays, name)) for name in ("indptr", "indices", "split", "labels")}
         )
-        self.take = partial(Portion(self.engine).take, make_room=partial(give_up_copies, arrays.pages))
+        self.take = partial(AdaptiveBatch(self.engine).take, make_room=partial(give_up_copies, arrays.pages))
         self._host_free = self.host.free
         self._most_work = min(self._host_free // _WORK_SHARE, self._device_room // _DEVICE_SHARE)
         self.work = min(self._most_work, _LARGEST_WORK)
@@ -220,7 +220,7 @@ class Session:
         """
         size = min(self._host_free // _SORT_SHARE, max(_LEAST_SORT, rows * _SORT_ROW_BYTES))
         with self.pool.book(size, what):
-            part = Account(f"the part of {self.host.option} for sorting", size, self.host.advice)
+            part = MemoryBudget(f"the part of {self.host.option} for sorting", size, self.host.advice)
             device = self._device_room // _DEVICE_SHARE
             with KeySorter(
                 self.engine, Accounts(part, self.disk), self._spill, layout, device=device, what=what
@@ -232,7 +232,7 @@ class Session:
         """What the graph leaves of the device; of the host, where the engine works there."""
         return self._host_free if self._placement.limit is None else self._placement.memory
 
-    def _refusal(self, row: TooManyCandidates) -> OverBudget:
+    def _refusal(self, row: TooManyCandidates) -> BudgetExceeded:
         what = (
             f"extending one embedding by {row.candidates:,} candidates needs {round_size(row.needed)} of work space, "
             f"and there is {round_size(self._most_work)}"
@@ -240,12 +240,12 @@ class Session:
         if self._device_free is not None and row.needed > self._device_room // _DEVICE_SHARE:
             # However the graph is placed in so much, its pages leave half of what is not the graph.
             enough = self.graph.nbytes + 2 * _DEVICE_SHARE * row.needed
-            return OverBudget(
+            return BudgetExceeded(
                 f"{what}: a device budget of {_at_least(enough)} would do (the device has "
                 f'{round_size(self._device_free)} free), or engine="cpu"'
             )
         enough = self.host.limit - self._host_free + _WORK_SHARE * row.needed
-        return OverBudget(f'{what}: raise memory to "{_at_least(enough)}"')
+        return BudgetExceeded(f'{what}: raise memory to "{_at_least(enough)}"')
 
     def close(self) -> None:
         """Remove all files; the session's tables are of no further use."""

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-from longwall.kernels.interface.engine import Engine, ScratchTooLarge, ShortOfMemory
+from longwall.kernels.interface.engine import Engine, ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.pages import Pages
 
 Found = TypeVar("Found")
@@ -25,7 +25,7 @@ def give_up_copies(pages: Pages | None, short: ShortOfMemory) -> bool:
     return short.place == "device" and pages is not None and pages.shrink()
 
 
-class Portion:
+class AdaptiveBatch:
     """The size of one piece of work: halved when memory is short, doubled when it long was not; threads may share it.
 
     The more often a larger piece failed, the longer it is until the next one is tried.
@@ -107,10 +107,10 @@ def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> F
     ShortOfMemory
         If it would fit, but there is not so much.
     """
-    portion = Portion(engine)
+    portion = AdaptiveBatch(engine)
     try:
         return portion.take(memory, make)
-    except ScratchTooLarge as error:
+    except WorkspaceTooLarge as error:
         if not portion.cut:
             raise
         raise ShortOfMemory("host" if engine.free_memory() is None else "device", error.needed) from None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -33,7 +33,7 @@ class ChunkStack:
         Tells the workers' files apart.
     """
 
-    def __init__(self, xp: Any, room: int, host_room: int, spill: SpillFolder, disk: Account, name: str):
+    def __init__(self, xp: Any, room: int, host_room: int, spill: SpillFolder, disk: MemoryBudget, name: str):
         self._xp, self._rooms = xp, (room, host_room)
         self._spill, self._disk, self._name = spill, disk, name
         # Oldest first; each chunk of a tier is older than every chunk of the tier before it.

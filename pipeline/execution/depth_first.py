@@ -13,12 +13,12 @@ import numpy as np
 
 from longwall.kernels.interface.engine import GraphArrays, ShortOfMemory
 from longwall.kernels.interface.search_program import SearchProgram
-from longwall.pipeline.execution.adaptive_batch import MakeRoom, Portion, give_up_copies, make_scratch, no_room
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, MakeRoom, give_up_copies, make_scratch, no_room
 from longwall.pipeline.execution.chunk_stack import ChunkStack, trimmed
-from longwall.pipeline.execution.environment import RunContext
-from longwall.pipeline.execution.stage_metrics import Meter
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.stage_metrics import StageTimer
 from longwall.pipeline.execution.thread_executor import ranges
-from longwall.pipeline.execution.worker_memory import Rooms
+from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -26,14 +26,14 @@ from longwall.storage.tables.embedding_table import EmbeddingTable
 _LEAST_WINDOW = 1 << 10  # rows
 
 
-class Waiting(NamedTuple):
+class PendingRows(NamedTuple):
     """Rows that are to be extended, on the host or in the engine's memory; the first by vertices from `first` on."""
 
     rows: EmbeddingTable
     first: int = 0
 
 
-class Step(NamedTuple):
+class ExtensionStep(NamedTuple):
     """What an extension gives.
 
     Attributes
@@ -48,10 +48,10 @@ class Step(NamedTuple):
 
     rows: EmbeddingTable
     rests: list[EmbeddingTable]
-    begun: Waiting | None = None
+    begun: PendingRows | None = None
 
 
-class Chunks:
+class ChunkExtender:
     """What workers share that extend chunks of rows.
 
     Parameters
@@ -66,9 +66,9 @@ class Chunks:
         What each worker may use.
     """
 
-    def __init__(self, program: SearchProgram, context: RunContext, graph: GraphArrays, rooms: Rooms):
+    def __init__(self, program: SearchProgram, context: Environment, graph: GraphArrays, rooms: WorkerMemory):
         self.program, self.context, self.graph, self.rooms = program, context, graph, rooms
-        self._slots, self._rows = Portion(context.engine), Portion(context.engine)
+        self._slots, self._rows = AdaptiveBatch(context.engine), AdaptiveBatch(context.engine)
         self._windows: dict[int, int] = {}  # by the number of levels
 
     def searcher(self) -> Any:
@@ -78,7 +78,9 @@ class Chunks:
             engine, self.rooms.scratch, lambda memory: engine.searcher(self.graph, self.program, memory)
         )
 
-    def source(self, first: int, last: int, meter: Meter, make_room: MakeRoom = no_room) -> Iterator[EmbeddingTable]:
+    def source(
+        self, first: int, last: int, meter: StageTimer, make_room: MakeRoom = no_room
+    ) -> Iterator[EmbeddingTable]:
         """Levels 0 and 1 of a range of slots: one table, or several where memory is short."""
         while first < last:
             with meter.time(1) as reading:
@@ -91,7 +93,9 @@ class Chunks:
         levels = (self.program.levels[0], self.program.levels[1])
         return edge_source(self.graph, levels, first, first + size, self.context.engine.xp), size
 
-    def extend(self, chunk: "Waiting", searcher: Any, meter: Meter, make_room: MakeRoom = no_room) -> "Step":
+    def extend(
+        self, chunk: "PendingRows", searcher: Any, meter: StageTimer, make_room: MakeRoom = no_room
+    ) -> "ExtensionStep":
         """Extend by a level as far as there is room.
 
         Parameters
@@ -103,7 +107,7 @@ class Chunks:
         meter
             Told about it.
         make_room
-            See `Portion.take`.
+            See `AdaptiveBatch.take`.
         """
         rows = chunk.rows
         with meter.time(rows.num_levels) as reading:
@@ -112,7 +116,7 @@ class Chunks:
             reading.rows_out, reading.size = len(step.rows), step.rows.nbytes
         return step
 
-    def _extended(self, chunk: "Waiting", searcher: Any, size: int) -> "Step":
+    def _extended(self, chunk: "PendingRows", searcher: Any, size: int) -> "ExtensionStep":
         """Extend a share of a chunk's rows, in the same share of the room: `size` out of `_pieces`."""
         number, pieces = len(chunk.rows), self._pieces(chunk.rows)
         taken = -(-number * size // pieces)
@@ -125,11 +129,11 @@ class Chunks:
         extended, rest, begun = extend_planned(part, searcher, capacity, self.graph.pages, chunk.first, most)
         if not begun:
             self._learn(part, most, len(part) - (0 if rest is None else len(rest)))
-            return Step(extended, rests if rest is None else [*rests, rest])
+            return ExtensionStep(extended, rests if rest is None else [*rests, rest])
         assert rest is not None
         if len(rest) > 1:
             rests.append(rest.sliced(1, len(rest)))
-        return Step(extended, rests, Waiting(trimmed(rest.sliced(0, 1)), begun))
+        return ExtensionStep(extended, rests, PendingRows(trimmed(rest.sliced(0, 1)), begun))
 
     def _window(self, rows: EmbeddingTable) -> int | None:
         """How many rows are looked at where the graph has pages: about as many as can be extended.
@@ -162,7 +166,7 @@ class Chunks:
         return ranges(slots, max(pieces, -(-slots // self.rooms.rows)))
 
 
-class Descent:
+class DepthFirstWalk:
     """A worker's walk over the chunks below its roots.
 
     Parameters
@@ -175,7 +179,7 @@ class Descent:
         Tells the workers apart.
     """
 
-    def __init__(self, chunks: Chunks, searcher: Any, meter: Meter, number: int):
+    def __init__(self, chunks: ChunkExtender, searcher: Any, meter: StageTimer, number: int):
         self._chunks, self._searcher, self._meter = chunks, searcher, meter
         context, rooms = chunks.context, chunks.rooms
         self._stack = ChunkStack(
@@ -210,8 +214,8 @@ class Descent:
         self, source: EmbeddingTable, finish: Callable[[EmbeddingTable], None], enough: Callable[[], bool]
     ) -> None:
         chunks, depth = self._chunks, self._chunks.program.depth
-        chunk: Waiting | None = Waiting(source)
-        begun: list[tuple[int, Waiting]] = []  # rows that go on once the stack is as high as it was then
+        chunk: PendingRows | None = PendingRows(source)
+        begun: list[tuple[int, PendingRows]] = []  # rows that go on once the stack is as high as it was then
         while chunk is not None and not chunks.context.cancel.is_set():
             rows = chunk.rows
             if rows.num_levels < depth and len(rows):
@@ -220,20 +224,20 @@ class Descent:
                     self._stack.push(self._waiting(rest))
                 if step.begun is not None:
                     begun.append((len(self._stack), step.begun))
-                chunk = Waiting(step.rows)
+                chunk = PendingRows(step.rows)
             else:
                 finish(rows)
                 if begun and begun[-1][0] == len(self._stack):
                     chunk = begun.pop()[1]
                 else:
                     youngest = self._stack.pop()
-                    chunk = None if youngest is None else Waiting(youngest)
+                    chunk = None if youngest is None else PendingRows(youngest)
             if enough():
                 self._stack.clear()
                 return
 
     def make_room(self, short: ShortOfMemory) -> bool:
-        """Free memory of the engine: of chunks that wait, then of pages, which no limit holds; see `Portion.take`."""
+        """Free memory of the engine: of chunks that wait, then of pages; see `AdaptiveBatch.take`."""
         return self._stack.leave_engine() or give_up_copies(self._chunks.graph.pages, short)
 
     def _waiting(self, rest: EmbeddingTable) -> EmbeddingTable:

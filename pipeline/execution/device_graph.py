@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.pipeline.execution.environment import OnEngine, RunContext
+from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.stages.source import host_arrays
 from longwall.storage.pages.paged_graph import GraphPages
 from longwall.storage.pages.placement import bring_graph, place_graph
 
 
-def load_graph(context: RunContext) -> tuple[GraphArrays, int]:
+def load_graph(context: Environment) -> tuple[GraphArrays, int]:
     """Bring the graph to the engine, inside the budget.
 
     Returns
@@ -29,13 +29,13 @@ def load_graph(context: RunContext) -> tuple[GraphArrays, int]:
     if context.on_engine is None:
         host = host_arrays(context.graph)
         placement = place_graph(host, engine, context.spec.memory.access, context.budget.device, account)
-        context.on_engine = OnEngine(bring_graph(host, engine, placement, account), placement)
+        context.on_engine = DeviceGraph(bring_graph(host, engine, placement, account), placement)
     there = context.on_engine
     return there.graph, account.free if engine.free_memory() is None else there.placement.memory
 
 
 @contextmanager
-def lent_to_copies(context: RunContext) -> Iterator[None]:
+def lent_to_copies(context: Environment) -> Iterator[None]:
     """A phase in which copies of the graph's pages may have more of the device; see `lend_to_copies`."""
     try:
         yield
@@ -48,7 +48,7 @@ def lent_to_copies(context: RunContext) -> Iterator[None]:
                 _limit(context, 0)
 
 
-def lend_to_copies(context: RunContext, kept: int) -> None:
+def lend_to_copies(context: Environment, kept: int) -> None:
     """Let copies of the graph's pages have what nobody uses of the device's budget, but for `kept` bytes."""
     pages = _pages(context)
     if pages is not None and pages.may_lend:
@@ -56,12 +56,12 @@ def lend_to_copies(context: RunContext, kept: int) -> None:
         _limit(context, pages.lend(context.engine.spare_memory() - kept))
 
 
-def _pages(context: RunContext) -> GraphPages | None:
+def _pages(context: Environment) -> GraphPages | None:
     pages = None if context.on_engine is None else context.on_engine.graph.pages
     return pages if isinstance(pages, GraphPages) else None
 
 
-def _limit(context: RunContext, lent: int) -> None:
+def _limit(context: Environment, lent: int) -> None:
     assert context.on_engine is not None
     limit = context.on_engine.placement.limit
     assert limit is not None

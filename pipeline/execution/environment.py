@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.thread_executor import Scheduler
     from longwall.pipeline.progress.observers import Observer
-    from longwall.pipeline.run_store.commit_log import Checkpoint
+    from longwall.pipeline.run_store.commit_log import CommitLog
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.machine_budget import Budget
     from longwall.storage.memory.reservations import Accounts
@@ -109,7 +109,7 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class OnEngine:
+class DeviceGraph:
     """The graph where the engine reads it, and how it came there."""
 
     graph: GraphArrays
@@ -117,7 +117,7 @@ class OnEngine:
 
 
 @dataclass
-class RunContext:
+class Environment:
     """Everything that a workload may use while it executes its plan."""
 
     spec: RunSpec
@@ -132,7 +132,7 @@ class RunContext:
     """What of the host's and the disk's budget is in use; the graph is booked already."""
     spill: SpillFolder
     """Where what does not fit goes while the run lasts."""
-    checkpoint: Checkpoint
+    checkpoint: CommitLog
     """What is finished."""
     results: Path
     """Folder for result files; it becomes ``results/`` only when the run is complete."""
@@ -142,9 +142,9 @@ class RunContext:
     """Told about every stage."""
     cancel: threading.Event
     """Set when the user interrupts: worker threads stop at their next chunk."""
-    on_engine: OnEngine | None = None
+    on_engine: DeviceGraph | None = None
     """The graph on the engine, once something has run there."""
     scheduler: Scheduler | None = None
     """Where tasks run; None: on threads of this process."""
-    leads: bool = True
+    is_coordinator: bool = True
     """Whether this process commits what is done, and writes what is not done in tasks; a replica does neither."""

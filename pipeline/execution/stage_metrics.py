@@ -4,26 +4,26 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from longwall.pipeline.execution.environment import RunContext
-from longwall.pipeline.run_store.commit_log import LevelFigures, Partial
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.run_store.commit_log import LevelFigures, PartialResult
 
 
-class Reading:
+class StageSample:
     """What is said about a piece of work while its clock runs."""
 
     rows_in = rows_out = size = 0
 
 
-class Meter:
+class StageTimer:
     """Figures of one worker since they were last taken."""
 
     def __init__(self) -> None:
         self._levels: LevelFigures = {}
 
     @contextmanager
-    def time(self, level: int) -> Iterator[Reading]:
+    def time(self, level: int) -> Iterator[StageSample]:
         """Time a piece of work for a level; what is said about it is added up."""
-        reading, began = Reading(), time.perf_counter()
+        reading, began = StageSample(), time.perf_counter()
         yield reading
         figures = [reading.rows_in, reading.rows_out, time.perf_counter() - began, reading.size, 1]
         add_figures(self._levels, level, figures)
@@ -35,7 +35,10 @@ class Meter:
 
 
 def record_levels(
-    context: RunContext, partials: Iterable[Partial], names: dict[int, str], predicted: dict[int, float] | None = None
+    context: Environment,
+    partials: Iterable[PartialResult],
+    names: dict[int, str],
+    predicted: dict[int, float] | None = None,
 ) -> None:
     """Sum up the figures of a phase's commits and put them into the run's metrics.
 

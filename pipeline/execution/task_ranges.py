@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from longwall.kernels.interface.engine import GraphArrays, ShortOfMemory
-from longwall.kernels.interface.frontier import Part
+from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.pipeline.execution.device_graph import load_graph
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.thread_executor import Task, ranges
 from longwall.stages.counting import slot_reads
 from longwall.storage.pages.paged_graph import state_bytes
@@ -19,7 +19,7 @@ _READ_BYTES = 64  # of a slot in a list of what is read
 _READS_SHARE = 2  # the part of the memory that such lists may take
 
 
-def pieces_of(context: RunContext, cost: float) -> int:
+def pieces_of(context: Environment, cost: float) -> int:
     """Give into how many tasks work over all slots should be cut: what the engine wants, more where it is long."""
     return max(context.engine.tasks(2 * context.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
 
@@ -29,14 +29,14 @@ def range_reads(tasks: Sequence[Task], graph: GraphArrays) -> int:
     return _READ_BYTES * max(task.last - task.first for task in tasks) + state_bytes(graph.num_slots)
 
 
-def range_scratch(context: RunContext) -> int:
+def range_scratch(context: Environment) -> int:
     """Bytes of scratch for a worker whose kernel goes over ranges of roots."""
     graph, memory = load_graph(context)
     return memory // context.engine.workers // (1 if graph.pages is None else 2)
 
 
 def prepare_range(
-    context: RunContext, first: int, last: int, part: Part, *, vertices: bool = False, copies: bool = False
+    context: Environment, first: int, last: int, part: NeighbourRange, *, vertices: bool = False, copies: bool = False
 ) -> None:
     """Tell what a kernel reads for a range of slots, or of vertices; see `slot_reads`.
 
@@ -52,7 +52,7 @@ def prepare_range(
             look(1, list(slot_reads(graph, first, last, part, context.engine.xp)))
 
 
-def slot_ranges(context: RunContext, cost: float) -> list[Task]:
+def slot_ranges(context: Environment, cost: float) -> list[Task]:
     """Tasks over the slots of the adjacency."""
     graph, memory = load_graph(context)
     pieces = pieces_of(context, cost)
@@ -61,7 +61,7 @@ def slot_ranges(context: RunContext, cost: float) -> list[Task]:
     return ranges(graph.num_slots, pieces)
 
 
-def vertex_ranges(context: RunContext, cost: float) -> list[Task]:
+def vertex_ranges(context: Environment, cost: float) -> list[Task]:
     """Tasks over the vertices, cut so that each has about as many slots as the others."""
     ends = np.searchsorted(context.graph.indptr, [task.last for task in slot_ranges(context, cost)], side="left")
     cuts = np.unique(np.concatenate([[0], ends, [context.graph.num_vertices]])).tolist()

@@ -12,13 +12,13 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from longwall.kernels.interface.engine import Engine, ScratchTooLarge
-from longwall.kernels.interface.workspaces import Scratch
-from longwall.pipeline.execution.adaptive_batch import Portion, give_up_copies
+from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
+from longwall.kernels.interface.workspaces import Workspace
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, give_up_copies
 from longwall.pipeline.execution.engine_errors import engine_faults
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.run_store import commit_log
-from longwall.pipeline.run_store.commit_log import Partial, Phase
+from longwall.pipeline.run_store.commit_log import PartialResult, Phase
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.memory.sizes import round_size
 
@@ -51,15 +51,15 @@ class Worker(ABC):
         The engine's scratch; its bytes on the host are booked until the worker is closed.
     """
 
-    def __init__(self, context: RunContext, scratch: Scratch):
-        self._booking = context.accounts.host.book(scratch.host_bytes, "a worker's scratch")
+    def __init__(self, context: Environment, scratch: Workspace):
+        self._booking = context.accounts.host.book(scratch.workspace_bytes, "a worker's scratch")
 
     @abstractmethod
     def run(self, first: int, last: int) -> None:
         """Do the task of the roots `first` to `last` - 1."""
 
     @abstractmethod
-    def take(self) -> Partial:
+    def take(self) -> PartialResult:
         """Give what was found since the last call, on disk where it is in files, and forget it."""
 
     def close(self) -> None:
@@ -70,9 +70,9 @@ class Worker(ABC):
 class Dividing(Worker):
     """A worker that does its tasks in parts where memory is short."""
 
-    def __init__(self, context: RunContext, scratch: Scratch):
+    def __init__(self, context: Environment, scratch: Workspace):
         super().__init__(context, scratch)
-        self._context, self._portion = context, Portion(context.engine)
+        self._context, self._portion = context, AdaptiveBatch(context.engine)
 
     @abstractmethod
     def do(self, first: int, last: int) -> None:
@@ -93,7 +93,7 @@ class Dividing(Worker):
 class Summing(Dividing):
     """A worker whose tasks give integers."""
 
-    def __init__(self, context: RunContext, scratch: Scratch):
+    def __init__(self, context: Environment, scratch: Workspace):
         super().__init__(context, scratch)
         self._sum = 0
 
@@ -105,10 +105,10 @@ class Summing(Dividing):
         """Add a range's number."""
         self._sum += self.count(first, last)
 
-    def take(self) -> Partial:
+    def take(self) -> PartialResult:
         """Give the sum."""
         found, self._sum = self._sum, 0
-        return Partial(found)
+        return PartialResult(found)
 
 
 def ranges(total: int, pieces: int) -> list[Task]:
@@ -127,7 +127,7 @@ class Work(NamedTuple):
     kept: bool = False
     rows: int | None = None
     combine: Callable[[Sequence[Any]], Any] | None = None
-    merge: Callable[[Sequence[dict[str, Any]]], Partial] | None = None
+    merge: Callable[[Sequence[dict[str, Any]]], PartialResult] | None = None
 
 
 class Scheduler(Protocol):
@@ -141,13 +141,13 @@ class Scheduler(Protocol):
 
     engines: set[str]
 
-    def run(self, context: RunContext, work: Work) -> list[Any]:
+    def run(self, context: Environment, work: Work) -> list[Any]:
         """Do what the phase lacks; see `run_tasks`."""
         ...
 
 
 def run_tasks(
-    context: RunContext,
+    context: Environment,
     phase: Phase,
     tasks: Sequence[Task],
     workers: int,
@@ -156,7 +156,7 @@ def run_tasks(
     kept: bool = False,
     rows: int | None = None,
     combine: Callable[[Sequence[Any]], Any] | None = None,
-    merge: Callable[[Sequence[dict[str, Any]]], Partial] | None = None,
+    merge: Callable[[Sequence[dict[str, Any]]], PartialResult] | None = None,
 ) -> list[Any]:
     """Run every task that the phase lacks, where the run's scheduler says.
 
@@ -206,7 +206,7 @@ def run_tasks(
 class LocalScheduler:
     """The threads of this process."""
 
-    def run(self, context: RunContext, work: Work) -> list[Any]:
+    def run(self, context: Environment, work: Work) -> list[Any]:
         """Deal the tasks out; each worker commits what it found when it is due."""
         phase, tasks, workers, make_worker, *_ = work
         left = list(missing_tasks(tasks, phase))
@@ -244,7 +244,7 @@ class LocalScheduler:
 
 
 def run_threads(
-    context: RunContext, number: int, make_worker: Callable[[int], Worker], work: Callable[[Worker], None]
+    context: Environment, number: int, make_worker: Callable[[int], Worker], work: Callable[[Worker], None]
 ) -> None:
     """Let so many threads work, each with a worker of its own, until all have ended.
 
@@ -263,7 +263,7 @@ def run_threads(
     def loop(number: int) -> None:
         worker: Worker | None = None
         try:
-            with sentences(context.engine):
+            with user_errors(context.engine):
                 worker = make_worker(number)
                 work(worker)
         except BaseException as failure:  # handed to the main thread below
@@ -321,7 +321,7 @@ def missing_tasks(tasks: Sequence[Task], phase: Phase) -> Iterator[Task]:
 
 
 @contextmanager
-def sentences(engine: Engine) -> Iterator[None]:
+def user_errors(engine: Engine) -> Iterator[None]:
     """Work with an engine in this thread; what engines raise becomes the sentence that a user reads.
 
     Raises
@@ -336,7 +336,7 @@ def sentences(engine: Engine) -> Iterator[None]:
     try:
         with engine_faults(engine, _SHORT):
             yield
-    except ScratchTooLarge as error:
+    except WorkspaceTooLarge as error:
         raise InputError(
             f"a worker needs {round_size(error.needed)} of scratch memory, more than its share of the budget: "
             "raise memory.host (or memory.device), or lower engine.threads"

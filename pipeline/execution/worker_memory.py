@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.stages.export import WriterMemory, bytes_per_row
 from longwall.storage.errors import InputError
 from longwall.storage.memory.machine_budget import require
@@ -25,7 +25,7 @@ _ACTIVE = 4  # tables that an extension holds: its input, its output, one that i
 
 
 @dataclass(frozen=True)
-class Rooms:
+class WorkerMemory:
     """What one worker may use.
 
     Attributes
@@ -58,7 +58,9 @@ class Rooms:
     host: int
 
     @classmethod
-    def within(cls, k: int, graph: GraphArrays, context: RunContext, memory: int, *, exporting: bool) -> "Rooms":
+    def within(
+        cls, k: int, graph: GraphArrays, context: Environment, memory: int, *, exporting: bool
+    ) -> "WorkerMemory":
         """Share out the budgets: chunks shrink before the stack has to spill.
 
         Parameters
@@ -116,7 +118,7 @@ class Rooms:
         )
 
 
-def _writer_memory(k: int, context: RunContext, host: int) -> WriterMemory:
+def _writer_memory(k: int, context: Environment, host: int) -> WriterMemory:
     """What a worker's writer may use of the worker's share of the host's memory: a quarter, half of it at most."""
     columns = len(context.spec.export.columns or range(k))
     # As many rows are held until they fill a group as are written to it at once.

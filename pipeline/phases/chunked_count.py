@@ -7,20 +7,20 @@ known before it is extended, so that its pages can be chosen; the suffix of the 
 from functools import partial
 
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.pipeline.execution.adaptive_batch import Portion
-from longwall.pipeline.execution.depth_first import Chunks, Descent
-from longwall.pipeline.execution.environment import RunContext
-from longwall.pipeline.execution.stage_metrics import Meter
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
+from longwall.pipeline.execution.depth_first import ChunkExtender, DepthFirstWalk
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.stage_metrics import StageTimer
 from longwall.pipeline.execution.thread_executor import Worker, run_tasks
-from longwall.pipeline.execution.worker_memory import Rooms
+from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.run_store.commit_log import Partial, Phase
+from longwall.pipeline.run_store.commit_log import PartialResult, Phase
 from longwall.stages.counting import count_planned
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 
 def count_in_chunks(
-    plan: MatchPlan, context: RunContext, graph: GraphArrays, memory: int, phase: Phase, pieces: int
+    plan: MatchPlan, context: Environment, graph: GraphArrays, memory: int, phase: Phase, pieces: int
 ) -> int:
     """Count the matches of a plan.
 
@@ -45,15 +45,15 @@ def count_in_chunks(
         The number of matches; embeddings times the plan's redundancy.
     """
     program, engine = plan.program, context.engine
-    rooms = Rooms.within(program.depth, graph, context, memory, exporting=False)
-    chunks = Chunks(program, context, graph, rooms)
+    rooms = WorkerMemory.within(program.depth, graph, context, memory, exporting=False)
+    chunks = ChunkExtender(program, context, graph, rooms)
     last = plan.pattern.num_vertices - 1
 
     class CountWorker(Worker):
         def __init__(self, number: int):
-            self._searcher, self._meter, self._counted = chunks.searcher(), Meter(), Portion(engine)
+            self._searcher, self._meter, self._counted = chunks.searcher(), StageTimer(), AdaptiveBatch(engine)
             super().__init__(context, self._searcher)
-            self._descent = Descent(chunks, self._searcher, self._meter, number)
+            self._descent = DepthFirstWalk(chunks, self._searcher, self._meter, number)
             self._sum = 0
 
         def run(self, first: int, last: int) -> None:
@@ -74,9 +74,9 @@ def count_in_chunks(
             rows = chunk.sliced(begin, begin + size).to(engine.xp)
             return count_planned(rows, self._searcher, graph.pages), size
 
-        def take(self) -> Partial:
+        def take(self) -> PartialResult:
             taken, self._sum = self._sum, 0
-            return Partial(taken, levels=self._meter.take())
+            return PartialResult(taken, levels=self._meter.take())
 
         def close(self) -> None:
             super().close()

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.kernels.interface.frontier import Part
+from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.workspaces import VertexCounter
 from longwall.pipeline.execution.adaptive_batch import make_scratch
 from longwall.pipeline.execution.device_graph import lend_to_copies, lent_to_copies, load_graph
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.task_ranges import prepare_range, range_reads, range_scratch, slot_ranges
 from longwall.pipeline.execution.thread_executor import Dividing, run_tasks
 from longwall.pipeline.phases.search_count import PROGRESS_UNIT
-from longwall.pipeline.run_store.commit_log import Partial, changed
+from longwall.pipeline.run_store.commit_log import PartialResult, changed
 from longwall.pipeline.run_store.run_files import opened
 from longwall.storage.errors import FinalError, naming
 
@@ -30,11 +30,11 @@ _EXACT_BELOW = 2.0**62
 
 @contextmanager
 def counted_per_vertex(
-    context: RunContext,
+    context: Environment,
     name: str,
     make: Callable[[GraphArrays, int], VertexCounter],
     *,
-    part: Part = Part.WHOLE,
+    part: NeighbourRange = NeighbourRange.ALL,
     rows: int = 1,
     cost: float = 0.0,
     copies: bool = False,
@@ -90,13 +90,13 @@ def counted_per_vertex(
             prepare_range(context, first, last, part, copies=copies)
             self._counter.add(first, last)
 
-        def take(self) -> Partial:
+        def take(self) -> PartialResult:
             counts = self._counter.counts()
             if not self._before:
                 disk.take(counts.nbytes + _HEADER, "the counts of a checkpoint")
             file = write(counts)
             before, self._before = self._before, (file["name"],)
-            return Partial(0, (file,), replaces=before)
+            return PartialResult(0, (file,), replaces=before)
 
     def write(counts: NDArray[np.int64]) -> dict[str, Any]:
         name = f"{prefix}{checkpoint.next_number(prefix)}.npy"
@@ -108,11 +108,11 @@ def counted_per_vertex(
             size = file.tell()
             return {"name": name, "bytes": size, "sha256": _digest(file)}
 
-    def merge(files: Sequence[dict[str, Any]]) -> Partial:
+    def merge(files: Sequence[dict[str, Any]]) -> PartialResult:
         with context.accounts.host.book(size, "counts that are added up"):
             total = _sum(context, files)
             disk.take(total.nbytes + _HEADER, "the counts of a checkpoint")
-            return Partial(0, (write(total),), replaces=tuple(file["name"] for file in files))
+            return PartialResult(0, (write(total),), replaces=tuple(file["name"] for file in files))
 
     size = 2 * 8 * rows * graph.num_vertices
     with lent_to_copies(context):
@@ -121,7 +121,7 @@ def counted_per_vertex(
         yield _sum(context, phase.files())
 
 
-def _sum(context: RunContext, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
+def _sum(context: Environment, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
     """Add up files of counts, at least one."""
     total: NDArray[np.int64] | None = None
     size = 0.0

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from longwall.kernels.interface.homomorphism_program import RowProgram
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.phases.search_count import count_matches, count_ranges, run_row_program
@@ -52,10 +52,10 @@ class CountPlan(ABC):
         """The plan as text."""
 
     @abstractmethod
-    def count(self, context: RunContext) -> int:
+    def count(self, context: Environment) -> int:
         """Count the embeddings."""
 
-    def _searched(self, context: RunContext) -> int:
+    def _searched(self, context: Environment) -> int:
         """Count by a search: for where the kernel that knows a shortcut will not do."""
         return _search(self.pattern, context.graph.stats, induced=False).count(context)
 
@@ -76,7 +76,7 @@ class CountPlan(ABC):
 
 
 @dataclass(frozen=True)
-class SearchCount(CountPlan):
+class CountBySearch(CountPlan):
     """Depth-first search by a matching order."""
 
     search: MatchPlan
@@ -89,13 +89,13 @@ class SearchCount(CountPlan):
         """The plan as text."""
         return self.search.describe()
 
-    def count(self, context: RunContext) -> int:
+    def count(self, context: Environment) -> int:
         """Count the embeddings."""
         return count_matches(self.search, context)
 
 
 @dataclass(frozen=True)
-class KernelCount(CountPlan):
+class CountByKernel(CountPlan):
     """A count that a kernel of its own takes."""
 
     method: Literal["clique bitmaps", "wedge aggregation"]
@@ -112,7 +112,7 @@ class KernelCount(CountPlan):
         }[self.method]
         return f"{self._title()}count        {self.method}: {how}"
 
-    def count(self, context: RunContext) -> int:
+    def count(self, context: Environment) -> int:
         """Count the embeddings."""
         engine, k = context.engine, self.pattern.num_vertices
         if self.method == "clique bitmaps":
@@ -131,7 +131,7 @@ class KernelCount(CountPlan):
 
 
 @dataclass(frozen=True)
-class HomomorphismSum(CountPlan):
+class CountByHomomorphisms(CountPlan):
     """A signed sum of homomorphism counts, all taken by one row program."""
 
     parts: HomomorphismCount
@@ -159,7 +159,7 @@ class HomomorphismSum(CountPlan):
             f"{terms}\nestimate     {self.cost:.3g} elementary steps"
         )
 
-    def count(self, context: RunContext) -> int:
+    def count(self, context: Environment) -> int:
         """Count the embeddings."""
         found = run_row_program(self.program, context, self.cost, exact=True)
         if found is not None and _largest_scalar(self.pattern.num_vertices, context.graph) >= _EXACT_BELOW:
@@ -185,7 +185,7 @@ class HomomorphismSum(CountPlan):
 
 
 @dataclass(frozen=True)
-class InducedSum(CountPlan):
+class CountByInclusionExclusion(CountPlan):
     """An induced count as a signed sum of non-induced counts of the patterns with more edges."""
 
     terms: tuple[tuple[int, CountPlan], ...]
@@ -208,7 +208,7 @@ class InducedSum(CountPlan):
             f"{self.automorphisms}:\n{terms}"
         )
 
-    def count(self, context: RunContext) -> int:
+    def count(self, context: Environment) -> int:
         """Count the embeddings."""
         mappings = sum(c * plan.automorphisms * plan.count(context) for c, plan in self.terms)
         return mappings // self.automorphisms
@@ -241,18 +241,18 @@ def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Coun
             search = _search(pattern, stats, induced=True)
             parts = tuple((c, _non_induced(q, stats)) for c, q in _denser(pattern))
             cost = sum(plan.cost for _, plan in parts)
-            return InducedSum(pattern, cost, parts) if cost < search.cost else search
+            return CountByInclusionExclusion(pattern, cost, parts) if cost < search.cost else search
     return _search(pattern, stats, induced=induced)
 
 
-def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> SearchCount:
+def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountBySearch:
     search = plan_match(pattern, stats, induced=induced)
-    return SearchCount(pattern, search.cost, search)
+    return CountBySearch(pattern, search.cost, search)
 
 
-def _clique(pattern: Pattern, stats: GraphStats) -> KernelCount:
+def _clique(pattern: Pattern, stats: GraphStats) -> CountByKernel:
     rows = plan_match(pattern, stats).rows
-    return KernelCount(pattern, sum(rows), "clique bitmaps")
+    return CountByKernel(pattern, sum(rows), "clique bitmaps")
 
 
 def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
@@ -260,7 +260,7 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     if pattern.is_clique:
         return _clique(pattern, stats)
     if pattern.num_vertices == 4 and all(len(near) == 2 for near in pattern.neighbours):
-        return KernelCount(pattern, float(stats.sum_degree_squared) / 4, "wedge aggregation")
+        return CountByKernel(pattern, float(stats.sum_degree_squared) / 4, "wedge aggregation")
     search = _search(pattern, stats, induced=False)
     parts = plan_homomorphisms(Pattern(pattern.num_vertices, pattern.edges))
     if parts is None:
@@ -268,7 +268,7 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     program = parts.program
     cost = float(program.passes) * stats.sum_degree_squared + 4.0 * stats.num_edges
     cost += 2.0 * program.wide_passes * stats.num_vertices * stats.num_edges
-    return HomomorphismSum(pattern, cost, parts) if cost < search.cost else search
+    return CountByHomomorphisms(pattern, cost, parts) if cost < search.cost else search
 
 
 def _largest_scalar(vertices: int, graph: Graph) -> float:

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from longwall.kernels.interface.engine import GraphArrays, ScratchTooLarge, ShortOfMemory
-from longwall.kernels.interface.frontier import Part
+from longwall.kernels.interface.engine import GraphArrays, ShortOfMemory, WorkspaceTooLarge
+from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.homomorphism_program import RowProgram
 from longwall.kernels.interface.workspaces import RangeCounter
 from longwall.pipeline.execution.adaptive_batch import make_scratch
 from longwall.pipeline.execution.device_graph import lend_to_copies, lent_to_copies, load_graph
-from longwall.pipeline.execution.environment import RunContext
-from longwall.pipeline.execution.stage_metrics import Meter, record_levels
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.stage_metrics import StageTimer, record_levels
 from longwall.pipeline.execution.task_ranges import (
     pieces_of,
     prepare_range,
@@ -29,7 +29,7 @@ from longwall.pipeline.execution.thread_executor import Dividing, Summing, Task,
 from longwall.pipeline.phases.chunked_count import count_in_chunks
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
 from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.run_store.commit_log import Partial, Phase
+from longwall.pipeline.run_store.commit_log import PartialResult, Phase
 from longwall.stages.counting import count_planned
 from longwall.stages.source import edge_source
 from longwall.storage.errors import InputError, RunError
@@ -42,7 +42,7 @@ _REFUSED = "refused"  # in the journal, in place of what a kernel would have cou
 _SOURCE_ROW_BYTES = 64  # of the source's edges, with the copies that filtering makes
 
 
-def predict(plan: MatchPlan, context: RunContext, graph: GraphArrays, memory: int) -> dict[int, float]:
+def predict(plan: MatchPlan, context: Environment, graph: GraphArrays, memory: int) -> dict[int, float]:
     """Foretell the rows of every level by sampling, for a small share of what the search is estimated to take.
 
     Returns
@@ -61,7 +61,7 @@ def predict(plan: MatchPlan, context: RunContext, graph: GraphArrays, memory: in
         return {}
 
 
-def count_matches(plan: MatchPlan, context: RunContext) -> int:
+def count_matches(plan: MatchPlan, context: Environment) -> int:
     """Count the embeddings of a plan; nothing but the source's edges is ever written.
 
     Returns
@@ -83,7 +83,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._searcher = make_scratch(engine, share // 2, lambda memory: engine.searcher(graph, program, memory))
             super().__init__(context, self._searcher)
-            self._meter = Meter()
+            self._meter = StageTimer()
 
         def count(self, first: int, end: int) -> int:
             with self._meter.time(1) as reading:
@@ -94,7 +94,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
                 reading.rows_in, reading.rows_out = len(table), found
             return found
 
-        def take(self) -> Partial:
+        def take(self) -> PartialResult:
             return replace(super().take(), levels=self._meter.take())
 
     phase = context.checkpoint.phase(f"search {plan.pattern.edge_text}", graph.num_slots)
@@ -114,7 +114,7 @@ def count_matches(plan: MatchPlan, context: RunContext) -> int:
 
 
 def count_ranges(
-    context: RunContext,
+    context: Environment,
     name: str,
     roots: str,
     cost: float,
@@ -155,7 +155,7 @@ def count_ranges(
                 lend_to_copies(context, range_reads(tasks, graph))
 
         def count(self, first: int, last: int) -> int:
-            part = Part.WHOLE if by_vertex else Part.SMALLER
+            part = NeighbourRange.ALL if by_vertex else NeighbourRange.SMALLER
             prepare_range(context, first, last, part, vertices=by_vertex, copies=copies)
             return self._counter.count(first, last)
 
@@ -169,7 +169,7 @@ def count_ranges(
 
 
 def run_row_program(
-    program: RowProgram, context: RunContext, cost: float, *, exact: bool
+    program: RowProgram, context: Environment, cost: float, *, exact: bool
 ) -> tuple[list[int], list[float]] | None:
     """Run a row program for every vertex; gives None where its scratch does not fit the budget.
 
@@ -197,13 +197,13 @@ def run_row_program(
             self._taken = ([0] * len(program.products), [0.0] * len(program.products))
 
         def do(self, first: int, last: int) -> None:
-            prepare_range(context, first, last, Part.WHOLE, vertices=True)
+            prepare_range(context, first, last, NeighbourRange.ALL, vertices=True)
             self._counter.add(first, last)
 
-        def take(self) -> Partial:
+        def take(self) -> PartialResult:
             counts, magnitudes = (part.tolist() for part in self._counter.totals())
             before, self._taken = self._taken, (counts, magnitudes)
-            return Partial((_new(counts, before[0]), _new(magnitudes, before[1])))
+            return PartialResult((_new(counts, before[0]), _new(magnitudes, before[1])))
 
     phase = context.checkpoint.phase("rows" if exact else "magnitudes of rows", graph.num_vertices)
     parts = _run_unless_refused(context, phase, tasks, RowWorker)
@@ -216,14 +216,14 @@ def run_row_program(
 
 
 def _run_unless_refused(
-    context: RunContext, phase: Phase, tasks: list[Task], make_worker: Callable[[int], Worker]
+    context: Environment, phase: Phase, tasks: list[Task], make_worker: Callable[[int], Worker]
 ) -> list[Any] | None:
     """Run tasks; gives None where a worker's scratch does not fit its budget, as the journal tells who goes on."""
 
     def make(number: int) -> Worker:
         try:
             return make_worker(number)
-        except ScratchTooLarge:
+        except WorkspaceTooLarge:
             return _Refusing(context)
 
     parts = run_tasks(context, phase, tasks, context.engine.workers, make)
@@ -236,16 +236,16 @@ def _run_unless_refused(
 class _Refusing(Worker):
     """Stands in for a worker that has no room for its scratch."""
 
-    host_bytes = 0
+    workspace_bytes = 0
 
-    def __init__(self, context: RunContext):
+    def __init__(self, context: Environment):
         super().__init__(context, self)
 
     def run(self, first: int, last: int) -> None:
         pass
 
-    def take(self) -> Partial:
-        return Partial(_REFUSED)
+    def take(self) -> PartialResult:
+        return PartialResult(_REFUSED)
 
 
 def _new(totals: list[Any], before: list[Any]) -> list[Any]:

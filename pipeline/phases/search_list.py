@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.pipeline.execution.adaptive_batch import Portion
-from longwall.pipeline.execution.depth_first import Chunks, Descent, Waiting
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
+from longwall.pipeline.execution.depth_first import ChunkExtender, DepthFirstWalk, PendingRows
 from longwall.pipeline.execution.device_graph import load_graph
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.read_ahead import ReadAhead
-from longwall.pipeline.execution.stage_metrics import Meter, record_levels
+from longwall.pipeline.execution.stage_metrics import StageTimer, record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of
 from longwall.pipeline.execution.thread_executor import Worker, ranges, run_tasks
-from longwall.pipeline.execution.worker_memory import Rooms
+from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.phases.search_count import PROGRESS_UNIT, predict
 from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.run_store.commit_log import Partial, Phase
+from longwall.pipeline.run_store.commit_log import PartialResult, Phase
 from longwall.pipeline.run_store.run_files import opened
 from longwall.stages.export import EmbeddingWriter, RowLimit
 from longwall.storage.errors import InputError, RunError
@@ -47,7 +47,7 @@ class Listed(NamedTuple):
     lower_bound: bool
 
 
-def list_matches(plan: MatchPlan, context: RunContext) -> Listed:
+def list_matches(plan: MatchPlan, context: Environment) -> Listed:
     """Write the embeddings of a plan as Parquet.
 
     Raises
@@ -56,7 +56,7 @@ def list_matches(plan: MatchPlan, context: RunContext) -> Listed:
         If a chunk of one row's extensions does not fit a budget, or a column does not exist.
     """
     graph, memory = load_graph(context)
-    rooms = Rooms.within(plan.pattern.num_vertices, graph, context, memory, exporting=True)
+    rooms = WorkerMemory.within(plan.pattern.num_vertices, graph, context, memory, exporting=True)
     listing = _Listing(plan, context, graph, rooms, predict(plan, context, graph, memory))
     with context.accounts.host.book(listing.rooms.host * context.engine.workers, "the workers' tables"):
         rows = (_by_levels if context.spec.scheduler.order == "levels" else _depth_first)(listing)
@@ -64,11 +64,16 @@ def list_matches(plan: MatchPlan, context: RunContext) -> Listed:
     return Listed(rows, limit is not None and rows >= limit)
 
 
-class _Listing(Chunks):
+class _Listing(ChunkExtender):
     """What the workers of a listing share."""
 
     def __init__(
-        self, plan: MatchPlan, context: RunContext, graph: GraphArrays, rooms: Rooms, predicted: dict[int, float]
+        self,
+        plan: MatchPlan,
+        context: Environment,
+        graph: GraphArrays,
+        rooms: WorkerMemory,
+        predicted: dict[int, float],
     ):
         super().__init__(plan.program, context, graph, rooms)
         self.plan, self.predicted = plan, predicted
@@ -78,7 +83,7 @@ class _Listing(Chunks):
             raise InputError(f"export.columns: the pattern has no column {unknown[0]!r}, only {', '.join(names)}")
         assert rooms.writer is not None
         self.writer_memory = rooms.writer
-        self._exported = Portion(context.engine)
+        self._exported = AdaptiveBatch(context.engine)
 
     def writer(self, limit: RowLimit) -> EmbeddingWriter:
         """The writer of a worker."""
@@ -102,7 +107,7 @@ class _Listing(Chunks):
     def limits(self, phase: Phase) -> Callable[[], RowLimit]:
         """Gives each worker the rows that may still be written."""
         left = self.left(phase)
-        if self.context.leads:
+        if self.context.is_coordinator:
             shared = RowLimit(left)
             return lambda: shared
         # What others write is not known here, and what is written here may be dropped: the coordinator cuts the rest.
@@ -131,7 +136,7 @@ class _Exporter(Worker):
     def __init__(self, listing: _Listing, limits: Callable[[], RowLimit]):
         self.searcher = listing.searcher()
         super().__init__(listing.context, self.searcher)
-        self.meter = Meter()
+        self.meter = StageTimer()
         self.limit = limits()
         self._listing, self._writer, self._taken = listing, listing.writer(self.limit), 0
 
@@ -149,11 +154,11 @@ class _Exporter(Worker):
         if (share := self.limit.share) is not None:
             self._listing.context.observer.near_limit(share)
 
-    def take(self) -> Partial:
+    def take(self) -> PartialResult:
         """Give the rows and the files that were written."""
         files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._writer.take_files())
         rows, self._taken = self._writer.rows - self._taken, self._writer.rows
-        return Partial(rows, files, self.meter.take())
+        return PartialResult(rows, files, self.meter.take())
 
     def close(self) -> None:
         """Let go of the file that is being written."""
@@ -170,7 +175,7 @@ def _depth_first(listing: _Listing) -> int:
     class DepthWorker(_Exporter):
         def __init__(self, number: int):
             super().__init__(listing, limits)
-            self._descent = Descent(listing, self.searcher, self.meter, number)
+            self._descent = DepthFirstWalk(listing, self.searcher, self.meter, number)
 
         def run(self, first: int, last: int) -> None:
             self._descent.walk(first, last, self.write, lambda: self.limit.reached)
@@ -232,7 +237,7 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
             self._searcher = listing.searcher()
             super().__init__(context, self._searcher)
-            self._meter = Meter()
+            self._meter = StageTimer()
             self._files: list[dict[str, Any]] = []
             self._rows = 0
 
@@ -247,8 +252,8 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
                     self._files.append(file | {"stored": record.stored, "checksum": record.checksum})
                     self._rows += record.rows
 
-        def take(self) -> Partial:
-            found = Partial(self._rows, tuple(self._files), self._meter.take())
+        def take(self) -> PartialResult:
+            found = PartialResult(self._rows, tuple(self._files), self._meter.take())
             self._rows, self._files = 0, []
             return found
 
@@ -257,17 +262,17 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
 
 
 def _extended(
-    listing: _Listing, before: Phase | None, ahead: ReadAhead, first: int, last: int, searcher: Any, meter: Meter
+    listing: _Listing, before: Phase | None, ahead: ReadAhead, first: int, last: int, searcher: Any, meter: StageTimer
 ) -> Iterator[EmbeddingTable]:
     """The next level of a range of slots, or of a range of the chunks of the level before."""
     if before is None:
         yield from listing.source(first, last, meter)
         return
     for number in range(first, last):
-        waiting = [Waiting(ahead.get(number))]
+        waiting = [PendingRows(ahead.get(number))]
         while waiting:
             step = listing.extend(waiting.pop(), searcher, meter)
-            waiting += map(Waiting, step.rests)
+            waiting += map(PendingRows, step.rests)
             if step.begun is not None:
                 waiting.append(step.begun)
             yield step.rows
@@ -291,7 +296,7 @@ def _ahead(listing: _Listing, before: Phase | None, phase: Phase) -> ReadAhead:
     return ReadAhead(wanted, read, listing.context.engine.workers)
 
 
-def _read_level(context: RunContext, columns: int, file: dict[str, Any]) -> EmbeddingTable:
+def _read_level(context: Environment, columns: int, file: dict[str, Any]) -> EmbeddingTable:
     with opened(context, file) as path:
         try:
             table = read_chunk(path, checksum=file["checksum"], below=context.graph.num_vertices)

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longwall.kernels.interface.engine import Engine, GraphArrays, ScratchTooLarge
+from longwall.kernels.interface.engine import Engine, GraphArrays, WorkspaceTooLarge
 from longwall.kernels.interface.search_program import SetKind
 from longwall.kernels.interface.workspaces import Extension
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import ROW_STEPS
-from longwall.pipeline.planning.stratified_sample import ThinnedRows, choices, mix
+from longwall.pipeline.planning.stratified_sample import StratifiedSample, choices, mix
 from longwall.stages.source import admissible
 from longwall.storage.errors import RunError
 from longwall.storage.memory.machine_budget import require
@@ -169,7 +169,7 @@ class _Sampler:
         self._most = _ROWS[0] + int((half - least) / 2 / row_bytes)
         try:
             self._searcher = engine.searcher(graph, plan.program, half)
-        except ScratchTooLarge as failure:
+        except WorkspaceTooLarge as failure:
             raise RunError(
                 f"predicting rows needs {round_size(failure.needed)} of scratch memory, {option} leaves "
                 f"{round_size(half)}: raise {option}"
@@ -190,13 +190,13 @@ class _Sampler:
     def _descend(self, limit: int, shift: int, key: int, effort: float) -> _Descent | None:
         program, xp, whole = self._plan.program, self._xp, effort < math.inf
         found = _Descent()
-        kept = ThinnedRows(limit, mix(key, 1), 2, xp)
+        kept = StratifiedSample(limit, mix(key, 1), 2, xp)
         self._start(kept, shift, mix(key, 0), found)
         weight = kept.weight << shift
         for level in range(2, program.depth):
             rows = kept.rows()
             found.steps += self._reading(rows)
-            kept = ThinnedRows(limit, mix(key, level), level + 1, xp)
+            kept = StratifiedSample(limit, mix(key, level), level + 1, xp)
             for piece, extension in self._extensions(rows):
                 found.steps += extension.values.size
                 if whole and (found.steps > effort or kept.weight > 1):
@@ -213,7 +213,7 @@ class _Sampler:
             found.add(counted * weight / self._plan.redundancy, counted // self._plan.redundancy, rows.shape[1], weight)
         return None if whole and (found.steps > effort or weight > 1) else found
 
-    def _start(self, kept: ThinnedRows, shift: int, key: int, found: _Descent) -> None:
+    def _start(self, kept: StratifiedSample, shift: int, key: int, found: _Descent) -> None:
         """Look at one slot per block of 2**shift, and keep the ordered edges that the source stage would keep."""
         graph, xp, levels = self._graph, self._xp, self._plan.program.levels
         blocks, roots = -(-graph.num_slots >> shift), 0.0

@@ -59,7 +59,7 @@ def _halves(key: int, height: int, blocks: Array) -> Array:
     return x >> np.uint64(63)
 
 
-class ThinnedRows:
+class StratifiedSample:
     """A sample of at most `limit` + 1 of the rows that arrive, however many do.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.storage.errors import RunError, naming
 from longwall.storage.remote.remote_folder import Mirror
 
@@ -18,7 +18,7 @@ _HEADER = 128  # bytes of a .npy file beside its array
 
 
 def write_array(
-    context: RunContext, folder: str, shape: tuple[int, ...], dtype: DTypeLike, pieces: Iterable[NDArray[Any]]
+    context: Environment, folder: str, shape: tuple[int, ...], dtype: DTypeLike, pieces: Iterable[NDArray[Any]]
 ) -> dict[str, Any]:
     """Write an array; it is on disk when this returns.
 
@@ -70,7 +70,7 @@ def write_array(
     return {"name": name, "stored": size} | facts
 
 
-def read_array(context: RunContext, file: dict[str, Any], begin: int = 0, end: int | None = None) -> NDArray[Any]:
+def read_array(context: Environment, file: dict[str, Any], begin: int = 0, end: int | None = None) -> NDArray[Any]:
     """Read rows `begin` to `end` - 1 of an array that is in a commit; all that are left by default.
 
     Raises

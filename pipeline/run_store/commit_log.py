@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from longwall.pipeline.run_store.run_names import is_own, survey
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import FinalError, naming
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import sync_folder
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ LevelFigures = dict[int, list[float]]
 
 
 @dataclass(frozen=True)
-class Partial:
+class PartialResult:
     """What a worker found in the ranges of one commit."""
 
     value: Any
@@ -60,7 +60,7 @@ class Partial:
     """Names of files of earlier commits whose contents are in these files."""
 
 
-Commit = tuple[list[Range], Partial]
+Commit = tuple[list[Range], PartialResult]
 
 
 @dataclass
@@ -83,10 +83,10 @@ class Phase:
     total: int
     journal: "Journal"
     done: list[Range] = field(default_factory=list)
-    partials: list[Partial] = field(default_factory=list)
+    partials: list[PartialResult] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
 
-    def add(self, ranges: Sequence[Range], partial: Partial) -> None:
+    def add(self, ranges: Sequence[Range], partial: PartialResult) -> None:
         """Take note of a commit.
 
         Raises
@@ -118,7 +118,7 @@ class Phase:
     def _contradiction(self, text: str) -> FinalError:
         return FinalError(f'the record of "{self.name}" contradicts itself, {text}: start a new run')
 
-    def commit(self, ranges: list[Range], partial: Partial) -> None:
+    def commit(self, ranges: list[Range], partial: PartialResult) -> None:
         """Record finished ranges; returns when they are on disk."""
         self.journal.append(self, [(ranges, partial)])
 
@@ -155,7 +155,7 @@ class Journal(Protocol):
         ...
 
 
-class Checkpoint:
+class CommitLog:
     """The journal of a run and the folder that it lies in.
 
     Parameters
@@ -212,7 +212,7 @@ class Checkpoint:
                 raise FinalError(f"{self._path}: the journal is of another run ({sorted(mine)}): start a new run")
             return phase
 
-    def book(self, phase: Phase, disk: Account) -> None:
+    def book(self, phase: Phase, disk: MemoryBudget) -> None:
         """Book what an earlier attempt finished of a phase, and is still there."""
         disk.take(checkpoint_bytes(phase.files()), "what the run has finished")
 
@@ -391,7 +391,7 @@ class JournalLines:
     def _add(self, entry: dict[str, Any]) -> None:
         name, total = str(entry["phase"]), operator.index(entry["total"])
         levels = {int(level): figures for level, figures in entry["levels"].items()}
-        partial = Partial(entry["value"], tuple(entry["files"]), levels, tuple(entry["replaces"]))
+        partial = PartialResult(entry["value"], tuple(entry["files"]), levels, tuple(entry["replaces"]))
         for file in (*(file["name"] for file in partial.files), *partial.replaces):
             if not is_own(file):
                 raise FinalError(f"{file!r:.200} is no file of a run: start a new run")

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from longwall.pipeline.run_store.commit_log import Checkpoint, changed
+from longwall.pipeline.run_store.commit_log import CommitLog, changed
 from longwall.pipeline.run_store.manifest import (
     ended,
     first_manifest,
@@ -63,7 +63,7 @@ class RunDirectory:
         self._finished = False
         self._lock: int | None = None
         self._replacement: Replacement | None = None
-        self._committed: Checkpoint | None = None
+        self._committed: CommitLog | None = None
 
     @classmethod
     def create(cls, spec: RunSpec, *, fresh_name: bool = False) -> RunDirectory:
@@ -82,7 +82,7 @@ class RunDirectory:
             If it exists, or cannot be made or written.
         """
         path = user_path(Path(spec.run.directory) / spec.run.name).absolute()
-        spec.located().to_toml()  # where it cannot be written down, no folder is made
+        spec.with_absolute_paths().to_toml()  # where it cannot be written down, no folder is made
         try:
             complete(path)
             if spec.run.overwrite and os.path.lexists(path):
@@ -109,7 +109,7 @@ class RunDirectory:
     @classmethod
     def _begin(cls, path: Path, spec: RunSpec, replacement: Replacement | None = None) -> RunDirectory:
         """Begin in a folder that was just made, or in that of a replacement."""
-        config = spec.located().to_toml()
+        config = spec.with_absolute_paths().to_toml()
         directory = cls(path if replacement is None else replacement.path, first_manifest(spec, config))
         directory._replacement = replacement
         try:
@@ -171,9 +171,9 @@ class RunDirectory:
         """What users call the folder."""
         return self.path
 
-    def open_checkpoint(self) -> Checkpoint:
-        """Read what the run has finished; see `longwall.pipeline.run_store.commit_log.Checkpoint`."""
-        self._committed = Checkpoint(self.checkpoint)
+    def open_checkpoint(self) -> CommitLog:
+        """Read what the run has finished; see `longwall.pipeline.run_store.commit_log.CommitLog`."""
+        self._committed = CommitLog(self.checkpoint)
         return self._committed
 
     def _hold(self) -> None:

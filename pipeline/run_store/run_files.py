@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.run_store.commit_log import checkpoint_bytes
 
 
 @contextmanager
-def opened(context: RunContext, file: dict[str, Any]) -> Iterator[Path]:
+def opened(context: Environment, file: dict[str, Any]) -> Iterator[Path]:
     """Have a file that is in a commit here for a while.
 
     Of one that is only at the URL that is a copy, which the disk's account has meanwhile.

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longwall.pipeline.run_store.commit_log import RESULTS, Checkpoint, Commit, changed
+from longwall.pipeline.run_store.commit_log import RESULTS, Commit, CommitLog, changed
 from longwall.pipeline.run_store.run_names import is_own
 from longwall.pipeline.run_store.url_journal import FOLDER, UrlJournal
 from longwall.storage.errors import FinalError
 from longwall.storage.remote.remote_folder import Mirror
 
 
-class UrlCheckpoint(Checkpoint):
+class UrlCheckpoint(CommitLog):
     """The journal of a run, and its files, at a URL; files are written to a local folder first.
 
     A commit first sends the files that it names and that are here; others were sent by the workers that wrote them. Of

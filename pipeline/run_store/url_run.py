@@ -102,7 +102,7 @@ class UrlRunDirectory(RunDirectory):
     @classmethod
     def _begin_at(cls, mirror: Mirror, spec: RunSpec) -> UrlRunDirectory | None:
         """Begin where there is nothing; None where another process was faster."""
-        config = spec.located().to_toml()
+        config = spec.with_absolute_paths().to_toml()
         directory = cls(UrlJournal(mirror), first_manifest(spec, config), _local(spec))
         try:
             if mirror.create("config.toml", config.encode()):  # without a manifest it is no run yet

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.execution.environment import PatternCount, RunContext
+from longwall.pipeline.execution.environment import Environment, PatternCount
 from longwall.storage.graph.graph import Graph
 
 _MODULES = {"motifs": "motifs.workload", "frequent": "frequent.workload", "transactions": "frequent.transactions"}
@@ -22,7 +22,7 @@ class Workload(Protocol):
         """Plan the work; a plan has `describe()` and `to_dict()`."""
         ...
 
-    def execute(self, plan: Any, context: RunContext) -> list[PatternCount]:
+    def execute(self, plan: Any, context: Environment) -> list[PatternCount]:
         """Do the work of a plan."""
         ...
 

@@ -1,7 +1,7 @@
 """k-cliques: count them with bitmap tables, or list them by extension."""
 
 from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.execution.environment import PatternCount, RunContext
+from longwall.pipeline.execution.environment import Environment, PatternCount
 from longwall.pipeline.patterns.pattern import parse_pattern
 from longwall.pipeline.phases.count_plans import CountPlan, plan_count
 from longwall.pipeline.phases.search_list import list_matches
@@ -18,7 +18,7 @@ def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
     return plan_count(pattern, graph)
 
 
-def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCount]:
+def execute(plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
     """Count or list the cliques."""
     count, lower_bound = list_matches(plan, context) if isinstance(plan, MatchPlan) else (plan.count(context), False)
     return [PatternCount(plan.pattern.edge_text, None, count, lower_bound=lower_bound)]

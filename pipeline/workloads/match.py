@@ -1,7 +1,7 @@
 """Subgraph matching: count or list the embeddings of any connected pattern."""
 
 from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.execution.environment import PatternCount, RunContext
+from longwall.pipeline.execution.environment import Environment, PatternCount
 from longwall.pipeline.patterns.pattern import Pattern, parse_pattern
 from longwall.pipeline.phases.count_plans import CountPlan, plan_count
 from longwall.pipeline.phases.search_list import list_matches
@@ -21,7 +21,7 @@ def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
     return plan_count(pattern, graph, induced=section.induced)
 
 
-def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCount]:
+def execute(plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
     """Count or list the embeddings."""
     section = context.spec.workload
     count, lower_bound = list_matches(plan, context) if isinstance(plan, MatchPlan) else (plan.count(context), False)

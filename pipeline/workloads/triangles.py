@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from longwall.kernels.interface.frontier import Part
+from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.execution.environment import PatternCount, RunContext
+from longwall.pipeline.execution.environment import Environment, PatternCount
 from longwall.pipeline.patterns.pattern import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import counted_per_vertex
 from longwall.pipeline.phases.count_plans import CountPlan, plan_count
@@ -26,7 +26,7 @@ def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
     return plan_count(pattern, graph)
 
 
-def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCount]:
+def execute(plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
     """Count or list the triangles, in all or per vertex."""
     output = context.spec.workload.output
     lower_bound = False
@@ -39,11 +39,15 @@ def execute(plan: CountPlan | MatchPlan, context: RunContext) -> list[PatternCou
     return [PatternCount(plan.pattern.edge_text, None, count, lower_bound=lower_bound)]
 
 
-def _count_per_vertex(context: RunContext) -> int:
+def _count_per_vertex(context: Environment) -> int:
     """Write the number of triangles of every vertex to ``vertices.parquet``; gives the number of triangles."""
     began = time.perf_counter()
     with counted_per_vertex(
-        context, "triangles per vertex", context.engine.triangle_vertex_counter, part=Part.SMALLER, copies=True
+        context,
+        "triangles per vertex",
+        context.engine.triangle_vertex_counter,
+        part=NeighbourRange.SMALLER,
+        copies=True,
     ) as counts:
         total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
         context.metrics.record("count", 2, len(context.graph.indices), total, time.perf_counter() - began)

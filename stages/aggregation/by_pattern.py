@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.patterns.pattern_codes import PatternCode, canonical_pattern, code_edges
 from longwall.stages.extension.unguided import edge_ends, is_edge
 from longwall.storage.errors import InputError
@@ -36,7 +36,7 @@ def vertex_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -
     xp, columns = table.xp, table.columns()
     k = columns.shape[0]
     if graph.pages is not None:
-        graph.pages.touch(k, [Reads(columns[i], Part.WHOLE, k - 1 - i) for i in range(k - 1)])
+        graph.pages.touch(k, [RowReads(columns[i], NeighbourRange.ALL, k - 1 - i) for i in range(k - 1)])
     code = xp.zeros(len(table), dtype=xp.int64)
     pairs = ((i, j) for j in range(k) for i in range(j))
     for bit, (i, j) in enumerate(pairs):

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.pattern_growth import Growth, num_words
+from longwall.kernels.interface.pattern_growth import GrowthBatch, num_words
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Candidates:
         Vertices of the grown patterns.
     """
 
-    growth: Growth
+    growth: GrowthBatch
     num_slots: int
     slots: NDArray[np.int64]
     patterns: NDArray[np.int64]

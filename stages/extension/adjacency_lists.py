@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -17,7 +17,7 @@ _COPIED_BLOCKS = 4  # blocks that are copied at once, as long as nobody works on
 
 
 def read_lists(
-    graph: GraphArrays, owners: Array, level: int, beside: Sequence[Reads], block: int, xp: Any
+    graph: GraphArrays, owners: Array, level: int, beside: Sequence[RowReads], block: int, xp: Any
 ) -> Iterator[tuple[Array, Array]]:
     """Read the neighbours of vertices, in order.
 
@@ -52,12 +52,12 @@ def read_lists(
     if graph.pages is not None:
         if graph.pages.staged:
             distinct, place = xp.unique(owners, return_inverse=True)
-            graph.pages.touch(level, [Reads(distinct, Part.WHOLE), *beside])
+            graph.pages.touch(level, [RowReads(distinct, NeighbourRange.ALL), *beside])
             begins, values = _copied(graph, distinct, _COPIED_BLOCKS * block, xp)
             begins = begins[place]
             del distinct, place
         else:
-            graph.pages.touch(level, [Reads(owners, Part.WHOLE), *beside])
+            graph.pages.touch(level, [RowReads(owners, NeighbourRange.ALL), *beside])
     for lists, slots in _slots(begins, sizes, block, xp):
         yield lists, values[slots]
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.engine import Engine
-from longwall.kernels.interface.pattern_growth import Grower, Growth, Images, TypedGraph
+from longwall.kernels.interface.pattern_growth import GrowKernel, GrowthBatch, Images, TypedGraph
 from longwall.stages.aggregation.support import Candidates, Support
 from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.embedding_table import EmbeddingTable, from_columns
@@ -44,7 +44,7 @@ class Rows(Protocol):
         ...
 
 
-class PatternGrowth:
+class GrowPatterns:
     """Grows the patterns of a level.
 
     Parameters
@@ -82,7 +82,7 @@ class PatternGrowth:
         self._growers = self._new_growers()
         self._check = check
 
-    def _new_growers(self) -> list[Grower]:
+    def _new_growers(self) -> list[GrowKernel]:
         workers = self._engine.workers
         return [self._engine.grower(self._graph, self._memory // workers) for _ in range(workers)]
 
@@ -90,7 +90,7 @@ class PatternGrowth:
         """How many ways to grow can be counted at once."""
         return max(self._memory // (32 * len(self._growers)), 1)
 
-    def count(self, table: Rows, growth: Growth, num_slots: int) -> NDArray[np.int64]:
+    def count(self, table: Rows, growth: GrowthBatch, num_slots: int) -> NDArray[np.int64]:
         """Count the rows that each way to grow would have: int64[slots]."""
         xp, there = self._xp, growth.to(self._xp)
         with self._book(8 * num_slots * len(self._growers), "the ways in which patterns can grow"):
@@ -199,7 +199,7 @@ class PatternGrowth:
     def children(
         self,
         table: Rows,
-        growth: Growth,
+        growth: GrowthBatch,
         num_slots: int,
         slots: NDArray[np.int64],
         first: int,
@@ -252,7 +252,7 @@ class PatternGrowth:
             self._for_rows(table, growth, count, after=grow)
 
     def _grown(
-        self, grower: Any, rows: Array, growth: Growth, alive: Array, offsets: Array, first: int
+        self, grower: Any, rows: Array, growth: GrowthBatch, alive: Array, offsets: Array, first: int
     ) -> EmbeddingTable:
         xp = self._xp
         rows = xp.ascontiguousarray(rows)
@@ -279,7 +279,7 @@ class PatternGrowth:
     def _for_rows(
         self,
         table: Rows,
-        growth: Growth,
+        growth: GrowthBatch,
         work: Callable[[int, Array], Any],
         done: Callable[[int], bool] = lambda worker: False,  # noqa: ARG005
         after: Callable[[int, Any], None] = lambda worker, made: None,  # noqa: ARG005

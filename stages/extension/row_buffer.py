@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from longwall.storage.memory.reservations import Booking
+from longwall.storage.memory.reservations import Reservation
 from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.embedding_table import EmbeddingTable, from_columns
 
@@ -34,7 +34,7 @@ class PatternRows:
         self._waiting: list[EmbeddingTable] = []
         self._size = 0
         self._lock = threading.Lock()
-        self._booking: Booking | None = None
+        self._booking: Reservation | None = None
 
     def __enter__(self) -> "PatternRows":
         self._booking = self._pool.book(self._most * self._copies, "embeddings that are put together")

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from longwall.kernels.interface.engine import Engine, GraphArrays
-from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.stages.extension.adjacency_lists import degrees, read_lists
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -93,7 +93,7 @@ def all_edges(graph: GraphArrays, xp: Any, memory: int) -> Generator[EmbeddingTa
         owners -= 1
         if graph.pages is not None:
             vertices = xp.arange(int(owners[0]), int(owners[-1]) + 1, dtype=xp.uint32)
-            graph.pages.touch(0, [Reads(vertices, Part.WHOLE)])
+            graph.pages.touch(0, [RowReads(vertices, NeighbourRange.ALL)])
         neighbours = graph.indices[first:last]
         smaller = neighbours < owners
         codes = owners[smaller]
@@ -308,7 +308,7 @@ def _common_neighbours(graph: GraphArrays, base: Array, others: Array, columns: 
     """Neighbours of `base` that are adjacent to all `others` and stand in no column; one vertex per row each."""
     counts = xp.zeros(base.size, dtype=xp.int64)
     found = []
-    searched = [Reads(other, Part.WHOLE) for other in others]
+    searched = [RowReads(other, NeighbourRange.ALL) for other in others]
     for rows, new in read_lists(graph, base, columns.shape[0], searched, block, xp):
         for other in others:
             kept = is_edge(graph, other[rows], new, xp)

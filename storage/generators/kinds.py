@@ -17,7 +17,7 @@ from longwall.storage.generators.random_edges import LABELS, barabasi_albert, er
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.build import Watcher, build_in_memory, build_store
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.reservations import Accounts
 from longwall.storage.memory.resources import open_resources
@@ -145,16 +145,16 @@ def generate_store(
 @contextmanager
 def _open(
     kind: str, seed: int, num_labels: int, params: dict[str, int | float], accounts: Accounts
-) -> Iterator[RawGraph]:
+) -> Iterator[EdgeStream]:
     """Check the parameters and begin to draw."""
     values = _checked(kind, seed, num_labels, params)
     generator = GENERATORS[kind]
     source = f"generator {kind}"
     with ExitStack() as held:
-        drawing = held.enter_context(RawGraph(source, generator.draw(seed, accounts, **values)))
+        drawing = held.enter_context(EdgeStream(source, generator.draw(seed, accounts, **values)))
         # The first block now: what is held while edges are drawn has to be booked before the build takes most of
         # what is free.
-        raw = RawGraph(source, chain([next(drawing.blocks)], drawing.blocks))
+        raw = EdgeStream(source, chain([next(drawing.blocks)], drawing.blocks))
         if num_labels:
             size = generator.vertices(values)
             held.enter_context(accounts.host.book(size, "the vertices to be labelled"))

@@ -14,7 +14,7 @@ from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.memory.reservations import Accounts, OverBudget
+from longwall.storage.memory.reservations import Accounts, BudgetExceeded
 from longwall.storage.memory.sizes import round_size
 
 _BLOCK = 2**20  # edges that share a block of random words
@@ -119,7 +119,7 @@ def _require_scratch(accounts: Accounts, edges: int) -> None:
     """
     host, disk = accounts.host, accounts.disk
     if _KEY * edges > host.free + disk.free:
-        raise OverBudget(
+        raise BudgetExceeded(
             f"{edges:,} edges that R-MAT draws (edge_factor * 2^scale) need {round_size(_KEY * edges)} to be sorted, "
             f"{host.option} has {round_size(host.free)} left and {disk.option} {round_size(disk.free)}: lower "
             f"parameter 'edge_factor' or parameter 'scale', or {disk.advice}"

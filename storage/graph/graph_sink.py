@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from longwall.storage.graph.graph import ArrayHash, Graph, NewArray, content_hash
 from longwall.storage.graph.stats import GraphStats
-from longwall.storage.memory.reservations import Booking
+from longwall.storage.memory.reservations import Reservation
 from longwall.storage.sorting.scratch_arrays import Scratch
 
 Array = npt.NDArray[Any]
@@ -61,7 +61,7 @@ class MemorySink(Sink):
         self._adjacency = adjacency
         self._arrays: dict[str, Array] = {}
         self._filled: dict[str, int] = {}
-        self._bookings: list[Booking] = []
+        self._bookings: list[Reservation] = []
 
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
         if scratch is not None:

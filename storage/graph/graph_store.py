@@ -27,7 +27,7 @@ from longwall.storage.graph.sharded_array import StoredArray
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import FORMAT, VERSION, StoreHeader, is_store, read_header, write_header
 from longwall.storage.ingest.text.input_file import input_errors
-from longwall.storage.memory.reservations import Account, Booking, OverBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget, Reservation
 from longwall.storage.memory.spill_folder import hold, sync_folder
 from longwall.storage.sorting.scratch_arrays import Scratch
 from longwall.storage.stored_files import Damage
@@ -68,7 +68,7 @@ class StoreSink(Sink):
         self._importing = Thread(target=import_module, args=("zarr",))
         self._importing.start()
         self._arrays: dict[str, sharded_array.ShardedArray] = {}
-        self._bookings: dict[str, Booking] = {}
+        self._bookings: dict[str, Reservation] = {}
         self._left: dict[str, int] = {}
         self._open = ExitStack()
 
@@ -251,7 +251,7 @@ def write_graph(graph: Graph, path: str | Path) -> None:
     create_store(path, fill)
 
 
-def open_store(path: str | Path, host: Account | None = None, adjacency: NewArray = np.empty) -> Graph:
+def open_store(path: str | Path, host: MemoryBudget | None = None, adjacency: NewArray = np.empty) -> Graph:
     """Read a graph store into memory and check that it is a graph, and the one that was written.
 
     All that kernels rely on is checked, and the statistics are computed, but for `closed_wedge_fraction`, which no
@@ -322,7 +322,7 @@ def describe_store(path: str | Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(path: Path, host: Account | None) -> Iterator[tuple[StoreHeader, dict[str, StoredArray]]]:
+def _opened(path: Path, host: MemoryBudget | None) -> Iterator[tuple[StoreHeader, dict[str, StoredArray]]]:
     """Open a store: what it says of itself, and its arrays by name; what goes wrong meanwhile is said of the store."""
     with input_errors(path):
         path.stat()
@@ -331,7 +331,7 @@ def _opened(path: Path, host: Account | None) -> Iterator[tuple[StoreHeader, dic
         try:
             with read_header(path, host) as header:
                 yield header, _stored_arrays(path, header)
-        except OverBudget as error:
+        except BudgetExceeded as error:
             raise InputError(f"{path}: {error}") from error
         except Damage as error:
             raise InputError(

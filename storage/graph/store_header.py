@@ -13,7 +13,7 @@ from longwall import __version__
 from longwall.storage.errors import InputError
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.edge_collector import MAX_VERTICES
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import open_resources
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
 
@@ -71,7 +71,7 @@ def write_header(folder: Path, stats: GraphStats, content_hash: str) -> None:
 
 
 @contextmanager
-def read_header(path: Path, host: Account | None) -> Iterator[StoreHeader]:
+def read_header(path: Path, host: MemoryBudget | None) -> Iterator[StoreHeader]:
     """Read the metadata of a store's group.
 
     Parameters

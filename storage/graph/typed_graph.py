@@ -18,7 +18,7 @@ from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 
 _SLOTS_AT_ONCE = 1 << 20
 _SLOT_BYTES = 48  # of a block of slots: the ends' labels, keys, and a sorted copy
@@ -78,7 +78,7 @@ class Labels:
         Account of the ranks and the edge types, until `close`.
     """
 
-    def __init__(self, graph: Graph, host: Account):
+    def __init__(self, graph: Graph, host: MemoryBudget):
         self._graph = graph
         self._booking = host.book(24 * graph.num_vertices, "the ranks of labels")
         if graph.labels is None:
@@ -95,7 +95,7 @@ class Labels:
         self._size = self.ranks.nbytes + self.values.nbytes + self.edge_values.nbytes
         self._booking.resize(self._size, "the ranks of labels")
 
-    def types(self, host: Account) -> EdgeTypes:
+    def types(self, host: MemoryBudget) -> EdgeTypes:
         """All edge types of the graph.
 
         Raises
@@ -139,7 +139,7 @@ class Labels:
         self._booking.release()
 
 
-def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: Account) -> TypedGraph:
+def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudget) -> TypedGraph:
     """Lay the edges of some types out by type.
 
     Parameters
@@ -203,7 +203,7 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: Account) -
     return TypedGraph(runs, run_types, begins, indices, types.there, groups)
 
 
-def _distinct(parts: Iterable[NDArray[Any]], host: Account, what: str) -> NDArray[Any]:
+def _distinct(parts: Iterable[NDArray[Any]], host: MemoryBudget, what: str) -> NDArray[Any]:
     """What is in some sorted parts, each once, ascending."""
     found: NDArray[Any] = np.empty(0, np.int64)
     waiting: list[NDArray[Any]] = []
@@ -217,7 +217,7 @@ def _distinct(parts: Iterable[NDArray[Any]], host: Account, what: str) -> NDArra
         return np.unique(np.concatenate([found, *waiting]))
 
 
-def _block(graph: Graph, host: Account) -> int:
+def _block(graph: Graph, host: MemoryBudget) -> int:
     """How many slots a thread looks at at once."""
     return max(min(_SLOTS_AT_ONCE, len(graph.indices), host.free // (4 * core_count() * _SLOT_BYTES)), 1)
 

@@ -22,7 +22,7 @@ from longwall.storage.graph.graph_store import StoreSink, create_store
 from longwall.storage.graph.stats import GraphStats, WedgeSample, summarize_graph
 from longwall.storage.ingest.edge_collector import MAX_VERTICES, EdgeCollector, Positions
 from longwall.storage.ingest.place_transactions import Numbered, RankedTransactions, distinct_ids
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.relabel import sort_by_rank, to_rows
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
 from longwall.storage.lazy_kernel import lazy_kernel
@@ -65,7 +65,7 @@ class NobodyWatches:
 
 
 def build_in_memory(
-    raw: RawGraph,
+    raw: EdgeStream,
     accounts: Accounts,
     spill: SpillFolder,
     watcher: Watcher | None = None,
@@ -103,7 +103,7 @@ def build_in_memory(
 
 
 def build_store(
-    raw: RawGraph, path: str | Path, accounts: Accounts, spill: SpillFolder, watcher: Watcher | None = None
+    raw: EdgeStream, path: str | Path, accounts: Accounts, spill: SpillFolder, watcher: Watcher | None = None
 ) -> GraphStats:
     """Build a graph as a store, which appears under `path` complete or not at all; see `build_in_memory`.
 
@@ -147,12 +147,12 @@ def build_graph(
     """
     block = EdgeBlock(np.asarray(src, np.int64), np.asarray(dst, np.int64), edge_labels)
     labels = LabelArrays(*vertex_labels) if vertex_labels is not None else None
-    raw = RawGraph("the graph", iter([block]), labels)
+    raw = EdgeStream("the graph", iter([block]), labels)
     with open_resources(None, None) as (accounts, spill):
         return build_in_memory(raw, accounts, spill)
 
 
-def _build(raw: RawGraph, scratch: Scratch, sink: Sink, watcher: Watcher) -> GraphStats:
+def _build(raw: EdgeStream, scratch: Scratch, sink: Sink, watcher: Watcher) -> GraphStats:
     collected = EdgeCollector(raw, scratch)
     positions, edges = collected.positions, collected.edges
     watcher.phase("ranking the vertices", None, "edges")
@@ -184,7 +184,7 @@ def _build(raw: RawGraph, scratch: Scratch, sink: Sink, watcher: Watcher) -> Gra
 
 
 def _write_vertices(
-    raw: RawGraph,
+    raw: EdgeStream,
     positions: Positions,
     ranks: ScratchArray,
     histogram: DegreeHistogram,
@@ -234,7 +234,7 @@ def _place(
 
 
 def _write_transactions(
-    raw: RawGraph,
+    raw: EdgeStream,
     positions: Positions,
     ranks: ScratchArray,
     n: int,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.edge_stream import RawGraph
+from longwall.storage.ingest.readers.edge_stream import EdgeStream
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.external_sort import Clash, KeyBlock, SortedKeys, external_sort
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
@@ -103,14 +103,14 @@ class EdgeCollector:
     positions: Positions
     edges: SortedKeys
 
-    def __init__(self, raw: RawGraph, scratch: Scratch) -> None:
+    def __init__(self, raw: EdgeStream, scratch: Scratch) -> None:
         self.known = (2**63, -1)
         self._source, self._scratch, self._repeated = raw.source, scratch, raw.repeated
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
         self._kept = 0
         self._collect(raw)
 
-    def _collect(self, raw: RawGraph) -> None:
+    def _collect(self, raw: EdgeStream) -> None:
         memory = self._scratch.work * 3 // 4
         blocks = self._keys(raw)
         # The first block says whether edges are labelled.
@@ -143,7 +143,7 @@ class EdgeCollector:
             self._compact(narrow, labelled)
         self.edges.to_one_run(self._scratch.work)
 
-    def _keys(self, raw: RawGraph) -> Iterator[KeyBlock]:
+    def _keys(self, raw: EdgeStream) -> Iterator[KeyBlock]:
         """Yield the edges between ids below 2^32 as keys; the others go to scratch arrays."""
         step = max(1, self._scratch.work // 8 // _EDGE_BYTES)
         for block in raw.blocks:

@@ -17,7 +17,7 @@ from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.build import NobodyWatches, Watcher, build_in_memory, build_store
 from longwall.storage.ingest.readers.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest
 from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.parquet import open_parquet, open_parquet_labels
@@ -25,18 +25,18 @@ from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_l
 from longwall.storage.ingest.text.input_file import Progress, format_suffix, open_input
 from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelSource
-from longwall.storage.memory.reservations import Account, Accounts
+from longwall.storage.memory.reservations import Accounts, MemoryBudget
 from longwall.storage.memory.resources import open_resources
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.paths import user_path
 from longwall.storage.remote.urls import is_url, on_disk
 
 Note = Callable[[str], None]
-_TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], RawGraph]] = {
+_TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], EdgeStream]] = {
     "edge-list": open_edge_list,
     "parquet": open_parquet,
 }
-_READERS: dict[str, Callable[[Path, int, int, Progress | None], RawGraph]] = {
+_READERS: dict[str, Callable[[Path, int, int, Progress | None], EdgeStream]] = {
     "matrix-market": open_matrix_market,
     "lg": open_lg,
     "graph": open_graph,
@@ -215,7 +215,7 @@ class _Asked:
 
 
 @contextmanager
-def _open(path: Path, asked: _Asked, progress: Progress | None, host: Account) -> Iterator[RawGraph]:
+def _open(path: Path, asked: _Asked, progress: Progress | None, host: MemoryBudget) -> Iterator[EdgeStream]:
     """Begin to read a file; a quarter of the free memory, within bounds, is the reader's until it ends."""
     workers = core_count()
     memory = min(host.free // 4, _MOST_READING * (workers + 1))
@@ -238,7 +238,7 @@ def _open(path: Path, asked: _Asked, progress: Progress | None, host: Account) -
             yield raw
 
 
-def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Progress | None) -> RawGraph:
+def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Progress | None) -> EdgeStream:
     chosen = asked.file_format or detect_format(path)
     if chosen not in FORMATS:
         raise InputError(f"{path}: there is no format {brief(chosen)}; choose one of {', '.join(FORMATS)}")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from longwall.storage.errors import InputError
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 
 Int64s = npt.NDArray[np.int64]
 
@@ -119,7 +119,7 @@ class LabelArrays(LabelSource):
 
 
 def place_labels(
-    labels: LabelSource, index: VertexIndex, known: tuple[int, int] | None, num_vertices: int, account: Account
+    labels: LabelSource, index: VertexIndex, known: tuple[int, int] | None, num_vertices: int, account: MemoryBudget
 ) -> npt.NDArray[np.int32]:
     """Return each vertex's label, by rank.
 

@@ -1,7 +1,7 @@
 """The accountant: one account per budget, in which every large buffer is booked before it exists.
 
 An account never waits and never frees anything by itself. Who is refused makes its request smaller, or spills, or
-lets the sentence of `OverBudget` reach the user.
+lets the sentence of `BudgetExceeded` reach the user.
 """
 
 import threading
@@ -13,11 +13,11 @@ from longwall.storage.memory.machine_budget import Budget
 from longwall.storage.memory.sizes import round_size
 
 
-class OverBudget(RunError):
+class BudgetExceeded(RunError):
     """A booking that its budget has no room for."""
 
 
-class Booking:
+class Reservation:
     """Bytes that are taken from an account until they are released; a context manager.
 
     Attributes
@@ -26,7 +26,7 @@ class Booking:
         The bytes.
     """
 
-    def __init__(self, account: "Account", size: int):
+    def __init__(self, account: "MemoryBudget", size: int):
         self._account = account
         self.size = size
 
@@ -46,7 +46,7 @@ class Booking:
         self._account.take(-self.size, "")
         self.size = 0
 
-    def __enter__(self) -> "Booking":
+    def __enter__(self) -> "Reservation":
         return self
 
     def __exit__(
@@ -55,7 +55,7 @@ class Booking:
         self.release()
 
 
-class Account:
+class MemoryBudget:
     """The bytes of one budget; safe to share between threads.
 
     Attributes
@@ -82,7 +82,7 @@ class Account:
         self._used = self._peak = 0
         self._lock = threading.RLock()  # a finalizer may give bytes back while its thread is in here
 
-    def book(self, size: int, what: str) -> Booking:
+    def book(self, size: int, what: str) -> Reservation:
         """Take `size` bytes for `what` (a noun, for the message).
 
         Raises
@@ -91,13 +91,13 @@ class Account:
             If they are not free: what needs how much, what is left, and what to do.
         """
         self.take(size, what)
-        return Booking(self, size)
+        return Reservation(self, size)
 
     def take(self, size: int, what: str) -> None:
         """Add `size` bytes, which may be negative, to what is used; see `book`."""
         with self._lock:
             if size > 0 and self._used + size > self.limit:
-                raise OverBudget(
+                raise BudgetExceeded(
                     f"{what} needs {round_size(size)}, {self.option} = {round_size(self.limit)} has "
                     f"{round_size(self.limit - self._used)} left: {self.advice}"
                 )
@@ -132,10 +132,10 @@ class Accounts:
         Spill files and the tables of checkpoints.
     """
 
-    host: Account
-    disk: Account
+    host: MemoryBudget
+    disk: MemoryBudget
 
     @classmethod
     def of(cls, budget: Budget, *, host: str = "memory.host", disk: str = "memory.disk") -> "Accounts":
         """Open the accounts of a run's budgets, which the user sets by the options `host` and `disk`."""
-        return cls(Account(host, budget.host), Account(disk, budget.disk))
+        return cls(MemoryBudget(host, budget.host), MemoryBudget(disk, budget.disk))

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from longwall.storage.memory.machine_budget import Budget
-from longwall.storage.memory.reservations import Account, Accounts
+from longwall.storage.memory.reservations import Accounts, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 
 _SPILL = Path("spill")
@@ -26,6 +26,6 @@ def _defaults() -> Accounts:
     # There is no option that sets them: the messages say what else helps.
     budget = Budget.resolve(spill=_SPILL)
     return Accounts(
-        Account("the share of free memory", budget.host, "free memory, or use a machine with more"),
-        Account("the share of free disk space", budget.disk, "free space there, or work in another folder"),
+        MemoryBudget("the share of free memory", budget.host, "free memory, or use a machine with more"),
+        MemoryBudget("the share of free disk space", budget.disk, "free space there, or work in another folder"),
     )

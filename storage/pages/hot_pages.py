@@ -29,7 +29,7 @@ class Moves:
         return bool(self.leave.size or self.enter.size)
 
 
-class HotPages:
+class HeatPolicy:
     """The pages that are on the device because they are hot.
 
     Parameters
@@ -82,10 +82,10 @@ class HotPages:
         self.hot[:] = False
 
 
-class LastUsed:
+class LruPolicy:
     """The pages that are on the device because they were read there, which brought them; the longest unused leave.
 
-    Parameters are those of `HotPages`.
+    Parameters are those of `HeatPolicy`.
     """
 
     def __init__(self, num_pages: int):

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.engine import VERTEX_ARRAYS, Access, Engine, GraphArrays, ShortOfMemory
-from longwall.kernels.interface.frontier import Reads
-from longwall.kernels.interface.pages import PageBuffer
+from longwall.kernels.interface.frontier import RowReads
+from longwall.kernels.interface.pages import PageFrames
 from longwall.storage.pages.access_heat import AccessHeat
 from longwall.storage.pages.heat_record import HeatRecord
-from longwall.storage.pages.hot_pages import HotPages, LastUsed, Moves
+from longwall.storage.pages.hot_pages import HeatPolicy, LruPolicy, Moves
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -78,8 +78,8 @@ class GraphPages:
         # Pages that may have copies, or that may come by themselves, before anything is lent; and now.
         self._base = self._room = min(max(room - state_bytes(arrays.num_slots), 0) // PAGE_BYTES, number)
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
-        self._pages, self._used = HotPages(number), LastUsed(number)
-        self._buffer: PageBuffer | None = None  # made when the first page is copied
+        self._pages, self._used = HeatPolicy(number), LruPolicy(number)
+        self._buffer: PageFrames | None = None  # made when the first page is copied
         self._owners = np.empty(0, np.int64)  # the page that has a copy in each place
         self.lent, self._gave_up = 0, False
         self._nowhere = self._tell(self._owners) if self.staged or access == "adaptive" else None
@@ -90,7 +90,7 @@ class GraphPages:
         """The pages that have copies on the device, bool[pages]; always the same array, on the host."""
         return self._pages.hot
 
-    def prepare(self, level: int, reads: Sequence[Reads]) -> None:
+    def prepare(self, level: int, reads: Sequence[RowReads]) -> None:
         """Choose the pages of which copies should be on the device for what comes next, and begin to copy them.
 
         A page enters only if it is hotter by a quarter of its bytes than the one that leaves for it, or that hot where
@@ -115,7 +115,7 @@ class GraphPages:
         if self._buffer is not None:
             self._buffer.settle()
 
-    def touch(self, level: int, reads: Sequence[Reads]) -> None:
+    def touch(self, level: int, reads: Sequence[RowReads]) -> None:
         """Tell what will be read where it is."""
         spatial, _ = self._observe(reads)
         self._record.record(level, spatial, np.zeros_like(self.hot))
@@ -169,7 +169,7 @@ class GraphPages:
         leaving = self._used.over(max(self._room, coming))
         self._engine.send_back(self._arrays, np.minimum(leaving * self.slots, self._arrays.num_slots))
 
-    def _observe(self, reads: Sequence[Reads]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    def _observe(self, reads: Sequence[RowReads]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """The bytes that will be read of every page, and its heat."""
         spatial = self._engine.page_bytes(self._arrays, reads, self.slots)
         if self._access == "managed":
@@ -229,7 +229,7 @@ def state_bytes(num_slots: int) -> int:
 def host_state_bytes(num_slots: int) -> int:
     """Bytes of the host that it takes to know how hot the pages of so many slots are."""
     number = _pages_of(num_slots, PAGE_BYTES // _SLOT_BYTES)
-    state = AccessHeat.nbytes(number) + HotPages.nbytes(number) + LastUsed.nbytes(number)
+    state = AccessHeat.nbytes(number) + HeatPolicy.nbytes(number) + LruPolicy.nbytes(number)
     return state + HeatRecord.nbytes(number, _LEVELS) + 72 * (number + 1)  # sums as they come, places and their owners
 
 

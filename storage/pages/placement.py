@@ -18,7 +18,7 @@ from longwall.kernels.interface.engine import (
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import NewArray
 from longwall.storage.memory.machine_budget import require
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.pages.paged_graph import host_state_bytes, load_paged, state_bytes
 
@@ -64,7 +64,7 @@ def place_graph(
     engine: Engine,
     wanted: Wanted,
     device: int | None,
-    host: Account,
+    host: MemoryBudget,
     section: str = "memory.",
     copies: float | None = None,
 ) -> Placement:
@@ -153,7 +153,7 @@ def _access(engine: Engine, size: int, wanted: Wanted, available: int) -> Access
 
 
 def bring_graph(
-    graph: GraphArrays, engine: Engine, placement: Placement, host: Account, section: str = "memory."
+    graph: GraphArrays, engine: Engine, placement: Placement, host: MemoryBudget, section: str = "memory."
 ) -> GraphArrays:
     """Bring a graph to the engine.
 
@@ -190,7 +190,7 @@ def bring_graph(
 
 
 def bring_arrays(
-    arrays: Sequence[NDArray[Any]], engine: Engine, device: int | None, host: Account
+    arrays: Sequence[NDArray[Any]], engine: Engine, device: int | None, host: MemoryBudget
 ) -> tuple[list[Any], int]:
     """Bring arrays to where an engine's kernels can read them: to the device as far as they fit it, mapped beyond that.
 

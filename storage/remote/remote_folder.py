@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.remote.urls import below, file_system, url_faults
 
 _BLOCK_BYTES = 16 << 20
@@ -159,7 +159,7 @@ class Mirror:
             raise
 
     @contextmanager
-    def fetched(self, name: str, size: int, folder: Path, disk: Account) -> Iterator[Path]:
+    def fetched(self, name: str, size: int, folder: Path, disk: MemoryBudget) -> Iterator[Path]:
         """Have a copy of a file in a local folder for a while; what is raised meanwhile names the URL instead of it.
 
         Parameters

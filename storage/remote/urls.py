@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Accounts, Booking
+from longwall.storage.memory.reservations import Accounts, Reservation
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.paths import user_path
 
@@ -126,7 +126,7 @@ def below(file: str, root: str, url: str) -> PurePosixPath:
     return path
 
 
-def _fetch(url: str, folder: Path, booking: Booking) -> Path:
+def _fetch(url: str, folder: Path, booking: Reservation) -> Path:
     """Copy a file, or all files of a store, into a folder."""
     system, root = file_system(url)
     with url_faults(url):
@@ -139,7 +139,7 @@ def _fetch(url: str, folder: Path, booking: Booking) -> Path:
         return target
 
 
-def _copy(system: Any, file: str, target: Path, url: str, booking: Booking) -> None:
+def _copy(system: Any, file: str, target: Path, url: str, booking: Reservation) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with system.open(file, "rb") as source, target.open("wb") as copy:
         while block := source.read(_BLOCK_BYTES):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.memory.reservations import Booking
+from longwall.storage.memory.reservations import Reservation
 from longwall.storage.sorting.scratch_arrays import Scratch
 
 _FENCE = 256  # keys of a run for one key in memory
@@ -73,7 +73,7 @@ class SortedKeys:
         self._scratch, self._clash, self._once, self._fence = scratch, clash, once, fence
         self._keys, self._labels = scratch.array(np.uint64), scratch.array(np.int32)
         self._runs: list[_Run] = []
-        self._bookings: list[Booking] = []
+        self._bookings: list[Reservation] = []
 
     def __len__(self) -> int:
         """Keys in all runs together; keys that stand in several runs count for each."""

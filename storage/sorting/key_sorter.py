@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels import select_engine
-from longwall.kernels.interface.engine import Engine, ScratchTooLarge
+from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
 from longwall.kernels.interface.sorting import (
     WORD,
     ChunkSorter,
@@ -22,10 +22,10 @@ from longwall.kernels.interface.sorting import (
     Work,
 )
 from longwall.storage.errors import RunError
-from longwall.storage.memory.reservations import Accounts, Booking
+from longwall.storage.memory.reservations import Accounts, Reservation
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.memory.spill_folder import SpillFolder
-from longwall.storage.sorting.runs import LEAST_MARKS, ORDER_SHARE, ORDERING, Part, Run, SortedRuns
+from longwall.storage.sorting.runs import LEAST_MARKS, ORDER_SHARE, ORDERING, NeighbourRange, Run, SortedRuns
 from longwall.storage.sorting.scratch_arrays import Scratch
 
 _LEAST_WORK, _WORK_SHARE = 256 * 2**20, 8  # of the host: chunks and windows take this, or a share if that is more
@@ -105,13 +105,13 @@ class KeySorter:
         self._scratch = Scratch(accounts, spill, what, most_work)
         # Unchecked: who reads the runs to their end has them checked.
         self._open.callback(self._scratch.close)
-        self._reserved: Booking | None = None
+        self._reserved: Reservation | None = None
         self._merger: RunMerger | None = None
         self._filled = 0
         self._waiting: deque[Work] = deque()
         try:
             chunks = engine.chunk_sorter(layout, self._scratch.work, device)
-        except ScratchTooLarge as error:
+        except WorkspaceTooLarge as error:
             self.close()
             raise self._too_small(error) from None
         except BaseException:
@@ -209,7 +209,7 @@ class KeySorter:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _too_small(self, error: ScratchTooLarge) -> RunError:
+    def _too_small(self, error: WorkspaceTooLarge) -> RunError:
         return RunError(
             f"{self._scratch.what} needs at least {round_size(error.needed)} of the device and a few KiB of the host: "
             f"it has {round_size(self._device)} and {round_size(self._scratch.work)}; raise the smaller budget"
@@ -268,7 +268,7 @@ class KeySorter:
         engine = select_engine("cpu") if self._merge_kind == "host" else self._engine
         try:
             merger = engine.run_merger(self._layout, self._scratch.work, self._device, _METHODS[self._merge_kind])
-        except ScratchTooLarge as error:
+        except WorkspaceTooLarge as error:
             raise self._too_small(error) from None
         self._open.callback(merger.close)
         return merger
@@ -312,7 +312,7 @@ class KeySorter:
         yield columns
         merger.recycle(columns)
 
-    def _parts(self, window: list[Part]) -> Iterator[Columns]:
+    def _parts(self, window: list[NeighbourRange]) -> Iterator[Columns]:
         return (self._runs.read(part) for part in window)
 
 

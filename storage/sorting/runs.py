@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import Column, Columns, KeyLayout
-from longwall.storage.memory.reservations import Booking, OverBudget
+from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.sorting.scratch_arrays import Scratch
 
 ORDERING = 48
@@ -22,7 +22,7 @@ _MOST_MARKS, LEAST_MARKS = 8, 4
 ORDER_SHARE = 4
 """What part of the work space they may take, if fewer will do."""
 _SAMPLES, _SAMPLED_SHARE = 64, 0.6  # splitters that are looked at for each window, and how full it is to be
-Part = tuple[int, int]
+NeighbourRange = tuple[int, int]
 """Keys of one run: where they begin and end in the arrays."""
 
 
@@ -62,7 +62,7 @@ class SortedRuns:
         self.spacing = spacing
         self._scratch, self._layout = scratch, layout
         self._columns = [scratch.array(np.uint64) for _ in range(layout.columns)]
-        self._bookings: list[Booking] = []
+        self._bookings: list[Reservation] = []
 
     def __len__(self) -> int:
         """Keys in all runs together."""
@@ -82,7 +82,7 @@ class SortedRuns:
         try:
             for _ in columns:
                 bookings.append(host.book(size, self._scratch.what))
-        except OverBudget:
+        except BudgetExceeded:
             for booking in bookings:
                 booking.release()
             return False
@@ -114,7 +114,7 @@ class SortedRuns:
             words = [np.concatenate(parts) for parts in zip(*checkpoints, strict=True)]
             self.runs.append(Run(start, len(self), words))
 
-    def read(self, part: Part) -> Columns:
+    def read(self, part: NeighbourRange) -> Columns:
         """Return a part of the runs, not to be changed: views where it lies together in memory, else copies."""
         return [array.read(*part) for array in self._columns]
 
@@ -131,7 +131,7 @@ class SortedRuns:
         for booking in self._bookings:
             booking.release()
 
-    def windows(self, runs: list[Run], capacity: int) -> Iterator[list[Part]]:
+    def windows(self, runs: list[Run], capacity: int) -> Iterator[list[NeighbourRange]]:
         """Cut runs into windows of at most `capacity` keys: the parts of the runs that belong there, in their order.
 
         Keys of a window come before those of the next. Where equal keys are reduced, they are in one window. There are
@@ -149,7 +149,7 @@ class SortedRuns:
         # A part has fewer keys than one more mark would make; equal marks are in one window if reduced.
         yield from self._cut(runs, marks, max(1, capacity // (self.spacing * stride) - 2 * len(runs)))
 
-    def sampled_windows(self, runs: list[Run], capacity: int) -> Iterator[list[Part]]:
+    def sampled_windows(self, runs: list[Run], capacity: int) -> Iterator[list[NeighbourRange]]:
         """As `windows`, cut by a random sample of the keys instead, as xtr2sort does."""
         generator = np.random.Generator(np.random.Philox(1))
         total = sum(run.stop - run.start for run in runs)
@@ -171,7 +171,7 @@ class SortedRuns:
         keys = [self.read((place, place + 1))[: self._layout.words] for place in places.tolist()]
         return _Marks(places + 1, [np.concatenate(column) for column in zip(*keys, strict=True)])
 
-    def _cut(self, runs: list[Run], marks: list[_Marks], step: int) -> Iterator[list[Part]]:
+    def _cut(self, runs: list[Run], marks: list[_Marks], step: int) -> Iterator[list[NeighbourRange]]:
         """Cut runs at every so many marks of all of them."""
         chosen, before = self._order(marks, step)
         begins = [run.start for run in runs]
@@ -192,7 +192,7 @@ class SortedRuns:
         if ends != begins:
             yield _filled(begins, ends)
 
-    def _find(self, run: Run, part: Part, key: list[int], *, after: bool) -> int:
+    def _find(self, run: Run, part: NeighbourRange, key: list[int], *, after: bool) -> int:
         """The matched index of a key in a part of a run, as a place in the arrays: only a few keys are read."""
         first, last = ((place - run.start) // self.spacing for place in part)
         passed = first + _matched([column[first:last] for column in run.checkpoints], key, after=after)
@@ -226,11 +226,11 @@ class SortedRuns:
     def _mark_bytes(self) -> int:
         return 8 * self._layout.words + ORDERING
 
-    def _words(self, part: Part) -> Columns:
+    def _words(self, part: NeighbourRange) -> Columns:
         return [array.read(*part) for array in self._columns[: self._layout.words]]
 
 
-def _filled(begins: list[int], ends: list[int]) -> list[Part]:
+def _filled(begins: list[int], ends: list[int]) -> list[NeighbourRange]:
     return [(begin, end) for begin, end in zip(begins, ends, strict=True) if begin < end]
 
 

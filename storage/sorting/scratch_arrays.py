@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Accounts, Booking, OverBudget
+from longwall.storage.memory.reservations import Accounts, BudgetExceeded, Reservation
 from longwall.storage.memory.spill_folder import SpillFolder
 
 _MOST_WORK = 256 * 2**20
@@ -60,7 +60,7 @@ class Scratch:
         self.spilled = 0
         self._spill = spill
         self._arrays: list[ScratchArray] = []
-        self._bookings: list[Booking] = []
+        self._bookings: list[Reservation] = []
         self._made = 0
         self._writer = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
@@ -96,7 +96,7 @@ class Scratch:
         if 0 < lacking <= self._work.size * 7 // 8:
             self._work.resize(self._work.size - lacking, self.what)
 
-    def book(self, size: int, what: str) -> Booking:
+    def book(self, size: int, what: str) -> Reservation:
         """Make room and book it, until it is released or the build ends.
 
         Raises
@@ -176,7 +176,7 @@ class ScratchArray:
         self._name = name
         self._starts: list[int] = []
         self._segments: list[Array | int] = []  # in memory, or the offset in the file
-        self._held: dict[int, Booking] = {}
+        self._held: dict[int, Reservation] = {}
         self._length = 0
         self._file: int | None = None
         self._written = 0
@@ -207,13 +207,13 @@ class ScratchArray:
             return
         try:
             booking = self._scratch.host.book(values.nbytes, "scratch space")
-        except OverBudget:
+        except BudgetExceeded:
             self._add(self._write(values), len(values))
         else:
             self._held[len(self._segments)] = booking
             self._add(values.copy(), len(values))
 
-    def adopt(self, values: Array, booking: Booking) -> None:
+    def adopt(self, values: Array, booking: Reservation) -> None:
         """Add `values` at the end without a copy; they and their booking belong to this array from now on."""
         self._held[len(self._segments)] = booking
         self._add(values, len(values))

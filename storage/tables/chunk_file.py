@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from longwall.storage.errors import RunError
 from longwall.storage.graph.blosc_chunks import OVERHEAD, decode_chunk
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import sync_folder
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -102,7 +102,7 @@ class _Stored:
         return -(-self.size // self.piece)
 
 
-def write_chunk(table: EmbeddingTable, path: Path, disk: Account, *, sync: bool = False) -> ChunkRecord:
+def write_chunk(table: EmbeddingTable, path: Path, disk: MemoryBudget, *, sync: bool = False) -> ChunkRecord:
     """Write a table; it appears at `path` complete or not at all.
 
     Parameters
@@ -206,7 +206,7 @@ def read_chunk(
         raise RunError(f"{path}: the spilled chunk is damaged or gone: resume the run, or run again") from error
 
 
-def remove_chunk(path: Path, record: ChunkRecord, disk: Account) -> None:
+def remove_chunk(path: Path, record: ChunkRecord, disk: MemoryBudget) -> None:
     """Remove a chunk's file and give its bytes back to the account; a file that is gone does no harm."""
     path.unlink(missing_ok=True)
     disk.take(-record.stored, "a spilled chunk")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Account, Booking, OverBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget, Reservation
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -45,7 +45,7 @@ class Chunk:
     stored: int = 0
     wanted: int = 0
     _table: EmbeddingTable | None = None
-    _booking: Booking | None = None
+    _booking: Reservation | None = None
     _file: int = 0
     _checksum: int = 0
     _pins: int = 0
@@ -99,7 +99,7 @@ class ChunkPool:
         Where chunks are spilled to.
     """
 
-    def __init__(self, host: Account, disk: Account, folder: SpillFolder):
+    def __init__(self, host: MemoryBudget, disk: MemoryBudget, folder: SpillFolder):
         self._host, self._disk, self._folder = host, disk, folder
         self._changed = threading.Condition(threading.Lock())
         self._resident: dict[Chunk, None] = {}  # oldest first
@@ -109,7 +109,7 @@ class ChunkPool:
         self._closed = False
         self._notes: deque[Callable[[], None]] = deque()
 
-    def book(self, size: int, what: str) -> Booking:
+    def book(self, size: int, what: str) -> Reservation:
         """Book bytes of host memory, spilling chunks until they are free.
 
         Raises
@@ -123,7 +123,7 @@ class ChunkPool:
             self._settle()
             try:
                 return self._host.book(size, what)
-            except OverBudget:
+            except BudgetExceeded:
                 if size > self._host.limit:
                     raise
             if not self._spill_one():
@@ -141,7 +141,7 @@ class ChunkPool:
         chunk = Chunk(len(table), sizes)
         try:
             chunk._booking = self.book(table.nbytes + CHUNK_BYTES, "an embedding table")
-        except OverBudget:
+        except BudgetExceeded:
             chunk._booking = self.book(CHUNK_BYTES, "a chunk of an embedding table")
             try:
                 self._write(chunk, table)
@@ -256,7 +256,7 @@ class ChunkPool:
             remove_chunk(self._path(chunk._file), record, self._disk)
             chunk._file = chunk.stored = 0
 
-    def _unpin(self, chunk: Chunk, booking: Booking | None) -> None:
+    def _unpin(self, chunk: Chunk, booking: Reservation | None) -> None:
         if booking is not None:
             booking.release()
 

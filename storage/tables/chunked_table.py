@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from longwall.storage.errors import InputError
-from longwall.storage.memory.reservations import OverBudget
+from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.tables.chunk_pool import Chunk, ChunkPool, Loaded
 from longwall.storage.tables.embedding_table import Array, EmbeddingTable, concatenated
 
@@ -81,7 +81,7 @@ class ChunkedTable:
             with self._pool.book(self._small_bytes(), "an embedding table"):
                 loaded.extend(self._pool.load(chunk) for chunk in parts)
                 whole = concatenated([part.table for part in loaded])
-        except OverBudget:
+        except BudgetExceeded:
             self._small = 0
             return
         finally:
@@ -176,7 +176,7 @@ class ChunkedTable:
     def _load_if_room(self, chunk: Chunk, levels: Sequence[int] | None) -> Loaded | None:
         try:
             return self._pool.load(chunk, levels)
-        except OverBudget:
+        except BudgetExceeded:
             return None
 
     def drop(self) -> None:

@@ -24,15 +24,15 @@ from typer.testing import CliRunner
 import longwall
 from longwall.kernels.cpu import prefix_tree
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.interface.engine import EngineLost, ScratchTooLarge, ShortOfMemory
+from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
 from longwall.pipeline import run as run_module
 from longwall.pipeline.execution import depth_first, thread_executor, worker_memory
-from longwall.pipeline.execution.adaptive_batch import Portion, make_scratch
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_scratch
 from longwall.pipeline.execution.chunk_stack import ChunkStack
 from longwall.pipeline.phases import search_list
 from longwall.pipeline.run_store import commit_log
 from longwall.storage.errors import RunError
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.tables import embedding_table
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -163,7 +163,7 @@ class TroubledEngine:
 class TroubledScratch:
     def __init__(self, engine: TroubledEngine, scratch: Any):
         self._engine, self._scratch = engine, scratch
-        self.host_bytes = scratch.host_bytes
+        self.workspace_bytes = scratch.workspace_bytes
 
     def count(self, first: int, last: int) -> int:
         self._engine.check(last - first)
@@ -381,9 +381,9 @@ def test_scratch_shrinks_to_what_there_is(runner: Runner) -> None:
 
 def test_scratch_that_never_fitted_is_the_inputs_fault() -> None:
     def too_large(memory: int) -> None:
-        raise ScratchTooLarge(1000)
+        raise WorkspaceTooLarge(1000)
 
-    with pytest.raises(ScratchTooLarge):
+    with pytest.raises(WorkspaceTooLarge):
         make_scratch(CpuEngine(1), 100, too_large)
 
 
@@ -425,7 +425,7 @@ def test_a_portion_is_halved_and_doubled() -> None:
             raise MemoryError
         return size
 
-    portion = Portion(CpuEngine(1))
+    portion = AdaptiveBatch(CpuEngine(1))
     assert {portion.take(100, work) for _ in range(17)} == {6}
     assert tried == [100, 50, 25, 12, *[6] * 8, 12, *[6] * 9]  # a larger one is tried after eight, and after sixteen
     most = 1000
@@ -446,7 +446,7 @@ def test_chunks_leave_the_device_in_their_order(tmp_path: Path) -> None:
         return EmbeddingTable((xp.asarray(np.full(5, number, np.uint32)),), (), xp)
 
     with SpillFolder(tmp_path / "spill") as folder:
-        disk = Account("memory.disk", 1 << 20)
+        disk = MemoryBudget("memory.disk", 1 << 20)
         stack = ChunkStack(xp, 1000, 30, folder, disk, "stack")
         for number in range(4):
             stack.push(chunk(number))

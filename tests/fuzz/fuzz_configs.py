@@ -194,10 +194,10 @@ def _overrides(state: State, rng: random.Random, folder: Path) -> None:
 
 def _accept(state: State, spec: RunSpec, folder: Path) -> None:
     """See that a config that was accepted survives being written, and that its pattern can be planned."""
-    (folder / "again.toml").write_text(spec.located().to_toml(), encoding="utf-8")
+    (folder / "again.toml").write_text(spec.with_absolute_paths().to_toml(), encoding="utf-8")
     again = load_config(folder / "again.toml")
     # Not a number equals nothing.
-    assert again == spec.located() or "nan" in spec.to_toml(), (again, spec)
+    assert again == spec.with_absolute_paths() or "nan" in spec.to_toml(), (again, spec)
     resolve_budget(spec)
     choose_engine(spec.on_host())
     workload = spec.workload

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pyarrow.parquet as pq
 
 import longwall
-from longwall.pipeline.run_store.commit_log import Checkpoint
+from longwall.pipeline.run_store.commit_log import CommitLog
 from longwall.storage.errors import RunError
 
 SECONDS, BYTES = 10.0, 256 * 2**20
@@ -97,15 +97,15 @@ def _config(folder: Path, workload: dict[str, Any], name: str) -> dict[str, Any]
 
 def _interrupted(config: dict[str, Any], commits: int) -> bool:
     """Let a run end once it has so many commits; False where it has no more."""
-    write, left = Checkpoint._write, [commits]
+    write, left = CommitLog._write, [commits]
 
-    def stopping(self: Checkpoint, text: bytes) -> None:
+    def stopping(self: CommitLog, text: bytes) -> None:
         if not left[0]:
             raise RunError("that is enough")
         left[0] -= 1
         write(self, text)
 
-    with patch.object(Checkpoint, "_write", stopping):
+    with patch.object(CommitLog, "_write", stopping):
         try:
             longwall.run(config)
         except RunError:

@@ -24,9 +24,9 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
-from longwall.storage.ingest.readers.edge_stream import RawGraph
+from longwall.storage.ingest.readers.edge_stream import EdgeStream
 from longwall.storage.ingest.text import text_file
-from longwall.storage.memory.reservations import Account, Accounts
+from longwall.storage.memory.reservations import Accounts, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 
 SECONDS = 10.0
@@ -288,7 +288,7 @@ def _tagged_edges(content: bytes, suffix: str) -> Pairs:
 
 
 def _graph(path: Path, folder: Path, **others: Path) -> Graph:
-    accounts = Accounts(Account("memory.host", _HOST), Account("memory.disk", 2**28))
+    accounts = Accounts(MemoryBudget("memory.host", _HOST), MemoryBudget("memory.disk", 2**28))
     with SpillFolder(folder / "spill") as spill:
         return load_graph(path, accounts=accounts, spill=spill, **others)
 
@@ -301,7 +301,7 @@ def _compare(graph: Graph, pairs: Pairs) -> None:
 
 
 def _edges_of(path: Path) -> Pairs:
-    raw: RawGraph
+    raw: EdgeStream
     with open_edge_list(path, _READER, 2) as raw:
         return [pair for block in raw.blocks for pair in zip(block.src.tolist(), block.dst.tolist(), strict=True)]
 

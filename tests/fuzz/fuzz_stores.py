@@ -26,7 +26,7 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import StoreSink, describe_store, open_store
 from longwall.storage.graph.info import info
 from longwall.storage.ingest.build import build_graph
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.tables.chunk_file import read_chunk, write_chunk
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
@@ -68,7 +68,7 @@ class State:
         values = draw.integers(0, 90, 40).astype(np.uint32), draw.integers(0, 90, 300).astype(np.uint32)
         offsets = np.array([0, *np.sort(draw.integers(0, 301, 39)), 300], np.int64)
         self.table = EmbeddingTable(values, (offsets,))
-        write_chunk(self.table, folder / "chunk", Account("disk", 2**30))
+        write_chunk(self.table, folder / "chunk", MemoryBudget("disk", 2**30))
         self.chunk = (folder / "chunk").read_bytes()
 
 
@@ -105,7 +105,7 @@ def _open(path: Path, original: Graph, forged: bool) -> None:
         described = describe_store(path)
     except InputError as error:
         refusal = error
-    host = Account("memory.host", HOST)
+    host = MemoryBudget("memory.host", HOST)
     try:
         graph = open_store(path, host)
     finally:

@@ -18,7 +18,7 @@ from longwall.kernels.cuda.pattern_growth import growth_header
 from longwall.kernels.cuda.runtime.compile import source_text
 from longwall.kernels.cuda.runtime.search_header import Variant, program_header
 from longwall.kernels.cuda.sorting import TILE, sort_header
-from longwall.kernels.interface.engine import EngineUnavailable, GraphArrays, ScratchTooLarge
+from longwall.kernels.interface.engine import EngineUnavailable, GraphArrays, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import row_lists
 from longwall.kernels.interface.search_program import emitted_set, to_extend
 from longwall.kernels.interface.sorting import KeyLayout
@@ -218,7 +218,7 @@ def test_triangles_per_vertex_where_few_vertices_fit(cuda: Any, cpu: CpuEngine, 
         theirs.add(first, last)
         ours.add(first, last)
         np.testing.assert_array_equal(ours.counts(), theirs.counts())
-    assert ours.host_bytes >= 8 * host.num_vertices or host.num_vertices < 16
+    assert ours.workspace_bytes >= 8 * host.num_vertices or host.num_vertices < 16
 
 
 @pytest.mark.gpu
@@ -261,9 +261,9 @@ def test_scratch_that_does_not_fit_is_refused(cuda: Any) -> None:
     host = arrays(generate("rmat", seed=1, scale=10))
     device = cuda.load(host)
     found = plan_match(parse_pattern("wheel-5"), generate("rmat", seed=1, scale=10).stats)
-    with pytest.raises(ScratchTooLarge):
+    with pytest.raises(WorkspaceTooLarge):
         cuda.searcher(device, found.program, 100)
-    with pytest.raises(ScratchTooLarge):
+    with pytest.raises(WorkspaceTooLarge):
         cuda.triangle_vertex_counter(device, host.num_vertices // 16 * 8 - 1)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.interface.engine import VERTEX_ARRAYS, GraphArrays
-from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.stages.extension.unguided import extend_by_edge
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
@@ -174,7 +174,7 @@ def test_new_vertices_are_read_once_for_every_prefix(engine, skewed, levels):
     with engine.faults():
         extender = engine.edge_extender(engine.load(skewed), levels, len(rows), PLENTY)
         (read,) = extender.reads(engine.xp.asarray(np.array(rows, np.int64).T.copy()))
-        assert (read.part, read.times, read.prefix) == (Part.WHOLE, 1, None)
+        assert (read.part, read.times, read.prefix) == (NeighbourRange.ALL, 1, None)
         assert read.vertices.dtype == np.uint32
         assert sorted(read.vertices.tolist()) == sorted(expected)
 
@@ -205,7 +205,7 @@ def test_copies_of_pages_may_change_before_new_edges_are_read(cuda, skewed, monk
         extender.count(columns, 0, len(rows))
         assert extender.is_counted(columns, 0)
         others = np.flatnonzero(~hot[skewed.indptr[:-1] // 64]).astype(np.uint32)
-        paged.pages.prepare(2, [Reads(cuda.xp.asarray(np.repeat(others, 999)), Part.WHOLE)])
+        paged.pages.prepare(2, [RowReads(cuda.xp.asarray(np.repeat(others, 999)), NeighbourRange.ALL)])
         assert (paged.pages.hot & ~hot).any()
         assert not extender.is_counted(columns, 0)
         extender.count(columns, 0, len(rows))

@@ -196,11 +196,11 @@ def test_counts_add_up_however_the_roots_and_rows_are_cut(loaded, small, query, 
 
 
 def test_scratch_that_is_too_large_is_refused(loaded):
-    from longwall.kernels.interface.engine import ScratchTooLarge
+    from longwall.kernels.interface.engine import WorkspaceTooLarge
 
     context, graph = loaded(SmallGraph(tuple((0, i) for i in range(1, 50)), {}), False)
     pattern = make_pattern([(0, 1), (1, 2), (0, 2)])  # its last set has to be stored
     program = compile_program(pattern, (1, 0, 2), [], induced=False, suffix=0, descending=True)
-    with pytest.raises(ScratchTooLarge) as refusal:
+    with pytest.raises(WorkspaceTooLarge) as refusal:
         context.engine.searcher(graph, program, 1)
     assert refusal.value.needed > 1

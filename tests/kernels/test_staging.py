@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from longwall.kernels.cuda.runtime.staging import _FIXED_BYTES, _ITEM_BYTES, _SORT_BYTES, Staging
 from longwall.kernels.interface.engine import EngineUnavailable, GraphArrays
-from longwall.kernels.interface.frontier import Part
+from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 
@@ -71,7 +71,7 @@ class Lab:
         self._on_device: dict[int, GraphArrays] = {}
 
     def bring(
-        self, host: GraphArrays, away: Any, memory: int, rows: Any, lists: list[tuple[int, Part]], **how: bool
+        self, host: GraphArrays, away: Any, memory: int, rows: Any, lists: list[tuple[int, NeighbourRange]], **how: bool
     ) -> int:
         """Bring lists, check where they are and what is there, and give the number of rows."""
         with self.engine.faults():
@@ -82,7 +82,7 @@ class Lab:
         pages = Pages(loaded.indices, away, self.xp, staged=staged)
         return Staging(self.engine._device, replace(loaded, pages=pages), memory)
 
-    def check(self, staging: Staging, host: GraphArrays, rows: Any, lists: list[tuple[int, Part]]) -> int:
+    def check(self, staging: Staging, host: GraphArrays, rows: Any, lists: list[tuple[int, NeighbourRange]]) -> int:
         found = staging.bring(self.xp.asarray(rows), lists)
         rows = rows if isinstance(rows, np.ndarray) else rows.get()
         n, shape = found.rows, (len(lists), found.rows)
@@ -94,8 +94,8 @@ class Lab:
         sources = np.empty(shape, np.int64)
         for number, (column, part) in enumerate(lists):
             vertices = rows[column, :n]
-            sources[number] = (host.split if part == Part.LARGER else host.indptr)[vertices]
-            end = host.split[vertices] if part == Part.SMALLER else host.indptr[vertices.astype(np.int64) + 1]
+            sources[number] = (host.split if part == NeighbourRange.LARGER else host.indptr)[vertices]
+            end = host.split[vertices] if part == NeighbourRange.SMALLER else host.indptr[vertices.astype(np.int64) + 1]
             np.testing.assert_array_equal(lengths[number], end - sources[number])
         # What a kernel reads where it is told to.
         ends = np.cumsum(lengths, dtype=np.int64)
@@ -164,12 +164,14 @@ def some_rows(host: GraphArrays, columns: int, n: int, seed: int = 1) -> Any:
 
 
 PLENTY = 1 << 22
-THREE = [(0, Part.SMALLER), (1, Part.WHOLE), (2, Part.LARGER)]
+THREE = [(0, NeighbourRange.SMALLER), (1, NeighbourRange.ALL), (2, NeighbourRange.LARGER)]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("lists", [[(0, Part.WHOLE)], THREE, list(product(range(3), Part))], ids=len)
-def test_lists_are_what_the_graph_has(lab: Lab, host: GraphArrays, share: float, lists: list[tuple[int, Part]]) -> None:
+@pytest.mark.parametrize("lists", [[(0, NeighbourRange.ALL)], THREE, list(product(range(3), NeighbourRange))], ids=len)
+def test_lists_are_what_the_graph_has(
+    lab: Lab, host: GraphArrays, share: float, lists: list[tuple[int, NeighbourRange]]
+) -> None:
     away = np.random.default_rng(2).random(number_of_pages(host)) < share
     for n in (1, 31, 1000):
         assert lab.bring(host, away, PLENTY, some_rows(host, 3, n), lists) == n
@@ -188,9 +190,9 @@ def test_nothing_is_copied_where_nothing_is_away(lab: Lab, host: GraphArrays, mo
 def test_equal_vertices_in_several_columns_are_copied_once(lab: Lab, host: GraphArrays) -> None:
     rows = np.repeat(np.arange(200, dtype=np.uint32)[None], 3, axis=0)
     away = np.ones(number_of_pages(host), bool)
-    assert lab.bring(host, away, PLENTY, rows, list(product(range(3), Part))) == 200
+    assert lab.bring(host, away, PLENTY, rows, list(product(range(3), NeighbourRange))) == 200
     same = np.full((3, 300), 7, np.uint32)
-    assert lab.bring(host, away, PLENTY, same, list(product(range(3), Part))) == 300
+    assert lab.bring(host, away, PLENTY, same, list(product(range(3), NeighbourRange))) == 300
 
 
 def test_hubs_are_longer_than_what_a_warp_copies_at_once(lab: Lab, stars: GraphArrays) -> None:
@@ -198,14 +200,14 @@ def test_hubs_are_longer_than_what_a_warp_copies_at_once(lab: Lab, stars: GraphA
     assert stars.max_degree > 2500
     rows = some_rows(stars, 2, 400)
     rows[0, ::7] = np.arange(rows[0, ::7].size) % 4
-    assert lab.bring(stars, away, PLENTY, rows, [(0, Part.WHOLE), (1, Part.LARGER)]) == 400
+    assert lab.bring(stars, away, PLENTY, rows, [(0, NeighbourRange.ALL), (1, NeighbourRange.LARGER)]) == 400
 
 
 def test_lists_that_would_take_much_of_the_room_stay(lab: Lab, stars: GraphArrays) -> None:
     away = np.ones(number_of_pages(stars), bool)
     rows = np.arange(stars.num_vertices, dtype=np.uint32)[None]
     for room in (16, 17, 1000, 16 * 513, 16 * 514, 16 * 1901):
-        assert lab.bring(stars, away, _FIXED_BYTES + 8 * room, rows, [(0, Part.WHOLE)]) > 0
+        assert lab.bring(stars, away, _FIXED_BYTES + 8 * room, rows, [(0, NeighbourRange.ALL)]) > 0
 
 
 def test_little_memory_is_for_few_rows(lab: Lab, host: GraphArrays) -> None:
@@ -227,7 +229,7 @@ def test_rows_are_as_many_as_there_is_room_for(lab: Lab, order: int) -> None:
     lengths = np.diff(dense.indptr)[rows[0]]
     for room in (1500, 3000, 6000, 8500):
         away = np.ones(number_of_pages(dense), bool)
-        n = lab.bring(dense, away, _FIXED_BYTES + 8 * room, rows, [(0, Part.WHOLE)])
+        n = lab.bring(dense, away, _FIXED_BYTES + 8 * room, rows, [(0, NeighbourRange.ALL)])
         assert n < rows.shape[1]
         assert room < lengths[:n].sum()
 
@@ -289,7 +291,7 @@ graphs = st.sets(
     share=st.sampled_from([0.2, 0.7, 1.0]),
     n=st.integers(1, 200),
     room=st.sampled_from([10, 100, 300, 1000, 5000]),
-    lists=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(Part)), min_size=1, max_size=9, unique=True),
+    lists=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(NeighbourRange)), min_size=1, max_size=9, unique=True),
     staged=st.booleans(),
 )
 def test_any_lists_of_any_graph(lab, edges, seed, share, n, room, lists, staged):

@@ -513,7 +513,7 @@ def test_a_path_that_is_not_utf_8_cannot_be_written_down(tmp_path, monkeypatch):
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff"))
     folder.mkdir()
     monkeypatch.chdir(folder)
-    spec = load_config(TRIANGLES).located()
+    spec = load_config(TRIANGLES).with_absolute_paths()
     with pytest.raises(InputError, match=r"^'path = .*odd .udcff/graph.txt.*: this path is not UTF-8; rename"):
         spec.to_toml()
 
@@ -565,7 +565,7 @@ def test_counts_have_no_levels():
 def test_a_located_config_means_the_same_anywhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "query.graph").write_text("t 2 1\nv 0 0 1\nv 1 0 1\ne 0 1\n")
-    spec = load_config(workload(kind="match", pattern="query.graph")).located()
+    spec = load_config(workload(kind="match", pattern="query.graph")).with_absolute_paths()
     assert spec.graph.path == tmp_path / "graph.txt"
     assert spec.workload.pattern == str(tmp_path / "query.graph")
 
@@ -576,4 +576,4 @@ def test_a_pattern_that_is_no_file_stays_as_it_is(tmp_path, monkeypatch, pattern
     monkeypatch.chdir(tmp_path)
     if len(pattern) < 20:
         (tmp_path / pattern).write_text("a file")
-    assert load_config(workload(kind="match", pattern=pattern)).located().workload.pattern == pattern
+    assert load_config(workload(kind="match", pattern=pattern)).with_absolute_paths().workload.pattern == pattern

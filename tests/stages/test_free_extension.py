@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays
-from longwall.kernels.interface.frontier import Part, Reads
-from longwall.pipeline.execution.adaptive_batch import Portion
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.stages.aggregation.by_pattern import vertex_codes
 from longwall.stages.extension.unguided import (
     TooManyCandidates,
@@ -157,7 +157,7 @@ def test_a_row_with_too_many_candidates_is_refused_with_what_it_needs():
 
 @pytest.mark.parametrize("most", [1_000, 30_000, 300_000])
 def test_pieces_that_fail_for_want_of_memory_are_tried_again_smaller(graph, most):
-    portion, asked = Portion(CpuEngine(1)), []
+    portion, asked = AdaptiveBatch(CpuEngine(1)), []
 
     def take(memory, work):
         def limited(memory):
@@ -180,7 +180,7 @@ class PagesThatDoNotMove:
 
     slots, places, staged = 16, None, True
 
-    def prepare(self, level: int, reads: Sequence[Reads]) -> None:
+    def prepare(self, level: int, reads: Sequence[RowReads]) -> None:
         pass
 
     touch = prepare
@@ -223,13 +223,13 @@ class NothingElse:
         self.lists: list[list[int]] = []
         self.paged = replace(graph, indices=np.empty_like(graph.indices), pages=self)
 
-    def prepare(self, level: int, reads: Sequence[Reads]) -> None:
+    def prepare(self, level: int, reads: Sequence[RowReads]) -> None:
         self.levels[level] += 1
         self.lists.append(reads[0].vertices.tolist())
         whole, there = self._graph, self.paged.indices
         there[:] = np.iinfo(np.uint32).max
         for read in reads:
-            assert read.part == Part.WHOLE
+            assert read.part == NeighbourRange.ALL
             for v in read.vertices.tolist():
                 there[whole.indptr[v] : whole.indptr[v + 1]] = whole.indices[whole.indptr[v] : whole.indptr[v + 1]]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from longwall.kernels.cuda.runtime.compile import kernel
 from longwall.kernels.cuda.runtime.memory import DeviceMemory
-from longwall.kernels.interface.engine import ScratchTooLarge
+from longwall.kernels.interface.engine import WorkspaceTooLarge
 
 Array = Any  # a CuPy array
 
@@ -146,5 +146,5 @@ def units_that_fit(wanted: int, bytes_each: int, memory: int) -> int:
         If not even one can.
     """
     if bytes_each > memory:
-        raise ScratchTooLarge(bytes_each)
+        raise WorkspaceTooLarge(bytes_each)
     return wanted if not bytes_each else min(wanted, memory // bytes_each)

@@ -10,8 +10,8 @@ from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.interface.engine import GraphArrays
 
 
-class CudaPageBuffer:
-    """Places for pages, in managed memory on the device; see :class:`longwall.kernels.interface.pages.PageBuffer`.
+class CudaPageFrames:
+    """Places for pages, in managed memory on the device; see :class:`longwall.kernels.interface.pages.PageFrames`.
 
     A kernel fills them, at twice the rate of moving pages of the adjacency itself (on one H200 50 GB/s and 18 to 25),
     nothing goes back when they are filled again, and they take no more of the device than when they were made.

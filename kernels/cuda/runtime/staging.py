@@ -12,7 +12,7 @@ import numpy as np
 
 from longwall.kernels.cuda.runtime.launch import WARP, Device
 from longwall.kernels.interface.engine import GraphArrays
-from longwall.kernels.interface.frontier import Part
+from longwall.kernels.interface.frontier import NeighbourRange
 
 Array = Any  # a CuPy array
 
@@ -78,10 +78,10 @@ class Staging:
         size = max(memory - _SORT_BYTES * self._items, least)
         self._memory = device.xp.empty(size // 8, np.uint64)
         self._lay_out(self._items)
-        self._named: dict[tuple[tuple[int, Part], ...], Array] = {}
-        self._guess: dict[tuple[tuple[int, Part], ...], int] = {}  # how many rows have lists that fit
+        self._named: dict[tuple[tuple[int, NeighbourRange], ...], Array] = {}
+        self._guess: dict[tuple[tuple[int, NeighbourRange], ...], int] = {}  # how many rows have lists that fit
 
-    def bring(self, rows: Array, lists: list[tuple[int, Part]]) -> RowLists:
+    def bring(self, rows: Array, lists: list[tuple[int, NeighbourRange]]) -> RowLists:
         """Copy what leading rows (of uint32[columns, n]) read of host memory, about as many as there is room for."""
         pages = self._graph.pages
         assert pages is not None
@@ -121,7 +121,7 @@ class Staging:
         self._buffer = self._memory[begin:].view(np.uint32)
         self._room = int(self._buffer.size)  # slots
 
-    def _find(self, rows: Array, n: int, lists: list[tuple[int, Part]]) -> tuple[int, int]:
+    def _find(self, rows: Array, n: int, lists: list[tuple[int, NeighbourRange]]) -> tuple[int, int]:
         """Enter what is to be copied for `n` rows; gives the number of lists, and of their slots."""
         graph, pages, items = self._graph, self._graph.pages, n * len(lists)
         assert pages is not None
@@ -169,7 +169,7 @@ class Staging:
             (graph.indices, entries, self._sources, ends, number, total, self._table, self._buffer),
         )
 
-    def _names(self, lists: list[tuple[int, Part]]) -> Array:
+    def _names(self, lists: list[tuple[int, NeighbourRange]]) -> Array:
         """Columns and parts, on the device: int64[lists, 2]."""
         key = tuple(lists)
         if key not in self._named:

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.pattern_growth import NO_SLOT, Growth
+from longwall.kernels.interface.pattern_growth import NO_SLOT, GrowthBatch
 from longwall.storage.graph.typed_graph import EdgeTypes
 
 Ints = NDArray[np.int32]
@@ -79,7 +79,7 @@ class DfsPatterns:
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
+class RightmostExtensions:
     """The ways in which a batch of patterns can grow, each a slot.
 
     Attributes
@@ -92,7 +92,7 @@ class Ways:
 
     patterns: DfsPatterns
     types: EdgeTypes
-    growth: Growth
+    growth: GrowthBatch
     num_slots: int
     _starts: NDArray[np.int64]
     _lows: NDArray[np.int64]
@@ -124,7 +124,7 @@ class Ways:
         return pattern, edges.astype(np.int32)
 
 
-def ways_to_grow(patterns: DfsPatterns, first: int, types: EdgeTypes, max_vertices: int) -> Ways:
+def ways_to_grow(patterns: DfsPatterns, first: int, types: EdgeTypes, max_vertices: int) -> RightmostExtensions:
     """Number the ways in which patterns can grow.
 
     Parameters
@@ -170,7 +170,7 @@ def ways_to_grow(patterns: DfsPatterns, first: int, types: EdgeTypes, max_vertic
     ends = np.cumsum(sizes.ravel())
     starts = ends - sizes.ravel()
     bases = np.where(sizes > 0, starts.reshape(sizes.shape) - lows, NO_SLOT)
-    growth = Growth(
+    growth = GrowthBatch(
         np.array([first], np.int64),
         patterns.sizes,
         columns,
@@ -181,4 +181,4 @@ def ways_to_grow(patterns: DfsPatterns, first: int, types: EdgeTypes, max_vertic
         np.ascontiguousarray(bases[:, :width]),
         np.ascontiguousarray(bases[:, width:]),
     )
-    return Ways(patterns, types, growth, int(ends[-1]) if len(ends) else 0, starts, lows)
+    return RightmostExtensions(patterns, types, growth, int(ends[-1]) if len(ends) else 0, starts, lows)

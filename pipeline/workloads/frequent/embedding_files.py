@@ -10,9 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from longwall.kernels.patterns.dfs_codes import restrictions
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns
-from longwall.pipeline.workloads.frequent.pattern_grower import Growing
+from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 from longwall.storage.parquet_files import write_parquet
@@ -47,8 +47,8 @@ class LevelWriter:
         found: FrequentPatterns,
         numbers: NDArray[np.int64],
         plan: FrequentPlan,
-        context: RunContext,
-        growing: Growing,
+        context: Environment,
+        growing: PatternGrower,
     ):
         self._found, self._numbers, self._context = found, numbers, context
         self._width = plan.max_vertices

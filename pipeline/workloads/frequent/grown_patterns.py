@@ -14,7 +14,7 @@ UNKNOWN = -1
 """In place of a number of rows that nobody counted."""
 
 
-class Found(NamedTuple):
+class GrownPatterns(NamedTuple):
     """Patterns that some of a level's may grow into: what they grow from and by, and their figures.
 
     Attributes
@@ -33,19 +33,19 @@ class Found(NamedTuple):
     rows: NDArray[np.int64]
     supports: NDArray[np.int64]
 
-    def selected(self, kept: NDArray[Any]) -> "Found":
+    def selected(self, kept: NDArray[Any]) -> "GrownPatterns":
         """Some of them: a mask, or their places."""
-        return Found(*(array[kept] for array in self))
+        return GrownPatterns(*(array[kept] for array in self))
 
     def plain(self) -> list[Any]:
         """The same as lists."""
         return [array.tolist() for array in self]
 
 
-def joined(parts: Sequence[Found]) -> Found:
+def joined(parts: Sequence[GrownPatterns]) -> GrownPatterns:
     """All patterns of some parts, in their order."""
     edges = [np.empty((0, 5), np.int32), *(part.edges for part in parts)]
-    return Found(
+    return GrownPatterns(
         _numbers([part.parents for part in parts]),
         np.concatenate(edges),
         _numbers([part.automorphisms for part in parts]),
@@ -58,11 +58,11 @@ def _numbers(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def from_plain(value: list[list[Any]]) -> Found:
+def from_plain(value: list[list[Any]]) -> GrownPatterns:
     """What was made plain, part by part."""
     return joined(
         [
-            Found(np.array(parents), np.array(edges, np.int32), *map(np.array, numbers))
+            GrownPatterns(np.array(parents), np.array(edges, np.int32), *map(np.array, numbers))
             for parents, edges, *numbers in value
         ]
     )
@@ -92,7 +92,7 @@ class FrequentPatterns:
     supports: NDArray[np.int64]
 
     @classmethod
-    def grown(cls, patterns: DfsPatterns, types: EdgeTypes, found: Found) -> "FrequentPatterns":
+    def grown(cls, patterns: DfsPatterns, types: EdgeTypes, found: GrownPatterns) -> "FrequentPatterns":
         """What a level's patterns grow into."""
         codes = patterns.grown(found.parents, found.edges)
         return cls(codes, types, found.parents, found.automorphisms, found.rows, found.supports)

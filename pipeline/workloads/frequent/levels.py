@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.pipeline.config import MAX_PATTERN_EDGES
-from longwall.pipeline.execution.environment import RunContext
-from longwall.pipeline.run_store.commit_log import Partial
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
-from longwall.pipeline.workloads.frequent.grown_patterns import Found, FrequentPatterns, from_plain
-from longwall.pipeline.workloads.frequent.local_embeddings import Here
-from longwall.pipeline.workloads.frequent.partitioned_embeddings import Spread
-from longwall.pipeline.workloads.frequent.pattern_grower import Growing
+from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, GrownPatterns, from_plain
+from longwall.pipeline.workloads.frequent.local_embeddings import LocalEmbeddings
+from longwall.pipeline.workloads.frequent.partitioned_embeddings import PartitionedEmbeddings
+from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 
 
@@ -38,7 +38,7 @@ class Embeddings(Protocol):
         """
         ...
 
-    def frequent(self, patterns: DfsPatterns) -> list[Found]:
+    def frequent(self, patterns: DfsPatterns) -> list[GrownPatterns]:
         """What the patterns of the level grow into that is frequent, in several parts; after `prepare`."""
         ...
 
@@ -59,7 +59,7 @@ class Embeddings(Protocol):
         ...
 
 
-def mine_frequent(plan: FrequentPlan, context: RunContext) -> Iterator[tuple[FrequentPatterns, Embeddings | None]]:
+def mine_frequent(plan: FrequentPlan, context: Environment) -> Iterator[tuple[FrequentPatterns, Embeddings | None]]:
     """Mine the frequent patterns, level by level.
 
     Yields
@@ -75,14 +75,14 @@ def mine_frequent(plan: FrequentPlan, context: RunContext) -> Iterator[tuple[Fre
     InputError, RunError
         If a budget has no room for the graph, or for a single pattern's images.
     """
-    with closing(Growing(plan, context)) as growing:
-        kind = Here if context.scheduler is None else Spread
+    with closing(PatternGrower(plan, context)) as growing:
+        kind = LocalEmbeddings if context.scheduler is None else PartitionedEmbeddings
         with closing(kind(plan, context, growing)) as embeddings:
             yield from _levels(plan, context, growing, embeddings)
 
 
 def _levels(
-    plan: FrequentPlan, context: RunContext, growing: Growing, embeddings: Embeddings
+    plan: FrequentPlan, context: Environment, growing: PatternGrower, embeddings: Embeddings
 ) -> Iterator[tuple[FrequentPatterns, Embeddings | None]]:
     """Grow until nothing is frequent, or the patterns are as large as they may be; see `mine_frequent`."""
     patterns, rows = growing.roots(), context.graph.num_vertices
@@ -94,7 +94,7 @@ def _levels(
         phase = context.checkpoint.phase(f"patterns of {level} edges", 1)
         if not phase.complete:
             parts = embeddings.frequent(patterns)
-            phase.commit([(0, 1)], Partial([part.plain() for part in parts if len(part.parents)]))
+            phase.commit([(0, 1)], PartialResult([part.plain() for part in parts if len(part.parents)]))
         embeddings.done()
         found = FrequentPatterns.grown(patterns, growing.types, from_plain(phase.partials[0].value))
         before, rows = rows, int(found.rows.sum()) if plan.exact else 0

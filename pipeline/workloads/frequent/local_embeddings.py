@@ -7,15 +7,15 @@ from contextlib import closing
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.pipeline.execution.environment import RunContext
-from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, Ways
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, RightmostExtensions
 from longwall.pipeline.workloads.frequent.embedding_files import LevelWriter
-from longwall.pipeline.workloads.frequent.grown_patterns import Found, FrequentPatterns
-from longwall.pipeline.workloads.frequent.pattern_grower import Growing
+from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, GrownPatterns
+from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 
 
-class Here:
+class LocalEmbeddings:
     """See :class:`longwall.pipeline.workloads.frequent.levels.Embeddings`.
 
     Parameters
@@ -24,7 +24,7 @@ class Here:
         The run, and what grows the table.
     """
 
-    def __init__(self, plan: FrequentPlan, context: RunContext, growing: Growing):
+    def __init__(self, plan: FrequentPlan, context: Environment, growing: PatternGrower):
         self._plan, self._context, self._growing = plan, context, growing
         _ = growing.stage  # before there are tables: the graph does not make them spill
         self._table = growing.vertices(0, 1)
@@ -32,7 +32,7 @@ class Here:
     def prepare(self, patterns: DfsPatterns, rows: int) -> None:
         """Nothing is done elsewhere."""
 
-    def frequent(self, patterns: DfsPatterns) -> list[Found]:
+    def frequent(self, patterns: DfsPatterns) -> list[GrownPatterns]:
         """Aggregate the level, batch by batch."""
         name = f"patterns of {patterns.num_edges + 1} edges"
         self._context.observer.phase(name, len(self._table), "embeddings")
@@ -42,7 +42,7 @@ class Here:
             found.append(part._replace(parents=part.parents + first))
         return found
 
-    def _frequent_of(self, ways: Ways) -> Found:
+    def _frequent_of(self, ways: RightmostExtensions) -> GrownPatterns:
         """Aggregate the embeddings of a batch by the ways to grow, and keep what is frequent."""
         growing, table = self._growing, self._table
         rows = supports = None

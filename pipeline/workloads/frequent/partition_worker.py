@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.thread_executor import Worker
 from longwall.pipeline.run_store.array_files import write_array
-from longwall.pipeline.run_store.commit_log import Partial
-from longwall.pipeline.workloads.frequent.partitions import Parts
-from longwall.storage.memory.reservations import Booking
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.pipeline.workloads.frequent.partitions import Partitions
+from longwall.storage.memory.reservations import Reservation
 
 
-class PartsWorker(Worker):
+class PartitionWorker(Worker):
     """A worker that has the tables of this process for itself.
 
     Parameters
@@ -22,7 +22,7 @@ class PartsWorker(Worker):
         The tables.
     """
 
-    def __init__(self, parts: Parts):
+    def __init__(self, parts: Partitions):
         parts.lock.acquire()
         self._parts = parts
 
@@ -31,7 +31,7 @@ class PartsWorker(Worker):
         self._parts.lock.release()
 
 
-class ArrayWorker(PartsWorker):
+class ArrayWorker(PartitionWorker):
     """A worker that gives an array for all partitions of a task: a file of the checkpoint.
 
     Parameters
@@ -44,10 +44,10 @@ class ArrayWorker(PartsWorker):
         Name of the folder in the checkpoint.
     """
 
-    def __init__(self, parts: Parts, context: RunContext, folder: str):
+    def __init__(self, parts: Partitions, context: Environment, folder: str):
         super().__init__(parts)
         self._context, self._folder = context, folder
-        self._held: Booking | None = None
+        self._held: Reservation | None = None
         self._found: NDArray[Any] = np.empty(0)
 
     def _begun(self, shape: tuple[int, ...], dtype: DTypeLike, what: str) -> NDArray[Any]:
@@ -63,11 +63,11 @@ class ArrayWorker(PartsWorker):
             self._held.release()
             self._held = None
 
-    def take(self) -> Partial:
+    def take(self) -> PartialResult:
         """Write the array."""
         file = write_array(self._context, self._folder, self._found.shape, self._found.dtype, [self._found])
         self._let_go()
-        return Partial(0, (file,), self._parts.meter.take())
+        return PartialResult(0, (file,), self._parts.meter.take())
 
     def close(self) -> None:
         """Let go of what was not taken, and of the tables."""

@@ -6,23 +6,23 @@ Partial aggregates are files of the checkpoint, and reduced by whoever has time;
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.thread_executor import ranges, run_tasks
-from longwall.pipeline.run_store.commit_log import Partial
+from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
 from longwall.pipeline.workloads.frequent.embedding_files import LevelWriter, level_prefix
-from longwall.pipeline.workloads.frequent.grown_patterns import Found, FrequentPatterns
-from longwall.pipeline.workloads.frequent.partition_worker import PartsWorker
-from longwall.pipeline.workloads.frequent.partitions import Parts
-from longwall.pipeline.workloads.frequent.pattern_grower import Growing
+from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, GrownPatterns
+from longwall.pipeline.workloads.frequent.partition_worker import PartitionWorker
+from longwall.pipeline.workloads.frequent.partitions import Partitions
+from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
-from longwall.pipeline.workloads.frequent.support_phases import MANY, Batch
+from longwall.pipeline.workloads.frequent.support_phases import MANY, PatternBatch
 
 _PARTITIONS = 64  # a run has as many to its end, wherever it goes on
 
 
-class Spread:
+class PartitionedEmbeddings:
     """See :class:`longwall.pipeline.workloads.frequent.levels.Embeddings`.
 
     Parameters
@@ -31,13 +31,13 @@ class Spread:
         The run, and what grows the partitions that this process is asked for.
     """
 
-    def __init__(self, plan: FrequentPlan, context: RunContext, growing: Growing):
+    def __init__(self, plan: FrequentPlan, context: Environment, growing: PatternGrower):
         self._plan, self._context, self._growing = plan, context, growing
         phase = context.checkpoint.phase("partitions", 1)
         if not phase.complete:
-            phase.commit([(0, 1)], Partial(min(_PARTITIONS, context.graph.num_vertices)))
-        self._parts = Parts(growing, phase.partials[0].value)
-        self._batches: list[Batch] = []
+            phase.commit([(0, 1)], PartialResult(min(_PARTITIONS, context.graph.num_vertices)))
+        self._parts = Partitions(growing, phase.partials[0].value)
+        self._batches: list[PatternBatch] = []
 
     def prepare(self, patterns: DfsPatterns, rows: int) -> None:
         """Aggregate the level, batch by batch."""
@@ -49,15 +49,15 @@ class Spread:
         if not phase.complete:
             ways = growing.batches(patterns, most=MANY)
             cuts = [(first, first + len(batch.patterns), batch.num_slots) for first, batch in ways]
-            phase.commit([(0, 1)], Partial(cuts))
+            phase.commit([(0, 1)], PartialResult(cuts))
         self._batches = [
-            Batch(plan, self._context, growing, self._parts, patterns, f"{edges}, batch {number}", *cut)
+            PatternBatch(plan, self._context, growing, self._parts, patterns, f"{edges}, batch {number}", *cut)
             for number, cut in enumerate(phase.partials[0].value)
         ]
         for batch in self._batches:
             batch.aggregate()
 
-    def frequent(self, patterns: DfsPatterns) -> list[Found]:  # noqa: ARG002 - the batches have them
+    def frequent(self, patterns: DfsPatterns) -> list[GrownPatterns]:  # noqa: ARG002 - the batches have them
         """What is frequent of every batch."""
         return [batch.frequent() for batch in self._batches]
 
@@ -81,7 +81,7 @@ class Spread:
         phase = context.checkpoint.phase(f"embeddings of {found.patterns.num_edges} edges", parts.number)
         context.observer.phase("writing embeddings", phase.total, "parts")
 
-        class ExportWorker(PartsWorker):
+        class ExportWorker(PartitionWorker):
             def __init__(self, number: int):  # noqa: ARG002 - workers are alike
                 super().__init__(parts)
                 self._writer: LevelWriter | None = None
@@ -96,12 +96,12 @@ class Spread:
                         )
                     self._rows += self._writer.write(table)
 
-            def take(self) -> Partial:
+            def take(self) -> PartialResult:
                 assert self._writer is not None
                 rows, self._rows = self._rows, 0
                 files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._writer.take())
                 self._let_go()
-                return Partial(rows, files, parts.meter.take())
+                return PartialResult(rows, files, parts.meter.take())
 
             def _let_go(self) -> None:
                 """Give the writer's memory back: tables of other partitions may need it."""

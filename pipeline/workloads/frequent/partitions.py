@@ -8,15 +8,15 @@ has nothing of it.
 import threading
 from collections.abc import Iterator, Sequence
 
-from longwall.pipeline.execution.stage_metrics import Meter
+from longwall.pipeline.execution.stage_metrics import StageTimer
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
 from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns
-from longwall.pipeline.workloads.frequent.pattern_grower import Growing
+from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 
-class Parts:
+class Partitions:
     """The partitions as this process has them.
 
     Parameters
@@ -36,12 +36,12 @@ class Parts:
         What their growth took, per level.
     """
 
-    def __init__(self, growing: Growing, number: int):
+    def __init__(self, growing: PatternGrower, number: int):
         self._growing, self.number, self.pool = growing, number, growing.pool
         self._levels: list[tuple[DfsPatterns, FrequentPatterns]] = []
         self._tables: dict[int, tuple[int, ChunkedTable]] = {}  # with the edges of their patterns
         self.lock = threading.Lock()
-        self.meter = Meter()
+        self.meter = StageTimer()
 
     def follow(self, patterns: DfsPatterns, found: FrequentPatterns) -> None:
         """Take note of what a level grows into; tables grow when they are asked for."""
@@ -73,7 +73,7 @@ class Parts:
         return table
 
 
-class Joint:
+class ConcatenatedRows:
     """The rows of some tables; see :class:`longwall.stages.extension.grow_patterns.Rows`."""
 
     def __init__(self, tables: Sequence[ChunkedTable]):

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import ScratchTooLarge
+from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.pattern_growth import TypedGraph
 from longwall.kernels.patterns.dfs_codes import automorphisms
-from longwall.pipeline.execution.adaptive_batch import Portion
-from longwall.pipeline.execution.environment import RunContext
-from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, Ways, ways_to_grow
-from longwall.pipeline.workloads.frequent.grown_patterns import UNKNOWN, Found, FrequentPatterns
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, RightmostExtensions, ways_to_grow
+from longwall.pipeline.workloads.frequent.grown_patterns import UNKNOWN, FrequentPatterns, GrownPatterns
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.stages.aggregation.support import Candidates, Support
-from longwall.stages.extension.grow_patterns import PatternGrowth, Rows, on_host
+from longwall.stages.extension.grow_patterns import GrowPatterns, Rows, on_host
 from longwall.stages.extension.row_buffer import PatternRows
 from longwall.storage.concurrency import map_ordered
 from longwall.storage.errors import FinalError, RunError
@@ -39,7 +39,7 @@ _PATTERN_BYTES, _SLOT_BYTES = 200, 160  # of the patterns of a batch, for each v
 _CODE_BYTES = 400  # of a way to grow that is looked at as a pattern, for each of its edges
 
 
-class Growing:
+class PatternGrower:
     """Grows tables of embeddings, and chooses what they grow into.
 
     Parameters
@@ -59,11 +59,11 @@ class Growing:
         What supports a pattern, and how far it is counted.
     """
 
-    def __init__(self, plan: FrequentPlan, context: RunContext):
+    def __init__(self, plan: FrequentPlan, context: Environment):
         self._plan, self._context = plan, context
         self._host = context.accounts.host
         self.pool = ChunkPool(self._host, context.accounts.disk, context.spill)
-        self._portion = Portion(context.engine)
+        self._portion = AdaptiveBatch(context.engine)
         self._labels = Labels(context.graph, self._host)
         self.types = self._labels.types(self._host)
         self.room = self._host.free // _ROOM_SHARE
@@ -80,7 +80,7 @@ class Growing:
         self._labels.close()
 
     @cached_property
-    def stage(self) -> PatternGrowth:
+    def stage(self) -> GrowPatterns:
         """Works with the graph by edge types, which is brought to the engine when this is first asked for."""
         context = self._context
         graph = typed_graph(context.graph, self._labels, self.types, self._host)
@@ -88,12 +88,12 @@ class Growing:
         self.room = self._host.free // _ROOM_SHARE
         brought, memory = bring_arrays(graph.arrays(), context.engine, context.budget.device, self._host)
         take, work = self._portion.take, memory // _WORK_SHARE
-        return PatternGrowth(context.engine, TypedGraph(*brought), self.support, take, work, self.pool, self.check)
+        return GrowPatterns(context.engine, TypedGraph(*brought), self.support, take, work, self.pool, self.check)
 
     def check(self, rows: int) -> None:
         """See that nobody interrupted; tell how far the level is."""
         if self._context.cancel.is_set():
-            raise KeyboardInterrupt if self._context.leads else RunError("the run was cancelled")
+            raise KeyboardInterrupt if self._context.is_coordinator else RunError("the run was cancelled")
         if rows:
             self._context.observer.advance(rows)
 
@@ -120,7 +120,7 @@ class Growing:
 
     def batches(
         self, patterns: DfsPatterns, begin: int = 0, last: int | None = None, most: int | None = None
-    ) -> Iterator[tuple[int, Ways]]:
+    ) -> Iterator[tuple[int, RightmostExtensions]]:
         """Patterns in batches that can be counted at once.
 
         Parameters
@@ -167,7 +167,9 @@ class Growing:
         if rows * self._context.graph.stats.max_degree >= 2**62:  # a row adds at most a degree to a count
             raise FinalError("the embeddings of a pattern may not fit 64-bit integers: set workload.max_edges lower")
 
-    def candidates(self, ways: Ways, rows: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], Found]:
+    def candidates(
+        self, ways: RightmostExtensions, rows: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.int64], GrownPatterns]:
         """Choose the ways to grow whose support is to be counted.
 
         Parameters
@@ -193,9 +195,11 @@ class Growing:
             counts = self._automorphisms(ways.patterns, *ways.edges(slots))
             slots, counts = slots[counts > 0], counts[counts > 0]
         mappings = np.full(len(slots), UNKNOWN) if rows is None else rows[slots]
-        return slots, Found(*ways.edges(slots), counts, mappings, np.zeros(len(slots), np.int64))
+        return slots, GrownPatterns(*ways.edges(slots), counts, mappings, np.zeros(len(slots), np.int64))
 
-    def frequent(self, patterns: DfsPatterns, candidates: Found, supports: NDArray[np.int64] | None) -> Found:
+    def frequent(
+        self, patterns: DfsPatterns, candidates: GrownPatterns, supports: NDArray[np.int64] | None
+    ) -> GrownPatterns:
         """Keep of some candidates what is frequent.
 
         Parameters
@@ -217,7 +221,7 @@ class Growing:
             found = found._replace(automorphisms=counts).selected(counts > 0)
         return found
 
-    def supports(self, table: ChunkedTable, ways: Ways, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+    def supports(self, table: ChunkedTable, ways: RightmostExtensions, slots: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count what supports some ways to grow, int64[slots]; where the plan is not exact, as far as is asked for.
 
         Raises
@@ -229,7 +233,7 @@ class Growing:
             return self.stage.supports(table, _candidates(ways, slots))
 
     def sets(
-        self, table: Rows, ways: Ways, pattern: NDArray[np.int64], edges: NDArray[np.int32], columns: int
+        self, table: Rows, ways: RightmostExtensions, pattern: NDArray[np.int64], edges: NDArray[np.int32], columns: int
     ) -> Iterator[NDArray[np.uint32]]:
         """What supports patterns of a batch, with an edge more each: uint32[some, columns, words], on the host.
 
@@ -248,7 +252,7 @@ class Growing:
     def _sentence(self) -> Iterator[None]:
         try:
             yield
-        except ScratchTooLarge as error:
+        except WorkspaceTooLarge as error:
             option = "memory.host" if self._context.engine.free_memory() is None else "memory.device"
             raise RunError(
                 f"the images of one pattern need {round_size(error.needed)} for each worker: raise {option}"
@@ -317,6 +321,6 @@ def grown_sizes(patterns: DfsPatterns, parents: NDArray[np.int64], edges: NDArra
     return sizes.astype(np.int64)
 
 
-def _candidates(ways: Ways, slots: NDArray[np.int64]) -> Candidates:
+def _candidates(ways: RightmostExtensions, slots: NDArray[np.int64]) -> Candidates:
     pattern, edges = ways.edges(slots)
     return Candidates(ways.growth, ways.num_slots, slots, pattern, grown_sizes(ways.patterns, pattern, edges))

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.thread_executor import Worker, ranges, run_tasks
 from longwall.pipeline.run_store.array_files import read_array, write_array
-from longwall.pipeline.run_store.commit_log import Partial, Phase, checkpoint_bytes
+from longwall.pipeline.run_store.commit_log import PartialResult, Phase, checkpoint_bytes
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
-from longwall.pipeline.workloads.frequent.grown_patterns import Found, joined
+from longwall.pipeline.workloads.frequent.grown_patterns import GrownPatterns, joined
 from longwall.pipeline.workloads.frequent.partition_worker import ArrayWorker
-from longwall.pipeline.workloads.frequent.partitions import Joint, Parts
-from longwall.pipeline.workloads.frequent.pattern_grower import Growing, grown_sizes
+from longwall.pipeline.workloads.frequent.partitions import ConcatenatedRows, Partitions
+from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower, grown_sizes
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 
 MANY = np.iinfo(np.int64).max
@@ -37,7 +37,7 @@ _CANDIDATE_BYTES = 3 * 72  # of a candidate, as read, as numbers, and chosen fro
 _COLUMNS = 8  # numbers of a candidate: what it grows from and by, automorphisms, rows
 
 
-class Batch:
+class PatternBatch:
     """A batch of a level's patterns.
 
     Parameters
@@ -55,9 +55,9 @@ class Batch:
     def __init__(
         self,
         plan: FrequentPlan,
-        context: RunContext,
-        growing: Growing,
-        parts: Parts,
+        context: Environment,
+        growing: PatternGrower,
+        parts: Partitions,
         patterns: DfsPatterns,
         name: str,
         first: int,
@@ -81,13 +81,13 @@ class Batch:
         for begin, end in self._candidates.partials[0].value["cuts"]:
             self._supports.append(self._count(begin, end))
 
-    def frequent(self) -> Found:
+    def frequent(self) -> GrownPatterns:
         """What is frequent of what the batch grows into; after `aggregate`."""
         size = self._candidates.partials[0].value["size"]
         with self._growing.pool.book(_CANDIDATE_BYTES * size, "candidates"):
             numbers = self._numbers(0, size)
             parents, edges, counts, rows = numbers[:, 0], numbers[:, 1:6].astype(np.int32), numbers[:, 6], numbers[:, 7]
-            candidates = Found(parents, edges, counts, rows, np.zeros(size, np.int64))
+            candidates = GrownPatterns(parents, edges, counts, rows, np.zeros(size, np.int64))
             supports = (
                 None if self._plan.support == "instances" else np.concatenate([np.empty(0, np.int64), *self._supports])
             )
@@ -159,7 +159,9 @@ class Batch:
         size = 0 if self._plan.support == "instances" else len(numbers)
         cuts = [(begin, min(begin + step, size)) for begin in range(0, size, step)]
         file = write_array(self._context, _folder_name(self._candidates), numbers.shape, np.int64, [numbers])
-        self._candidates.commit([(0, 1)], Partial({"size": len(numbers), "columns": columns, "cuts": cuts}, (file,)))
+        self._candidates.commit(
+            [(0, 1)], PartialResult({"size": len(numbers), "columns": columns, "cuts": cuts}, (file,))
+        )
 
     def _summed(self, rows: Phase, begin: int, end: int) -> NDArray[np.int64]:
         found = np.zeros(end - begin, np.int64)
@@ -184,9 +186,9 @@ class Batch:
             def run(self, first: int, last: int) -> None:
                 self._found.append((first, batch._united(sets, begin, first, last).tolist()))
 
-            def take(self) -> Partial:
+            def take(self) -> PartialResult:
                 found, self._found = self._found, []
-                return Partial(found)
+                return PartialResult(found)
 
             def close(self) -> None:
                 pass
@@ -216,7 +218,7 @@ class Batch:
                     self._mark()
 
             def _mark(self) -> None:
-                tables, self._waiting = Joint([self._parts.table(part) for part in self._waiting]), []
+                tables, self._waiting = ConcatenatedRows([self._parts.table(part) for part in self._waiting]), []
                 shape = (end - begin, batch._columns, batch._growing.support.words)
                 found = self._begun(shape, np.uint32, "the images of patterns")
                 at = 0
@@ -224,7 +226,7 @@ class Batch:
                     found[at : at + len(some)] |= some
                     at += len(some)
 
-            def take(self) -> Partial:
+            def take(self) -> PartialResult:
                 if self._waiting:
                     self._mark()
                 return super().take()
@@ -232,7 +234,7 @@ class Batch:
         self._over_parts(phase, SetsWorker)
         return phase
 
-    def _sets(self, tables: Joint, begin: int, end: int) -> Iterator[NDArray[np.uint32]]:
+    def _sets(self, tables: ConcatenatedRows, begin: int, end: int) -> Iterator[NDArray[np.uint32]]:
         """What of some tables supports candidates `begin` to `end` - 1."""
         numbers = self._numbers(begin, end)
         parents, edges = numbers[:, 0], numbers[:, 1:6].astype(np.int32)

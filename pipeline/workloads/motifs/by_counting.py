@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_plans import CountPlan, plan_count
 from longwall.storage.errors import RunError
@@ -52,7 +52,7 @@ class CountingPlan:
             )
         return "\n".join([*lines, f"estimate     {self.cost:.3g} elementary steps"])
 
-    def count(self, context: RunContext) -> list[int]:
+    def count(self, context: Environment) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
         within = spanning_subgraphs(self.k).tolist()
         counts = [0] * len(self.plans)

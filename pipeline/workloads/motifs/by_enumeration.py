@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.frontier import Part
+from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.patterns.pattern_codes import dictionary, growth
 from longwall.pipeline.execution.adaptive_batch import make_scratch
 from longwall.pipeline.execution.device_graph import load_graph
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.task_ranges import prepare_range, range_scratch
 from longwall.pipeline.execution.thread_executor import Dividing, run_tasks
-from longwall.pipeline.run_store.commit_log import Partial
+from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.motifs.enumeration_tasks import motif_ranges
 from longwall.storage.errors import FinalError, RunError
 from longwall.storage.graph.stats import GraphStats
@@ -59,7 +59,7 @@ class EnumerationPlan:
             f"estimate     {self.cost:.3g} elementary steps"
         )
 
-    def count(self, context: RunContext) -> list[int]:
+    def count(self, context: Environment) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
         grown = growth(self.k - 1)
         by_class = _count_by_class(context, self.k, self.cost)
@@ -95,7 +95,7 @@ def _check_size(size: float) -> None:
         raise FinalError(f"about {size:.3g} motifs do not fit 64-bit integers: count motifs of fewer vertices")
 
 
-def _count_by_class(context: RunContext, k: int, cost: float) -> NDArray[np.int64]:
+def _count_by_class(context: Environment, k: int, cost: float) -> NDArray[np.int64]:
     """Count by class of k - 1 vertices and neighbours of the last one: int64[classes, 2 ** (k - 1)]."""
     engine, book = context.engine, dictionary(k - 1)
     graph, _ = load_graph(context)
@@ -116,15 +116,15 @@ def _count_by_class(context: RunContext, k: int, cost: float) -> NDArray[np.int6
             self._before = np.zeros(shape[0] * shape[1], np.int64)
 
         def do(self, first: int, last: int) -> None:
-            prepare_range(context, first, last, Part.WHOLE)
+            prepare_range(context, first, last, NeighbourRange.ALL)
             self._counter.add(first, last)
 
-        def take(self) -> Partial:
+        def take(self) -> PartialResult:
             counts = self._counter.counts().reshape(-1)
             new = counts - self._before
             np.copyto(self._before, counts)
             places = np.flatnonzero(new)
-            return Partial((places.tolist(), new[places].tolist()))
+            return PartialResult((places.tolist(), new[places].tolist()))
 
     with context.accounts.host.book(
         8 * shape[0] * shape[1] * (_TOTALS_COPIES * engine.workers + 2) + book.entries.nbytes, "the motifs' counts"

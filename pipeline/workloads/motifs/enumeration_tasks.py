@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.task_ranges import slot_ranges
 from longwall.pipeline.execution.thread_executor import Task
 
@@ -12,7 +12,7 @@ _SLOTS_AT_ONCE = 1 << 18
 _SLOT_BYTES = 64  # of the arrays that weigh one
 
 
-def motif_ranges(context: RunContext, k: int, cost: float) -> list[Task]:
+def motif_ranges(context: Environment, k: int, cost: float) -> list[Task]:
     """Tasks over the slots for motifs of `k` vertices; their sizes are estimates of their work."""
     uniform = slot_ranges(context, cost)
     if len(uniform) == 1:
@@ -34,7 +34,7 @@ def motif_ranges(context: RunContext, k: int, cost: float) -> list[Task]:
     return [Task(bounds[i], bounds[i + 1], places[i + 1] - places[i]) for i in range(len(bounds) - 1)]
 
 
-def _weights(context: RunContext, k: int, first: int, last: int) -> NDArray[np.float64]:
+def _weights(context: Environment, k: int, first: int, last: int) -> NDArray[np.float64]:
     """Weigh bins of slots: how many ways there are from each of them to the next vertices, roughly."""
     indptr, indices = context.graph.indptr, context.graph.indices
     begin = int(np.searchsorted(indptr, first, side="right")) - 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import GraphArrays
 from longwall.kernels.interface.workspaces import VertexCounter
 from longwall.kernels.patterns.orbit_tables import Orbits, orbits
-from longwall.pipeline.execution.environment import RunContext
+from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.phases.count_per_vertex import counted_per_vertex
 from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
 from longwall.storage.errors import RunError
@@ -51,7 +51,7 @@ class OrbitPlan:
             f"estimate     {self.cost:.3g} elementary steps"
         )
 
-    def count(self, context: RunContext) -> list[int]:
+    def count(self, context: Environment) -> list[int]:
         """Write ``vertices.parquet``; gives the induced subgraphs of every connected pattern of k vertices."""
         graph = context.graph
         columns = {"vertex": graph.original_ids, "orbit_0": np.diff(graph.indptr)}
@@ -72,7 +72,7 @@ def plan_orbits(k: int, stats: GraphStats) -> OrbitPlan:
     return OrbitPlan(k, plan_enumeration(k, stats).cost)
 
 
-def _count(context: RunContext, vertices: int, of: Orbits, cost: float) -> NDArray[np.int64]:
+def _count(context: Environment, vertices: int, of: Orbits, cost: float) -> NDArray[np.int64]:
     """Count the orbits of one size: int64[orbits, num_vertices], owned by the caller."""
 
     def make(graph: GraphArrays, memory: int) -> VertexCounter:

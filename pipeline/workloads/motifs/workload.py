@@ -2,7 +2,7 @@
 
 from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, edges_text
 from longwall.pipeline.config import MAX_COUNTED_VERTICES, WorkloadSection
-from longwall.pipeline.execution.environment import PatternCount, RunContext
+from longwall.pipeline.execution.environment import Environment, PatternCount
 from longwall.pipeline.workloads.motifs.by_counting import CountingPlan, plan_counting
 from longwall.pipeline.workloads.motifs.by_enumeration import EnumerationPlan, plan_enumeration
 from longwall.pipeline.workloads.motifs.orbits import OrbitPlan, plan_orbits
@@ -26,7 +26,7 @@ def plan(section: WorkloadSection, graph: Graph) -> EnumerationPlan | CountingPl
     return counting if counting.cost < enumeration.cost else enumeration
 
 
-def execute(plan: EnumerationPlan | CountingPlan | OrbitPlan, context: RunContext) -> list[PatternCount]:
+def execute(plan: EnumerationPlan | CountingPlan | OrbitPlan, context: Environment) -> list[PatternCount]:
     """Count the motifs; every connected pattern is in the result, those that do not occur as well."""
     k = plan.k
     texts = [edges_text(code_edges(code, k)) for code in connected_codes(k).tolist()]

@@ -12,7 +12,7 @@ from longwall.storage.ingest.readers.columns import (
     describe_choice,
     header_names,
 )
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile
 from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR
@@ -27,7 +27,7 @@ def open_edge_list(
     workers: int,
     progress: Progress | None = None,
     request: ColumnRequest = EDGE_COLUMNS,
-) -> RawGraph:
+) -> EdgeStream:
     """Read one edge a line; see `raw` for the parameters.
 
     The first line that is neither blank nor a comment (`#`, `%`) may name the columns: a known pair of names (such as
@@ -42,7 +42,7 @@ def open_edge_list(
         a line is not an edge or differs from the others.
     """
     pairs = _pairs(path, memory, workers, progress, request)
-    return RawGraph(str(path), (EdgeBlock(lines.columns[0], lines.columns[1]) for lines in pairs))
+    return EdgeStream(str(path), (EdgeBlock(lines.columns[0], lines.columns[1]) for lines in pairs))
 
 
 def open_label_list(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:

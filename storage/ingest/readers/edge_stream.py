@@ -3,7 +3,7 @@
 The readers, one function per format, all with the same parameters:
 
 - `edge_list.open_edge_list`, `matrix_market.open_matrix_market`, `parquet.open_parquet`, `tagged.open_lg` and
-  `tagged.open_graph`, `transactions.open_transactions`: `(path, memory, workers, progress=None) -> RawGraph`;
+  `tagged.open_graph`, `transactions.open_transactions`: `(path, memory, workers, progress=None) -> EdgeStream`;
 - `edge_list.open_label_list` and `parquet.open_parquet_labels`: `(path, memory, workers) -> LabelSource`.
 
 `memory` is the bytes that a reader may hold while it is iterated: buffers, text that waits to be parsed, parsed
@@ -44,7 +44,7 @@ class Declared:
 
 
 @dataclass(eq=False)
-class RawGraph:
+class EdgeStream:
     """An input that is being read, once; a context manager."""
 
     source: str
@@ -69,7 +69,7 @@ class RawGraph:
         if isinstance(self.blocks, Generator):
             self.blocks.close()
 
-    def __enter__(self) -> "RawGraph":
+    def __enter__(self) -> "EdgeStream":
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile
 from longwall.storage.ingest.transactions import TransactionSource
@@ -32,7 +32,7 @@ _ID, _FIRST, _SIZE = range(3)  # of the transaction being read: its id, its firs
 Int64s = npt.NDArray[np.int64]
 
 
-def open_transactions(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
+def open_transactions(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
     """Read a database of graphs, called transactions; see `raw` for the parameters.
 
     Every transaction begins with `t # id`, whatever follows in the line; no two have the same id. Its vertices are
@@ -47,7 +47,7 @@ def open_transactions(path: Path, memory: int, workers: int, progress: Progress 
         of an undeclared vertex, a loop, an edge without a label. From building a graph: an edge or a transaction twice.
     """
     file = _Database(path, memory, workers)
-    return RawGraph(
+    return EdgeStream(
         file.source,
         file.edges(progress),
         vertex_labels=_Labels(file),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile, whole_number
 
@@ -13,7 +13,7 @@ _FIELDS = ("pattern", "real", "integer")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
-def open_matrix_market(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
+def open_matrix_market(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
     """Read the entries of a square sparse matrix as edges, their values are ignored; see `raw` for the parameters.
 
     Raises
@@ -24,7 +24,7 @@ def open_matrix_market(path: Path, memory: int, workers: int, progress: Progress
     """
     declared = Declared()
     blocks = _blocks(path, memory, workers, progress, declared)
-    return RawGraph(str(path), blocks, declared=declared)
+    return EdgeStream(str(path), blocks, declared=declared)
 
 
 def _blocks(

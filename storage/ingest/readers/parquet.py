@@ -16,7 +16,7 @@ from longwall.storage.ingest.readers.columns import (
     choose_columns,
     describe_choice,
 )
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.readers.parquet_pages import Damaged, TooLarge, check_pages, read_footer, thrift_limits
 from longwall.storage.ingest.text.input_file import Progress, input_errors, open_input
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
@@ -36,7 +36,7 @@ def open_parquet(
     workers: int,
     progress: Progress | None = None,
     request: ColumnRequest = EDGE_COLUMNS,
-) -> RawGraph:
+) -> EdgeStream:
     """Read edges from two integer columns: those with known names, or that are chosen, or the only two.
 
     See `raw` for the parameters. Columns are decoded page by page, so row groups may be of any size. What the footer,
@@ -48,7 +48,7 @@ def open_parquet(
         From the iteration: the file is not Parquet, or damaged; it is not clear which columns are meant; a page needs
         more than `memory`; or a value (its row is named) is not an id.
     """
-    return RawGraph(str(path), _edges(path, memory, workers, progress, request))
+    return EdgeStream(str(path), _edges(path, memory, workers, progress, request))
 
 
 def open_parquet_labels(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, EdgeStream
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile, whole_number
 from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
@@ -25,7 +25,7 @@ _LIMIT = 2**31
 _WHOLE_MEMORY = 2**24
 
 
-def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
+def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
     """Read `t # 1`, then `v id label` and `e u v label` lines; edge labels stand on all edges or on none.
 
     See `raw` for the parameters.
@@ -39,7 +39,7 @@ def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = N
     return _open(_LgFile(path, memory, workers), progress)
 
 
-def open_graph(path: Path, memory: int, workers: int, progress: Progress | None = None) -> RawGraph:
+def open_graph(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
     """Read `t n m`, then n lines `v id label degree` and m lines `e u v`; further columns are ignored.
 
     The header may be `t id n` or `t # id` as well, where `id` is the number of the graph. See `raw` for the parameters.
@@ -95,8 +95,8 @@ def read_graph(path: Path) -> WholeGraph:
     return WholeGraph(src, dst, LabelBlock(ids, values, place))
 
 
-def _open(file: "_TaggedFile", progress: Progress | None) -> RawGraph:
-    return RawGraph(file.source, file.edges(progress), vertex_labels=file, declared=file.declared)
+def _open(file: "_TaggedFile", progress: Progress | None) -> EdgeStream:
+    return EdgeStream(file.source, file.edges(progress), vertex_labels=file, declared=file.declared)
 
 
 class _TaggedFile(LabelSource):

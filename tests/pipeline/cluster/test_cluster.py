@@ -91,7 +91,7 @@ def test_a_run_goes_on_without_the_cluster_that_it_began_on(folder: Path, monkey
     monkeypatch.setattr(dispatcher, "_COMMIT_SECONDS", 0.0)
     made = local_cluster(2)
     committed = threading.Event()
-    append = longwall.pipeline.run_store.commit_log.Checkpoint.append
+    append = longwall.pipeline.run_store.commit_log.CommitLog.append
 
     def watched(*arguments: Any) -> None:
         append(*arguments)
@@ -99,7 +99,7 @@ def test_a_run_goes_on_without_the_cluster_that_it_began_on(folder: Path, monkey
             committed.set()
             made.close()
 
-    monkeypatch.setattr(longwall.pipeline.run_store.commit_log.Checkpoint, "append", watched)
+    monkeypatch.setattr(longwall.pipeline.run_store.commit_log.CommitLog, "append", watched)
     with pytest.raises(RunError, match="longwall resume"):
         longwall.run(config(folder, "listing", "cluster", address=made.scheduler_address))
     monkeypatch.undo()

@@ -17,7 +17,7 @@ from rig import Rig
 
 import longwall
 from longwall.pipeline.cluster import dispatcher
-from longwall.pipeline.run_store.commit_log import Checkpoint
+from longwall.pipeline.run_store.commit_log import CommitLog
 from longwall.pipeline.workloads.frequent import pattern_grower, support_phases
 from longwall.storage.errors import RunError
 
@@ -130,7 +130,7 @@ def test_ranges_that_are_done_twice_or_in_parts_count_once(
 @contextmanager
 def at_commits(monkeypatch: pytest.MonkeyPatch, phase: str, strike: Callable[[], None]) -> Iterator[list[str]]:
     """Strike once something of a phase is committed; gives the names of the phases where that happened."""
-    append, struck = Checkpoint.append, []
+    append, struck = CommitLog.append, []
 
     def watched(self: Any, of: Any, *arguments: Any) -> None:
         append(self, of, *arguments)
@@ -140,7 +140,7 @@ def at_commits(monkeypatch: pytest.MonkeyPatch, phase: str, strike: Callable[[],
 
     with monkeypatch.context() as patched:
         patched.setattr(dispatcher, "_COMMIT_SECONDS", 0.0)
-        patched.setattr(Checkpoint, "append", watched)
+        patched.setattr(CommitLog, "append", watched)
         yield struck
 
 

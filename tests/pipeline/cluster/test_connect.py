@@ -26,7 +26,7 @@ from longwall.pipeline.cli import app
 from longwall.pipeline.cluster import address_check as address_module
 from longwall.pipeline.cluster import connect, handshake, worker_process
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
-from longwall.pipeline.cluster.handshake import Introduction
+from longwall.pipeline.cluster.handshake import WorkerDescription
 from longwall.pipeline.config import SchedulerSection, load_config
 from longwall.pipeline.progress.observers import NullObserver
 from longwall.storage.errors import InputError, RunError
@@ -225,11 +225,13 @@ def test_a_cluster_without_workers_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("who", ["scheduler", "worker"])
-@pytest.mark.parametrize("answer", [Introduction(version="0.0.1", device=None), ModuleNotFoundError("No longwall")])
+@pytest.mark.parametrize(
+    "answer", [WorkerDescription(version="0.0.1", device=None), ModuleNotFoundError("No longwall")]
+)
 def test_another_version_of_longwall_is_named(
     cluster: Any, monkeypatch: pytest.MonkeyPatch, who: str, answer: Any
 ) -> None:
-    own = Introduction(version=longwall.__version__, device=None)
+    own = WorkerDescription(version=longwall.__version__, device=None)
 
     async def of_workers(*arguments: Any) -> dict[str, Any]:
         return {"tcp://a:1": own, "tcp://b:2": answer if who == "worker" else own}

@@ -138,16 +138,16 @@ def test_one_visible_device_needs_no_workers(a_device: None, folder: Path, monke
 def test_a_run_goes_on_with_another_number_of_devices(
     two_devices: None, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append = longwall.pipeline.run_store.commit_log.Checkpoint.append
+    append = longwall.pipeline.run_store.commit_log.CommitLog.append
 
     def failing(*arguments: Any) -> None:
         append(*arguments)
         raise RunError("the disk went away")
 
-    monkeypatch.setattr(longwall.pipeline.run_store.commit_log.Checkpoint, "append", failing)
+    monkeypatch.setattr(longwall.pipeline.run_store.commit_log.CommitLog, "append", failing)
     with pytest.raises(RunError, match="the disk went away"):
         longwall.run(config(folder, "listing", "run", {"kind": "cuda", "devices": "all"}))
-    monkeypatch.setattr(longwall.pipeline.run_store.commit_log.Checkpoint, "append", append)
+    monkeypatch.setattr(longwall.pipeline.run_store.commit_log.CommitLog, "append", append)
     result = longwall.resume(folder / "runs" / "run", overrides=["engine.devices=[0]"])
     one = longwall.run(config(folder, "listing", "one", {"kind": "cuda"}))
     assert answer(result.path) == answer(one.path)

@@ -20,7 +20,7 @@ from longwall.pipeline.execution.environment import Metrics
 from longwall.pipeline.execution.thread_executor import Task, Work, missing_tasks
 from longwall.pipeline.run_store.commit_log import Commit, Phase
 from longwall.storage.errors import FinalError, RunError
-from longwall.storage.memory.reservations import Account, Accounts
+from longwall.storage.memory.reservations import Accounts, MemoryBudget
 
 WORKERS = ["a", "b", "c"]
 
@@ -130,7 +130,7 @@ class Cluster:
 
 def context() -> Any:
     """What of a run deals out."""
-    accounts = Accounts(Account("memory.host", 0), Account("memory.disk", 1 << 40))
+    accounts = Accounts(MemoryBudget("memory.host", 0), MemoryBudget("memory.disk", 1 << 40))
     return SimpleNamespace(
         cancel=threading.Event(),
         observer=Observer(),
@@ -144,7 +144,7 @@ def deal(cluster: Cluster, phase: Phase, tasks: list[Task], run: Any = None, **o
     """Deal out what the phase lacks; gives what that was."""
     left = list(missing_tasks(tasks, phase))
     work = Work(phase, tasks, 1, lambda number: None, **options)  # type: ignore[arg-type, return-value]
-    dispatcher.Dealing(cluster, run or context(), work, left).finish()  # type: ignore[arg-type]
+    dispatcher.Dispatcher(cluster, run or context(), work, left).finish()  # type: ignore[arg-type]
     return left
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import longwall
 from longwall.pipeline.cluster.row_limit import RowCut, shortened
-from longwall.pipeline.run_store.commit_log import Partial
+from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.export import shorten
 from longwall.storage.errors import RunError
 
@@ -34,7 +34,7 @@ def test_the_first_rows_are_taken_and_no_more(answers: list[list[int]], limit: i
     cut, names, rows = RowCut(limit), iter(range(10**6)), 0
     for files in answers:
         given_ = tuple({"name": str(next(names)), "rows": size} for size in files)
-        taken = cut.cut(Partial(sum(files), given_))
+        taken = cut.cut(PartialResult(sum(files), given_))
         assert taken.value == sum(file["rows"] for file in taken.files) == min(sum(files), limit - rows)
         whole = [file for file in taken.files if not file.get("cut")]
         assert whole == list(given_[: len(whole)])
@@ -45,7 +45,7 @@ def test_the_first_rows_are_taken_and_no_more(answers: list[list[int]], limit: i
 
 
 def test_without_a_limit_everything_is_taken() -> None:
-    found = Partial(7, ({"name": "a", "rows": 7},))
+    found = PartialResult(7, ({"name": "a", "rows": 7},))
     cut = RowCut(None)
     assert cut.cut(found) is found
     assert not cut.reached
@@ -57,7 +57,7 @@ def test_a_file_that_is_shortened_has_its_first_rows(tmp_path: Path, rows: int) 
     table = table.replace_schema_metadata({"longwall": "{}"})
     pq.write_table(table, tmp_path / "embeddings-1.parquet")
     files = ({"name": "embeddings-1.parquet", "rows": rows, "bytes": 0, "cut": True},)
-    found = shortened(Partial(rows, files), tmp_path)
+    found = shortened(PartialResult(rows, files), tmp_path)
     assert pq.read_table(tmp_path / "embeddings-1.parquet").equals(table.slice(0, rows), check_metadata=True)
     (path,) = tmp_path.iterdir()
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -100,14 +100,14 @@ class TestOnACluster:
         assert json.loads((result.path / "manifest.json").read_text())["status"] == "done"
 
     def test_the_rows_before_a_fault_count(self, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        append = longwall.pipeline.run_store.commit_log.Checkpoint.append
+        append = longwall.pipeline.run_store.commit_log.CommitLog.append
         monkeypatch.setattr("longwall.pipeline.cluster.dispatcher._COMMIT_SECONDS", 0.0)
 
         def failing(*arguments: Any) -> None:
             append(*arguments)
             raise RunError("the disk went away")
 
-        monkeypatch.setattr(longwall.pipeline.run_store.commit_log.Checkpoint, "append", failing)
+        monkeypatch.setattr(longwall.pipeline.run_store.commit_log.CommitLog, "append", failing)
         with pytest.raises(RunError, match="the disk went away"):
             longwall.run(config(tmp_path, "some", "listing", 1000, cluster.scheduler_address))
         monkeypatch.undo()

@@ -18,7 +18,7 @@ from longwall.pipeline.planning import prediction
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.pipeline.planning.stratified_sample import ThinnedRows, choices
+from longwall.pipeline.planning.stratified_sample import StratifiedSample, choices
 from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.errors import InputError, RunError
@@ -272,7 +272,7 @@ def test_each_position_of_a_block_is_as_likely_as_the_others():
 )
 def test_a_thinned_stream_does_not_depend_on_its_pieces(pieces, limit, key):
     total = sum(pieces)
-    thinned = ThinnedRows(limit, key, 2, np)
+    thinned = StratifiedSample(limit, key, 2, np)
     begin = 0
     for size in pieces:
         wanted = begin + thinned.offer(size).astype(np.uint32)

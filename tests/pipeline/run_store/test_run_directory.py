@@ -17,7 +17,7 @@ import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline import workloads
 from longwall.pipeline.config import load_config
-from longwall.pipeline.execution.environment import Metrics, MetricsRow, PatternCount, RunContext
+from longwall.pipeline.execution.environment import Environment, Metrics, MetricsRow, PatternCount
 from longwall.pipeline.progress.observers import NullObserver
 from longwall.pipeline.run import run
 from longwall.pipeline.run_store.run_directory import RunDirectory, free_name, write_metrics
@@ -46,7 +46,7 @@ class Workload:
     def plan(self, section, graph) -> Plan:
         return Plan()
 
-    def execute(self, plan: Plan, context: RunContext) -> list[PatternCount]:
+    def execute(self, plan: Plan, context: Environment) -> list[PatternCount]:
         (context.results / "embeddings-00000.parquet").write_bytes(b"half a table")
         return self._execute(context)
 

@@ -13,7 +13,7 @@ import pytest
 from breakable import CONSTANTS, EDGES
 
 import longwall
-from longwall.pipeline.run_store.commit_log import Checkpoint, JournalLines, Partial, Phase
+from longwall.pipeline.run_store.commit_log import CommitLog, JournalLines, PartialResult, Phase
 from longwall.storage.errors import FinalError, InputError, RunError
 
 
@@ -39,16 +39,16 @@ class Stop(RunError):
 def begin(config: dict[str, Any], commits: int = 6) -> Path:
     """Let a run end after so many commits; gives its folder."""
     left = [commits]
-    write = Checkpoint._write
+    write = CommitLog._write
 
-    def stopping(self: Checkpoint, text: bytes) -> None:
+    def stopping(self: CommitLog, text: bytes) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise Stop("that is enough")
         write(self, text)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Checkpoint, "_write", stopping)
+        patch.setattr(CommitLog, "_write", stopping)
         with pytest.raises(RunError, match="that is enough"):
             longwall.run(config)
     return Path(config["run"]["directory"]) / config["run"]["name"]
@@ -158,24 +158,24 @@ def test_a_journal_whose_lines_were_moved_never_counts_wrong(config: dict[str, A
 @pytest.mark.parametrize(
     ("ranges", "partial", "said"),
     [
-        ([(5, 15)], Partial(1), "finished twice"),
-        ([(0, 10)], Partial(1), "finished twice"),
-        ([(2, 3)], Partial(1), "finished twice"),
-        ([(10, 30), (29, 31)], Partial(1), "finished twice"),
-        ([(90, 101)], Partial(1), "not below 100"),
-        ([(-1, 0)], Partial(1), "finished twice, or"),
-        ([(12, 12)], Partial(1), "finished twice, or"),
-        ([], Partial(1), "found in no root"),
-        ([(10, 20)], Partial(0, ({"name": "checkpoint/a-1.npy"},)), "recorded twice"),
-        ([(10, 20)], Partial(0, replaces=("checkpoint/a-2.npy",)), "never recorded"),
-        ([(10, 20)], Partial(3, ({"name": "results.partial/embeddings-1.parquet", "rows": 2},)), "that have 2"),
+        ([(5, 15)], PartialResult(1), "finished twice"),
+        ([(0, 10)], PartialResult(1), "finished twice"),
+        ([(2, 3)], PartialResult(1), "finished twice"),
+        ([(10, 30), (29, 31)], PartialResult(1), "finished twice"),
+        ([(90, 101)], PartialResult(1), "not below 100"),
+        ([(-1, 0)], PartialResult(1), "finished twice, or"),
+        ([(12, 12)], PartialResult(1), "finished twice, or"),
+        ([], PartialResult(1), "found in no root"),
+        ([(10, 20)], PartialResult(0, ({"name": "checkpoint/a-1.npy"},)), "recorded twice"),
+        ([(10, 20)], PartialResult(0, replaces=("checkpoint/a-2.npy",)), "never recorded"),
+        ([(10, 20)], PartialResult(3, ({"name": "results.partial/embeddings-1.parquet", "rows": 2},)), "that have 2"),
     ],
 )
 def test_records_that_contradict_each_other_are_refused(
-    tmp_path: Path, ranges: list[tuple[int, int]], partial: Partial, said: str
+    tmp_path: Path, ranges: list[tuple[int, int]], partial: PartialResult, said: str
 ) -> None:
-    first = Partial(7, ({"name": "checkpoint/a-1.npy"},))
-    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    first = PartialResult(7, ({"name": "checkpoint/a-1.npy"},))
+    checkpoint = CommitLog(tmp_path / "checkpoint")
     (tmp_path / "results.partial").mkdir()
     phase = checkpoint.phase("count", 100)
     phase.commit([(0, 10)], first)
@@ -197,14 +197,14 @@ def test_records_that_are_none_are_refused(tmp_path: Path, body: bytes) -> None:
 
     line = b"%08x %s\n" % (zlib.crc32(body), body)
     with pytest.raises(FinalError, match="line 1: "):
-        JournalLines({}, Checkpoint(tmp_path / "checkpoint")).read(line, "journal")
+        JournalLines({}, CommitLog(tmp_path / "checkpoint")).read(line, "journal")
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../x", "results.partial/../../x", "a", "checkpoint/x\n-1.npy", 7])
 def test_a_record_names_only_files_of_runs(tmp_path: Path, name: Any) -> None:
-    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    checkpoint = CommitLog(tmp_path / "checkpoint")
     text, _ = JournalLines({}, checkpoint).text(
-        Phase("0 count", 100, checkpoint), [([(0, 10)], Partial(0, ({"name": name},)))]
+        Phase("0 count", 100, checkpoint), [([(0, 10)], PartialResult(0, ({"name": name},)))]
     )
     with pytest.raises(FinalError, match="is no file of a run"):
         JournalLines({}, checkpoint).read(text, "journal")
@@ -230,7 +230,7 @@ def test_a_bit_that_is_flipped_while_the_run_goes_on_is_noticed(
     commit = Phase.commit
     seen: list[Path] = []
 
-    def flipping(self: Phase, ranges: Any, partial: Partial) -> None:
+    def flipping(self: Phase, ranges: Any, partial: PartialResult) -> None:
         commit(self, ranges, partial)
         if partial.files and not seen:
             seen.append(Path(config["run"]["directory"]) / "one" / partial.files[0]["name"])
@@ -250,7 +250,7 @@ def test_a_flipped_bit_at_a_url_is_noticed(config: dict[str, Any], monkeypatch: 
     commit = Phase.commit
     seen: list[Path] = []
 
-    def flipping(self: Phase, ranges: Any, partial: Partial) -> None:
+    def flipping(self: Phase, ranges: Any, partial: PartialResult) -> None:
         commit(self, ranges, partial)
         if partial.files and not seen:
             seen.append(Path(config["run"]["directory"]) / "one" / partial.files[0]["name"])

@@ -21,7 +21,7 @@ from longwall.pipeline.run import open_graph
 from longwall.pipeline.workloads.frequent import pattern_grower
 from longwall.stages.extension import grow_patterns, row_buffer
 from longwall.storage.graph import typed_graph
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 
 ROW = [(name, "ascending") for name in ("pattern", "v0", "v1", "v2", "v3", "v4")]
 
@@ -274,7 +274,7 @@ def test_as_many_edge_labels_as_edges(engine_kind: str, tmp_path: Path, monkeypa
 def test_more_edge_types_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "edges.txt"
     path.write_text("1 2\n")
-    host = Account("memory.host", 1 << 30)
+    host = MemoryBudget("memory.host", 1 << 30)
     labels = typed_graph.Labels(open_graph(path), host)
     labels.values, labels.edge_values = range(2**31), range(2)  # type: ignore[assignment]
     with pytest.raises(longwall.InputError, match=r"2,147,483,648 vertex labels and 2 edge labels .*merge rare labels"):
@@ -290,7 +290,7 @@ def test_a_run_goes_on_between_levels_with_other_budgets(
     section = labelled_graph(tmp_path)
     wanted = {"output": "embeddings"}
     whole = mine(tmp_path, section, engine_kind, "whole", workload=wanted)
-    real = pattern_grower.Growing.grown
+    real = pattern_grower.PatternGrower.grown
 
     def interrupted(self: Any, *arguments: Any) -> Any:
         if arguments[-1].patterns.num_edges == level:
@@ -298,7 +298,7 @@ def test_a_run_goes_on_between_levels_with_other_budgets(
         return real(self, *arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(pattern_grower.Growing, "grown", interrupted)
+        patched.setattr(pattern_grower.PatternGrower, "grown", interrupted)
         with pytest.raises(KeyboardInterrupt):
             mine(tmp_path, section, engine_kind, workload=wanted, memory={"spill": str(tmp_path / "spill")})
     assert not (tmp_path / "spill").exists()

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longwall.pipeline.execution.environment import PatternCount, RunContext
+from longwall.pipeline.execution.environment import Environment, PatternCount
 from longwall.pipeline.execution.thread_executor import LocalScheduler, Work
 from longwall.pipeline.run import open_graph
 from longwall.pipeline.workloads.frequent import partitioned_embeddings, pattern_grower, support_phases, workload
@@ -22,7 +22,7 @@ from longwall.stages.extension import grow_patterns
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
-from longwall.storage.memory.reservations import OverBudget
+from longwall.storage.memory.reservations import BudgetExceeded
 
 Answer = tuple[list[PatternCount], list[tuple[Any, ...]]]
 quick = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -48,7 +48,7 @@ class InTurn(LocalScheduler):
         self._step = step
         self.asked: list[tuple[str, int]] = []
 
-    def run(self, context: RunContext, work: Work) -> list[Any]:
+    def run(self, context: Environment, work: Work) -> list[Any]:
         for begin, end in list(work.phase.missing()):
             for first in range(begin, end, self._step):
                 last = min(first + self._step, end)
@@ -92,7 +92,7 @@ def mine(lab: Any, graph: Graph, scheduler: Any, section: dict[str, Any], engine
         return answer(context, scheduler)
 
 
-def answer(context: RunContext, scheduler: Any) -> Answer:
+def answer(context: Environment, scheduler: Any) -> Answer:
     context.scheduler = scheduler
     found = workload.execute(workload.plan(context.spec.workload, context.graph), context)
     assert [path.name for path in context.checkpoint.folder.iterdir()] == ["journal.jsonl"]
@@ -129,7 +129,7 @@ def test_batches_and_cuts_change_nothing(lab: Any, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pattern_grower, "_MOST_KNOWN", 60)
     monkeypatch.setattr(support_phases, "_SETS_BYTES", 1000)
     monkeypatch.setattr(support_phases, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(grow_patterns.PatternGrowth, "most_slots", lambda self: 5)
+    monkeypatch.setattr(grow_patterns.GrowPatterns, "most_slots", lambda self: 5)
     scheduler = InTurn(3)
     assert mine(lab, graph, scheduler, SECTIONS["mni"]) == whole
     assert any("batch 2" in name for name, _ in scheduler.asked)
@@ -150,20 +150,20 @@ def test_a_table_that_another_has_grown_is_grown_anew(lab: Any, monkeypatch: pyt
     monkeypatch.setattr(partitioned_embeddings, "_PARTITIONS", 4)
 
     class Forgetful(InTurn):
-        def run(self, context: RunContext, work: Work) -> list[Any]:
+        def run(self, context: Environment, work: Work) -> list[Any]:
             if len(self.asked) % 3 == 0:
                 for parts in made:
                     parts.close()
             return super().run(context, work)
 
     made: list[Any] = []
-    real = partitioned_embeddings.Parts
+    real = partitioned_embeddings.Partitions
 
     def noted(*arguments: Any) -> Any:
         made.append(real(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(partitioned_embeddings, "Parts", noted)
+    monkeypatch.setattr(partitioned_embeddings, "Partitions", noted)
     assert mine(lab, graph, Forgetful(), SECTIONS["mni"]) == whole
 
 
@@ -174,7 +174,7 @@ class Stopping(InTurn):
         super().__init__(step)
         self._most = most
 
-    def run(self, context: RunContext, work: Work) -> list[Any]:
+    def run(self, context: Environment, work: Work) -> list[Any]:
         commit = work.phase.commit
 
         def counted(*arguments: Any) -> None:
@@ -214,14 +214,14 @@ def test_a_full_disk_is_told_with_a_sentence(lab: Any) -> None:
     graph = random_graph(60, 180)
     context = lab.context(graph, workload={"kind": "frequent"} | SECTIONS["mni"])
     context.accounts.disk.take(context.accounts.disk.free - 2000, "others")
-    with pytest.raises(OverBudget, match=r"arrays of the checkpoint needs .*raise memory.disk"):
+    with pytest.raises(BudgetExceeded, match=r"arrays of the checkpoint needs .*raise memory.disk"):
         answer(context, InTurn())
     assert context.accounts.disk.free >= 0
 
 
 def test_a_damaged_array_is_told_with_a_sentence(lab: Any, tmp_path: Path) -> None:
     class Damaging(InTurn):
-        def run(self, context: RunContext, work: Work) -> list[Any]:
+        def run(self, context: Environment, work: Work) -> list[Any]:
             found = super().run(context, work)
             for path in (tmp_path / "checkpoint").glob("sets-*/*.npy"):
                 path.write_bytes(path.read_bytes()[:-1])

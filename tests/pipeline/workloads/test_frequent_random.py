@@ -22,10 +22,10 @@ quick = settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
-Found = dict[Hashable, tuple[int, int | None]]
+GrownPatterns = dict[Hashable, tuple[int, int | None]]
 
 
-def mine(engine: str, folder: Path, graph: dict[str, Any], **workload: Any) -> Found:
+def mine(engine: str, folder: Path, graph: dict[str, Any], **workload: Any) -> GrownPatterns:
     """Run a workload: count and support of each pattern, by `key_of`."""
     config = {
         "graph": graph,
@@ -194,7 +194,7 @@ def union_of(database: list[Compound]) -> LabelledGraph:
     return LabelledGraph(labels, edges, transactions)
 
 
-def wanted_of(graph: LabelledGraph, least: int, edges: int, vertices: int | None = None) -> Found:
+def wanted_of(graph: LabelledGraph, least: int, edges: int, vertices: int | None = None) -> GrownPatterns:
     found = {key: one for key, (_, one) in frequent(graph, edges, vertices).items()}
     return {key: (one.instances, one.transactions) for key, one in found.items() if one.transactions >= least}
 

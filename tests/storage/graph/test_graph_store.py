@@ -23,7 +23,7 @@ from longwall.storage.graph.graph_store import VERSION, describe_store, is_store
 from longwall.storage.graph.info import info
 from longwall.storage.ingest.build import build_graph
 from longwall.storage.ingest.ingest import load_graph
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 
 DAMAGED = r"damaged or incomplete \(.+\); ingest the graph again$"
 
@@ -298,16 +298,16 @@ def test_reading_takes_no_more_than_is_left(store: Path, monkeypatch: pytest.Mon
         return real(header, stored, workers, chunks, adjacency)  # type: ignore[arg-type]
 
     monkeypatch.setattr(graph_store, "_Loader", watched)
-    host = Account("memory.host", nbytes + block * blocks)
+    host = MemoryBudget("memory.host", nbytes + block * blocks)
     assert open_store(store, host).nbytes == host.used == nbytes
     assert max(most) == host.peak - nbytes <= block * blocks
     with pytest.raises(InputError, match=r"reading the graph needs .* raise memory\.host"):
-        open_store(store, Account("memory.host", nbytes + 2 * block - 1))
+        open_store(store, MemoryBudget("memory.host", nbytes + 2 * block - 1))
 
 
 def test_a_small_store_opens_in_a_small_budget(tmp_path: Path) -> None:
     write_graph(build([(1, 2), (2, 3)]), tmp_path / "store")
-    host = Account("memory.host", 1000)
+    host = MemoryBudget("memory.host", 1000)
     assert open_store(tmp_path / "store", host).num_edges == 2
     assert host.peak > host.used
 

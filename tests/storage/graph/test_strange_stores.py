@@ -22,7 +22,7 @@ from longwall.storage.graph.info import info
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import _checksum
 from longwall.storage.ingest.build import build_graph
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 
 READERS = (open_store, describe_store)
 OF_TWO = 30  # vertices of each transaction
@@ -381,9 +381,9 @@ def test_many_labels_are_booked_before_they_are_parsed(tmp_path: Path) -> None:
     write_graph(graph, tmp_path / "store")
     size = (tmp_path / "store" / "zarr.json").stat().st_size
     assert size > 2**16
-    assert open_store(tmp_path / "store", Account("memory.host", 2**30)).stats == graph.stats
+    assert open_store(tmp_path / "store", MemoryBudget("memory.host", 2**30)).stats == graph.stats
     with pytest.raises(InputError, match=r"the metadata of the graph store needs .* raise memory\.host"):
-        open_store(tmp_path / "store", Account("memory.host", 32 * size))
+        open_store(tmp_path / "store", MemoryBudget("memory.host", 32 * size))
 
 
 def test_metadata_without_end_are_not_read(tmp_path: Path, plain: Graph) -> None:

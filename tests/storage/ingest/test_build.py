@@ -24,10 +24,10 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import open_store
 from longwall.storage.ingest.build import build_graph, build_in_memory, build_store
 from longwall.storage.ingest.ingest import ingest, load_graph
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, RawGraph
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.vertex_labels import LabelArrays
 from longwall.storage.memory.machine_budget import Budget
-from longwall.storage.memory.reservations import Account, Accounts, OverBudget
+from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 
 ARRAYS = ("indptr", "indices", "split", "original_ids", "labels", "edge_labels")
@@ -35,10 +35,10 @@ Edges = list[tuple[int, int]]
 
 
 def accounts(host: int) -> Accounts:
-    return Accounts(Account("memory.host", host), Account("memory.disk", 1 << 30))
+    return Accounts(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", 1 << 30))
 
 
-def stream(edges: Edges, cut: int, labels: dict[int, int] | None = None, edge_labels: Any = None) -> RawGraph:
+def stream(edges: Edges, cut: int, labels: dict[int, int] | None = None, edge_labels: Any = None) -> EdgeStream:
     ends = np.array(edges, np.int64).reshape(-1, 2)
 
     def blocks() -> Iterator[EdgeBlock]:
@@ -50,7 +50,7 @@ def stream(edges: Edges, cut: int, labels: dict[int, int] | None = None, edge_la
     source = None
     if labels is not None:
         source = LabelArrays(np.array(list(labels), np.int64), np.array(list(labels.values()), np.int64))
-    return RawGraph("test", blocks(), source)
+    return EdgeStream("test", blocks(), source)
 
 
 def naive(edges: Edges, labels: dict[int, int] | None, edge_label: Any) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def test_tables_of_ranks_in_many_blocks(tmp_path: Path) -> None:
 def test_a_graph_that_does_not_fit_is_refused_with_the_option(tmp_path: Path) -> None:
     edges = [(at, at + 1) for at in range(30_000)]
     budgets = accounts(300_000)
-    with SpillFolder(tmp_path) as spill, pytest.raises(OverBudget, match=r"the graph.* raise memory\.host"):
+    with SpillFolder(tmp_path) as spill, pytest.raises(BudgetExceeded, match=r"the graph.* raise memory\.host"):
         build_in_memory(stream(edges, 1000), budgets, spill)
     assert budgets.host.used == budgets.disk.used == 0
     assert list(tmp_path.iterdir()) == []
@@ -172,10 +172,10 @@ def test_a_graph_that_does_not_fit_is_refused_with_the_option(tmp_path: Path) ->
 
 def test_a_store_that_does_not_fit_is_refused_before_it_is_read(tmp_path: Path) -> None:
     generate_store("rmat", tmp_path / "store", seed=1, scale=10)
-    host = Account("memory.host", 50_000)
+    host = MemoryBudget("memory.host", 50_000)
     with pytest.raises(InputError, match=r"store: the graph needs .* raise memory\.host"):
         open_store(tmp_path / "store", host)
-    host = Account("memory.host", 10_000_000)
+    host = MemoryBudget("memory.host", 10_000_000)
     graph = open_store(tmp_path / "store", host)
     assert host.used == graph.nbytes
 
@@ -247,7 +247,7 @@ def test_a_generated_store_is_the_generated_graph(tmp_path: Path, kind: str) -> 
     assert budgets.host.used == 0
     graph = generate(kind, seed=3, num_labels=4, **parameters)
     assert open_store(tmp_path / "store").content_hash == graph.content_hash
-    with pytest.raises(OverBudget, match=r"raise memory\.host"):
+    with pytest.raises(BudgetExceeded, match=r"raise memory\.host"):
         generate(kind, seed=3, accounts=accounts(10_000), **parameters)
 
 
@@ -366,9 +366,13 @@ def test_functions_without_an_option_say_what_else_helps(tmp_path: Path, monkeyp
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("longwall.storage.memory.resources.Budget.resolve", little)
-    with pytest.raises(OverBudget, match=r"the share of free memory = .*: free memory, or use a machine with more$"):
+    with pytest.raises(
+        BudgetExceeded, match=r"the share of free memory = .*: free memory, or use a machine with more$"
+    ):
         generate("erdos-renyi", vertices=1000, edges=200_000, seed=1)
-    with pytest.raises(OverBudget, match=r"the share of free disk space = .*: free space there, or work in another"):
+    with pytest.raises(
+        BudgetExceeded, match=r"the share of free disk space = .*: free space there, or work in another"
+    ):
         generate("barabasi-albert", vertices=5000, edges_per_vertex=4, seed=1)
     disk = 10_000_000
     Path("spill").write_text("")

@@ -91,7 +91,7 @@ def test_the_config_chooses_columns_and_the_manifest_says_which(table: Path, tmp
     assert observer.texts.count(note) == 1
     assert json.loads((Path(result.path) / "manifest.json").read_text())["graph"]["columns"] == [note]
     spec = load_config(config)
-    assert load_config(spec.located().to_dict()).graph.columns == ("b", "a")
+    assert load_config(spec.with_absolute_paths().to_dict()).graph.columns == ("b", "a")
     (tmp_path / "run.toml").write_text(spec.to_toml())
     assert load_config(tmp_path / "run.toml").graph.columns == ("b", "a")
 

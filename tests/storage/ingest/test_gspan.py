@@ -21,7 +21,7 @@ from longwall.storage.graph.graph_store import open_store, write_graph
 from longwall.storage.ingest.build import build_in_memory
 from longwall.storage.ingest.ingest import detect_format, ingest, load_graph
 from longwall.storage.ingest.readers.gspan import open_transactions
-from longwall.storage.memory.reservations import Account, Accounts
+from longwall.storage.memory.reservations import Accounts, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 
 Transaction = tuple[int, list[int], dict[tuple[int, int], int]]
@@ -241,7 +241,7 @@ def test_lines_are_counted_over_many_blocks_of_text(tmp_path: Path, more: str, s
 
 
 def small_accounts(host: int = 2**26) -> Accounts:
-    return Accounts(Account("memory.host", host), Account("memory.disk", 1 << 30))
+    return Accounts(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", 1 << 30))
 
 
 def test_transactions_and_edge_labels_survive_a_small_budget_and_a_store(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_transactions_and_edge_labels_survive_a_small_budget_and_a_store(tmp_pat
     assert accounts.host.used == 0
     assert accounts.disk.peak > 0
     write_graph(whole, tmp_path / "copy")
-    host = Account("memory.host", 2**26)
+    host = MemoryBudget("memory.host", 2**26)
     stored = open_store(tmp_path / "store", host)
     assert host.used == stored.nbytes
     for graph in (stored, open_store(tmp_path / "copy")):
@@ -398,7 +398,7 @@ class TestTransactionsOfAnOrdinaryGraph:
         )
         spec = load_config(tmp_path / "run.toml")
         assert spec.graph.transactions == path
-        assert load_config(spec.located().to_dict()).graph.transactions == path.absolute()
+        assert load_config(spec.with_absolute_paths().to_dict()).graph.transactions == path.absolute()
         with pytest.raises(InputError, match=r"graph\.transactions: a generated graph has no transactions"):
             load_config(
                 {

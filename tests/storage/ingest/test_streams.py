@@ -21,13 +21,13 @@ from naive_lists import read_rows
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
-from longwall.storage.ingest.readers.edge_stream import RawGraph
+from longwall.storage.ingest.readers.edge_stream import EdgeStream
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.parquet import open_parquet, open_parquet_labels
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg, read_graph
 from longwall.storage.ingest.text import text_file
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
-from longwall.storage.memory.reservations import Account, OverBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 
 SHORT = settings(max_examples=60, deadline=None)
 MEMORY = 2**26
@@ -35,7 +35,7 @@ MEMORY = 2**26
 Triples = list[tuple[int, int, int | None]]
 
 
-def edges_of(raw: RawGraph) -> Triples:
+def edges_of(raw: EdgeStream) -> Triples:
     """Collect a stream of edges with their labels."""
     found: Triples = []
     with raw:
@@ -204,7 +204,7 @@ def test_damage_in_the_middle_comes_after_the_edges_and_the_bad_lines_before_it(
 @pytest.mark.parametrize("reading", [open_parquet, open_parquet_labels])
 @pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64])
 def test_parquet_of_many_row_groups_is_read_in_order(
-    tmp_path: Path, reading: Callable[..., RawGraph | LabelSource], kind: type
+    tmp_path: Path, reading: Callable[..., EdgeStream | LabelSource], kind: type
 ) -> None:
     path = tmp_path / "g.parquet"
     rng = np.random.default_rng(3)
@@ -213,7 +213,7 @@ def test_parquet_of_many_row_groups_is_read_in_order(
     pq.write_table(pa.table({"x": src, names[0]: src, names[1]: dst}), path, row_group_size=700)
     # The smallest batches: 4096 rows, across row groups.
     opened = reading(path, 1, 2)
-    if isinstance(opened, RawGraph):
+    if isinstance(opened, EdgeStream):
         assert edges_of(opened) == list(zip(src.tolist(), dst.tolist(), [None] * len(src), strict=True))
     else:
         places = [f"row {row}" for row in range(1, len(src) + 1)]
@@ -262,7 +262,7 @@ def threads(before: set[threading.Thread]) -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")} - before
 
 
-def interrupt(raw: RawGraph) -> None:
+def interrupt(raw: EdgeStream) -> None:
     with raw:
         for _ in raw.blocks:
             raise KeyboardInterrupt
@@ -320,7 +320,7 @@ def test_progress_is_told_by_the_iterating_thread(long_file: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize(("reading", "line"), [(open_edge_list, "1 2\n"), (open_lg, "e 1 2\n"), (open_lg, "v 1 2\n")])
 def test_a_reader_of_text_stays_under_its_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: Callable[..., RawGraph], line: str, workers: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: Callable[..., EdgeStream], line: str, workers: int
 ) -> None:
     mapped = []  # tracemalloc does not see the buffers of text
 
@@ -397,7 +397,7 @@ def test_labels_are_placed_by_rank(
         expected = naive_labels(pairs, vertices, (3, 15))
         content = "".join(f"{vertex} {value}\n" for vertex, value in pairs) or "#\n"
         with blocks_of(block), file_of(content) as path:
-            account = Account("memory.host", 10_000)
+            account = MemoryBudget("memory.host", 10_000)
             opened = open_label_list(path, MEMORY, 2)
             if isinstance(expected, str):
                 with pytest.raises(InputError, match=expected):
@@ -411,10 +411,10 @@ def test_labels_are_placed_by_rank(
 
 def test_labels_in_memory_are_matched_within_the_account() -> None:
     labels = LabelArrays(np.arange(10)[::-1], np.arange(10))
-    found = place_labels(labels, Table([4, 2]), (0, 9), 2, Account("memory.host", 1000))
+    found = place_labels(labels, Table([4, 2]), (0, 9), 2, MemoryBudget("memory.host", 1000))
     assert found.tolist() == [5, 7]
-    with pytest.raises(OverBudget, match=r"matching the labels of labels needs .* raise memory\.host"):
-        place_labels(labels, Table([4, 2]), (0, 9), 2, Account("memory.host", 10))
+    with pytest.raises(BudgetExceeded, match=r"matching the labels of labels needs .* raise memory\.host"):
+        place_labels(labels, Table([4, 2]), (0, 9), 2, MemoryBudget("memory.host", 10))
 
 
 def test_a_graph_that_is_held_whole_is_checked_in_all_its_blocks() -> None:

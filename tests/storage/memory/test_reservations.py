@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from longwall.storage.errors import RunError
 from longwall.storage.memory.machine_budget import Budget, cgroup_room
-from longwall.storage.memory.reservations import Account, Accounts, OverBudget
+from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
 
 
 def test_a_booking_takes_bytes_and_gives_them_back():
-    account = Account("memory.host", 1000)
+    account = MemoryBudget("memory.host", 1000)
     booking = account.book(600, "a table")
     assert (account.used, account.free, account.peak) == (600, 400, 600)
     booking.resize(100, "a table")
@@ -23,16 +23,16 @@ def test_a_booking_takes_bytes_and_gives_them_back():
 
 
 def test_all_of_the_budget_may_be_booked_and_not_one_byte_more():
-    account = Account("memory.host", 1000)
+    account = MemoryBudget("memory.host", 1000)
     with account.book(1000, "a table"):
         assert account.free == 0
-        with account.book(0, "nothing"), pytest.raises(OverBudget):
+        with account.book(0, "nothing"), pytest.raises(BudgetExceeded):
             account.book(1, "a byte")
     assert account.free == 1000
 
 
 def test_the_refusal_is_one_sentence_that_says_what_would_do():
-    account = Account("memory.host", 3 << 20)
+    account = MemoryBudget("memory.host", 3 << 20)
     account.book(1 << 20, "the graph")
     with pytest.raises(RunError) as refusal:
         account.book(5 << 20, "a chunk of 7 rows")
@@ -42,11 +42,11 @@ def test_the_refusal_is_one_sentence_that_says_what_would_do():
 
 
 def test_a_refused_booking_takes_nothing():
-    account = Account("memory.disk", 1000)
+    account = MemoryBudget("memory.disk", 1000)
     booking = account.book(700, "a run")
-    with pytest.raises(OverBudget):
+    with pytest.raises(BudgetExceeded):
         account.book(301, "another run")
-    with pytest.raises(OverBudget):
+    with pytest.raises(BudgetExceeded):
         booking.resize(1001, "a run")
     assert (booking.size, account.used, account.peak) == (700, 700, 700)
     booking.resize(1000, "a run")
@@ -54,7 +54,7 @@ def test_a_refused_booking_takes_nothing():
 
 
 def test_releasing_twice_does_no_harm():
-    account = Account("memory.host", 1000)
+    account = MemoryBudget("memory.host", 1000)
     other = account.book(300, "a table")
     with account.book(500, "scratch") as booking:
         booking.release()
@@ -63,7 +63,7 @@ def test_releasing_twice_does_no_harm():
 
 
 def test_an_exception_releases_what_a_context_has_booked():
-    account = Account("memory.host", 1000)
+    account = MemoryBudget("memory.host", 1000)
     with pytest.raises(ZeroDivisionError), account.book(500, "scratch"):
         1 / 0  # noqa: B018 - it is there to fail
     assert account.used == 0
@@ -74,15 +74,15 @@ def test_the_accounts_of_a_run_are_named_after_the_options():
     assert (accounts.host.option, accounts.host.limit) == ("memory.host", 10)
     assert (accounts.disk.option, accounts.disk.limit) == ("memory.disk", 20)
     accounts = Accounts.of(Budget(device=None, host=10, disk=20), host="--memory", disk="--disk")
-    with pytest.raises(OverBudget, match=r"--memory = 10 B has 10 B left: raise --memory$"):
+    with pytest.raises(BudgetExceeded, match=r"--memory = 10 B has 10 B left: raise --memory$"):
         accounts.host.book(11, "a table")
-    with pytest.raises(OverBudget, match=r"--disk = 20 B has 20 B left: raise --disk$"):
+    with pytest.raises(BudgetExceeded, match=r"--disk = 20 B has 20 B left: raise --disk$"):
         accounts.disk.book(21, "a run")
 
 
 def test_an_account_that_no_option_sets_says_what_else_helps():
-    account = Account("the share of free memory", 10, "free memory, or use a machine with more")
-    with pytest.raises(OverBudget, match=r"the share of free memory = 10 B has 10 B left: free memory, or use a m"):
+    account = MemoryBudget("the share of free memory", 10, "free memory, or use a machine with more")
+    with pytest.raises(BudgetExceeded, match=r"the share of free memory = 10 B has 10 B left: free memory, or use a m"):
         account.book(11, "a table")
 
 
@@ -168,14 +168,14 @@ steps = st.lists(
 @given(limit=st.integers(1, 200), steps=steps)
 def test_the_books_balance(limit, steps):
     """Against a plain list of sizes: a request is granted exactly when the sum stays in the budget."""
-    account, bookings, sizes, peak = Account("memory.host", limit), [], [], 0
+    account, bookings, sizes, peak = MemoryBudget("memory.host", limit), [], [], 0
     for kind, *numbers in steps:
         if kind == "book":
             if sum(sizes) + numbers[0] <= limit:
                 bookings.append(account.book(numbers[0], "x"))
                 sizes.append(numbers[0])
             else:
-                with pytest.raises(OverBudget):
+                with pytest.raises(BudgetExceeded):
                     account.book(numbers[0], "x")
         elif bookings:
             at = numbers[0] % len(bookings)
@@ -186,7 +186,7 @@ def test_the_books_balance(limit, steps):
                 bookings[at].resize(numbers[1], "x")
                 sizes[at] = numbers[1]
             else:
-                with pytest.raises(OverBudget):
+                with pytest.raises(BudgetExceeded):
                     bookings[at].resize(numbers[1], "x")
         peak = max(peak, sum(sizes))
         assert [booking.size for booking in bookings] == sizes
@@ -194,7 +194,7 @@ def test_the_books_balance(limit, steps):
 
 
 def test_many_threads_never_book_more_than_there_is():
-    account = Account("memory.host", 1000)
+    account = MemoryBudget("memory.host", 1000)
     seen: list[int] = []
     granted = [0] * 8
     start = threading.Barrier(len(granted))
@@ -207,7 +207,7 @@ def test_many_threads_never_book_more_than_there_is():
                     seen.append(account.used)
                     booking.resize(booking.size // 2, "a chunk")
                     granted[number] += 1
-            except OverBudget:
+            except BudgetExceeded:
                 continue
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(len(granted))]

@@ -19,14 +19,14 @@ from strategies import graphs, queries
 
 from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import Engine, GraphArrays
-from longwall.kernels.interface.frontier import Part, Reads, frontier
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier
 from longwall.kernels.interface.search_program import Level, SearchProgram, SetKind, SetOp
 from longwall.pipeline.patterns.pattern import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.pages.access_heat import AccessHeat
 from longwall.storage.pages.heat_record import HeatRecord, add_records
-from longwall.storage.pages.hot_pages import HotPages, LastUsed
+from longwall.storage.pages.hot_pages import HeatPolicy, LruPolicy
 
 relaxed = settings(deadline=None, max_examples=100)
 
@@ -50,9 +50,9 @@ def on_host(array: Any) -> Any:
 # --- the frontier -----------------------------------------------------------------------------------------------
 
 
-def reads_of_a_walk(program: SearchProgram, rows: Rows, grouped: bool) -> Counter[tuple[int, Part]]:
+def reads_of_a_walk(program: SearchProgram, rows: Rows, grouped: bool) -> Counter[tuple[int, NeighbourRange]]:
     """Walk the rows as the kernels do, and note each adjacency that a set operation reads."""
-    seen: Counter[tuple[int, Part]] = Counter()
+    seen: Counter[tuple[int, NeighbourRange]] = Counter()
     before: tuple[int, ...] = ()
     for row in rows:
         kept = 0
@@ -62,13 +62,19 @@ def reads_of_a_walk(program: SearchProgram, rows: Rows, grouped: bool) -> Counte
             for op in program.sets:
                 if op.depth == depth:
                     own = 1 << op.adjacent
-                    part = Part.SMALLER if op.below & own else Part.LARGER if op.above & own else Part.WHOLE
+                    part = (
+                        NeighbourRange.SMALLER
+                        if op.below & own
+                        else NeighbourRange.LARGER
+                        if op.above & own
+                        else NeighbourRange.ALL
+                    )
                     seen[row[op.adjacent], part] += 1
         before = row
     return seen
 
 
-def vertices_of(read: Reads) -> list[int]:
+def vertices_of(read: RowReads) -> list[int]:
     """Whose rows are read."""
     assert read.vertices.dtype == np.uint32
     vertices: list[int] = on_host(read.vertices).tolist()
@@ -78,8 +84,8 @@ def vertices_of(read: Reads) -> list[int]:
     return [v for i, v in enumerate(vertices) if i == 0 or prefixes[i] != prefixes[i - 1]]
 
 
-def counted(reads: list[Reads]) -> Counter[tuple[int, Part]]:
-    seen: Counter[tuple[int, Part]] = Counter()
+def counted(reads: list[RowReads]) -> Counter[tuple[int, NeighbourRange]]:
+    seen: Counter[tuple[int, NeighbourRange]] = Counter()
     for read in reads:
         for vertex in vertices_of(read):
             seen[vertex, read.part] += read.times
@@ -121,8 +127,8 @@ def test_reads_that_are_alike_are_found_once(xp: Any) -> None:
     program = SearchProgram((SetOp(0, SetKind.ADJACENCY, -1, 0), twice, twice), (Level(-1),) * 3)
     reads = frontier(program, flat([(4, 1), (4, 2), (5, 1)], 2, xp))
     assert [(vertices_of(r), r.part, r.times) for r in reads] == [
-        ([4, 5], Part.WHOLE, 1),
-        ([4, 4, 5], Part.WHOLE, 2),
+        ([4, 5], NeighbourRange.ALL, 1),
+        ([4, 4, 5], NeighbourRange.ALL, 2),
     ]
 
 
@@ -149,12 +155,16 @@ def test_pages_of_real_programs_and_levels(engine: Engine, lab: Any, data: Any, 
 # --- bytes per page ---------------------------------------------------------------------------------------------
 
 
-def bytes_by_slots(graph: GraphArrays, reads: Counter[tuple[int, Part]], page_slots: int) -> list[int]:
+def bytes_by_slots(graph: GraphArrays, reads: Counter[tuple[int, NeighbourRange]], page_slots: int) -> list[int]:
     """Count slot by slot."""
     found = [0] * -(-graph.num_slots // page_slots)
     for (vertex, part), times in reads.items():
         begin, middle, end = (int(x) for x in (graph.indptr[vertex], graph.split[vertex], graph.indptr[vertex + 1]))
-        slots = {Part.WHOLE: range(begin, end), Part.SMALLER: range(begin, middle), Part.LARGER: range(middle, end)}
+        slots = {
+            NeighbourRange.ALL: range(begin, end),
+            NeighbourRange.SMALLER: range(begin, middle),
+            NeighbourRange.LARGER: range(middle, end),
+        }
         for slot in slots[part]:
             found[slot // page_slots] += 4 * times
     return found
@@ -170,18 +180,20 @@ def rows_of_lengths(smaller: list[int], larger: list[int]) -> GraphArrays:
 
 
 @st.composite
-def row_reads(draw: st.DrawFn) -> tuple[GraphArrays, list[tuple[list[int], Part, int, list[list[int]] | None]]]:
+def row_reads(
+    draw: st.DrawFn,
+) -> tuple[GraphArrays, list[tuple[list[int], NeighbourRange, int, list[list[int]] | None]]]:
     """Rows of which a few are long, and reads of them, some with prefixes."""
     n = draw(st.integers(1, 8))
     length = st.one_of(st.integers(0, 5), st.integers(0, 200))
     graph = rows_of_lengths(*(draw(st.lists(length, min_size=n, max_size=n)) for _ in range(2)))
 
     @st.composite
-    def read(draw: st.DrawFn) -> tuple[list[int], Part, int, list[list[int]] | None]:
+    def read(draw: st.DrawFn) -> tuple[list[int], NeighbourRange, int, list[list[int]] | None]:
         vertices = draw(st.lists(st.integers(0, n - 1), max_size=20))
         column = st.lists(st.integers(0, 1), min_size=len(vertices), max_size=len(vertices))
         prefix = draw(st.none() | st.lists(column, min_size=1, max_size=3))
-        return vertices, draw(st.sampled_from(Part)), draw(st.integers(1, 3)), prefix
+        return vertices, draw(st.sampled_from(NeighbourRange)), draw(st.integers(1, 3)), prefix
 
     return graph, draw(st.lists(read(), max_size=4))
 
@@ -196,7 +208,7 @@ def test_page_bytes_are_those_of_the_slots(engine: Engine, case: Any, page_slots
     graph, given_reads = case
     xp = engine.xp
     reads = [
-        Reads(array_of(vertices, xp), part, times, None if prefix is None else array_of(prefix, xp))
+        RowReads(array_of(vertices, xp), part, times, None if prefix is None else array_of(prefix, xp))
         for vertices, part, times, prefix in given_reads
     ]
     found = engine.page_bytes(engine.load(graph), reads, page_slots)
@@ -215,9 +227,13 @@ def test_pages_sum_up_to_rows(engine: Engine) -> None:
     prefix = np.sort(rng.integers(0, 100_000, (2, 500_000)).astype(np.uint32))
     new = np.append(True, (np.diff(prefix.astype(np.int64)) != 0).any(axis=0))
     device = engine.load(graph)
-    for part, lengths in ((Part.WHOLE, smaller + larger), (Part.SMALLER, smaller), (Part.LARGER, larger)):
+    for part, lengths in (
+        (NeighbourRange.ALL, smaller + larger),
+        (NeighbourRange.SMALLER, smaller),
+        (NeighbourRange.LARGER, larger),
+    ):
         for given_prefix, read in ((None, vertices), (array_of(prefix, engine.xp), vertices[new])):
-            reads = [Reads(array_of(vertices, engine.xp), part, 2, given_prefix)]
+            reads = [RowReads(array_of(vertices, engine.xp), part, 2, given_prefix)]
             for page_slots in (64, 1 << 12, 1 << 30):
                 found = engine.page_bytes(device, reads, page_slots)
                 assert found.size == -(-graph.num_slots // page_slots)
@@ -226,8 +242,8 @@ def test_pages_sum_up_to_rows(engine: Engine) -> None:
 
 def test_an_empty_frontier_reads_nothing(engine: Engine) -> None:
     graph, xp = engine.load(rows_of_lengths([2, 0], [0, 2])), engine.xp
-    nobody = Reads(xp.zeros(0, np.uint32), Part.WHOLE)
-    grouped = Reads(xp.zeros(0, np.uint32), Part.WHOLE, 1, xp.zeros((2, 0), np.uint32))
+    nobody = RowReads(xp.zeros(0, np.uint32), NeighbourRange.ALL)
+    grouped = RowReads(xp.zeros(0, np.uint32), NeighbourRange.ALL, 1, xp.zeros((2, 0), np.uint32))
     for reads in ([], [nobody], [grouped]):
         assert engine.page_bytes(graph, reads, 3).tolist() == [0, 0]
 
@@ -235,13 +251,13 @@ def test_an_empty_frontier_reads_nothing(engine: Engine) -> None:
 def test_vertices_and_prefixes_may_be_strided_views(engine: Engine) -> None:
     graph, xp = engine.load(rows_of_lengths([1, 1, 1, 1], [0, 0, 0, 0])), engine.xp
     vertices = array_of([3, 0, 3, 1], xp)[::2]
-    assert engine.page_bytes(graph, [Reads(vertices, Part.WHOLE)], 1).tolist() == [0, 0, 0, 8]
+    assert engine.page_bytes(graph, [RowReads(vertices, NeighbourRange.ALL)], 1).tolist() == [0, 0, 0, 8]
     rows = array_of([[0, 7, 0, 7, 2, 7], [1, 7, 1, 7, 1, 7], [3, 7, 3, 7, 3, 7]], xp)
     for prefix in (rows[:2, ::2], xp.ascontiguousarray(rows[:, ::2])[:2]):
-        reads = [Reads(rows[2, ::2], Part.WHOLE, 1, prefix)]
+        reads = [RowReads(rows[2, ::2], NeighbourRange.ALL, 1, prefix)]
         assert engine.page_bytes(graph, reads, 1).tolist() == [0, 0, 0, 8]
     part = array_of([[0, 5, 5, 6], [1, 3, 3, 3]], xp)[:, 1:]  # columns are further apart than they are long
-    assert engine.page_bytes(graph, [Reads(part[1], Part.WHOLE, 1, part[:2])], 1).tolist() == [0, 0, 0, 8]
+    assert engine.page_bytes(graph, [RowReads(part[1], NeighbourRange.ALL, 1, part[:2])], 1).tolist() == [0, 0, 0, 8]
 
 
 # --- the three definitions --------------------------------------------------------------------------------------
@@ -308,7 +324,7 @@ forgetting = st.tuples(st.just("forget"), st.just([]), st.just(0))
 @relaxed
 @given(steps=st.lists(st.one_of(choices, forgetting), max_size=6))
 def test_the_hottest_pages_are_chosen(steps: list[tuple[str, list[float], int]]) -> None:
-    pages = HotPages(PAGES)
+    pages = HeatPolicy(PAGES)
     mask = pages.hot
     hot: set[int] = set()
     for kind, heat, room in steps:
@@ -333,7 +349,7 @@ def test_the_hottest_pages_are_chosen(steps: list[tuple[str, list[float], int]])
     )
 )
 def test_pages_that_are_not_worth_their_move_do_not_enter(steps: list[tuple[list[int], int, float]]) -> None:
-    pages = HotPages(PAGES)
+    pages = HeatPolicy(PAGES)
     hot: set[int] = set()
     for heat, room, cost in steps:
 
@@ -356,7 +372,7 @@ def test_pages_that_are_not_worth_their_move_do_not_enter(steps: list[tuple[list
 
 
 def test_pages_that_stay_hot_do_not_move() -> None:
-    pages = HotPages(6)
+    pages = HeatPolicy(6)
     moves = pages.choose(np.array([5.0, 4, 3, 2, 1, 0]), 4)
     assert moves.enter.tolist() == [0, 1, 2, 3]
     moves = pages.choose(np.array([5.0, 0, 3, 2, 9, 9]), 4)
@@ -368,7 +384,7 @@ def test_pages_that_stay_hot_do_not_move() -> None:
 @relaxed
 @given(steps=st.lists(st.tuples(per_page, st.integers(0, PAGES + 2)), max_size=8))
 def test_the_pages_that_were_not_used_for_longest_leave(steps: list[tuple[list[int], int]]) -> None:
-    pages = LastUsed(PAGES)
+    pages = LruPolicy(PAGES)
     used: dict[int, int] = {}
     for now, (spatial, room) in enumerate(steps):
         pages.touch(np.array(spatial, np.uint64))
@@ -384,7 +400,7 @@ def test_choosing_takes_no_more_memory_than_it_says() -> None:
     spatial = rng.integers(0, 3, n).astype(np.uint64)
     tracemalloc.start()
     try:
-        for cls, use in ((HotPages, choose_pages), (LastUsed, use_pages), (AccessHeat, observe)):
+        for cls, use in ((HeatPolicy, choose_pages), (LruPolicy, use_pages), (AccessHeat, observe)):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             use(cls(n), spatial)
@@ -393,13 +409,13 @@ def test_choosing_takes_no_more_memory_than_it_says() -> None:
         tracemalloc.stop()
 
 
-def choose_pages(pages: HotPages, spatial: Any) -> None:
+def choose_pages(pages: HeatPolicy, spatial: Any) -> None:
     pages.choose(spatial.astype(np.float64), spatial.size // 2, 1.0)
     pages.choose(spatial[::-1].astype(np.float64), spatial.size // 3, 1.0)
     pages.forget()
 
 
-def use_pages(pages: LastUsed, spatial: Any) -> None:
+def use_pages(pages: LruPolicy, spatial: Any) -> None:
     pages.touch(spatial)
     pages.over(spatial.size // 2)
 

@@ -14,7 +14,7 @@ from conftest import set_page_size
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays, ShortOfMemory
-from longwall.kernels.interface.frontier import Part, Reads
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.pipeline.patterns.pattern import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.counting import count_planned, slot_reads
@@ -117,11 +117,11 @@ def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, ac
             counter = engine.clique_counter(paged, k, 1 << 24)
             total = 0
             for first, last in ((0, end // 3), (end // 3, end)):
-                pages.prepare(1, list(slot_reads(paged, first, last, Part.SMALLER, engine.xp)))
+                pages.prepare(1, list(slot_reads(paged, first, last, NeighbourRange.SMALLER, engine.xp)))
                 assert pages.hot.any() == (access == "adaptive")
                 total += counter.count(first, last)
             assert total == cpu.clique_counter(host, k, PLENTY).count(0, end)
-        pages.prepare(1, list(slot_reads(paged, 0, end, Part.WHOLE, engine.xp)))
+        pages.prepare(1, list(slot_reads(paged, 0, end, NeighbourRange.ALL, engine.xp)))
         cycles = engine.four_cycle_counter(paged, 1 << 24).count(0, host.num_vertices)
     assert cycles == cpu.four_cycle_counter(host, PLENTY).count(0, host.num_vertices)
 
@@ -222,7 +222,7 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
     rng = np.random.default_rng(3)
     for level in (2, 3, 4, 4):
         vertices = rng.integers(0, host.num_vertices, 200).astype(np.uint32) // rng.integers(1, 9)
-        reads = [Reads(vertices, Part.WHOLE)]
+        reads = [RowReads(vertices, NeighbourRange.ALL)]
         spatial = np.zeros(len(history))
         for vertex in vertices:
             np.add.at(spatial, np.arange(host.indptr[vertex], host.indptr[vertex + 1]) // 64, 4)
@@ -238,7 +238,7 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
         history += spatial
     copied, places = engine.buffer.copied, pages.places
     pages.prepare(4, [])  # nothing new: nothing is copied
-    pages.touch(4, [Reads(np.arange(host.num_vertices, dtype=np.uint32)[::-1], Part.WHOLE)])
+    pages.touch(4, [RowReads(np.arange(host.num_vertices, dtype=np.uint32)[::-1], NeighbourRange.ALL)])
     assert engine.buffer.copied == copied
     assert pages.places is places
     room = len(engine.buffer.owners)
@@ -258,7 +258,7 @@ def test_a_shrinking_room_has_whole_units(graph: Graph, monkeypatch: pytest.Monk
     engine = Watched(1)
     pages = load_paged(engine, host, "adaptive", state_bytes(host.num_slots) + 9 * 256).pages
     assert isinstance(pages, GraphPages)
-    everything = [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+    everything = [RowReads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), NeighbourRange.ALL)]
     assert not pages.shrink()  # nothing is there yet
     for room in (9, 3, 0):
         pages.prepare(2, everything)
@@ -272,7 +272,7 @@ def test_room_is_lent_and_given_back(graph: Graph) -> None:
     pages = load_paged(engine, host, "adaptive", room_for(host, 0.1)).pages
     assert isinstance(pages, GraphPages)
     number = pages.hot.size
-    everything = [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+    everything = [RowReads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), NeighbourRange.ALL)]
     pages.prepare(2, everything)
     few = len(engine.check(pages))
     assert 0 < few < number // 2
@@ -299,13 +299,13 @@ def test_room_is_lent_and_given_back(graph: Graph) -> None:
     assert not other.may_lend
 
 
-def watched(graph: Graph) -> tuple[Watched, GraphPages, list[Reads]]:
+def watched(graph: Graph) -> tuple[Watched, GraphPages, list[RowReads]]:
     """An engine that knows its copies, room there for a quarter of the pages, and what makes all pages hot."""
     host = host_arrays(graph)
     engine = Watched(1)
     pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
     assert isinstance(pages, GraphPages)
-    return engine, pages, [Reads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), Part.WHOLE)]
+    return engine, pages, [RowReads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), NeighbourRange.ALL)]
 
 
 def test_without_room_for_a_buffer_pages_have_no_copies(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,7 +350,10 @@ def test_nothing_is_read_from_copies_that_were_not_made(
     pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
     assert isinstance(pages, GraphPages)
     everything = np.arange(host.num_vertices, dtype=np.uint32)
-    first, last = [Reads(everything[:20], Part.WHOLE)], [Reads(everything[-20:].repeat(50), Part.WHOLE)]
+    first, last = (
+        [RowReads(everything[:20], NeighbourRange.ALL)],
+        [RowReads(everything[-20:].repeat(50), NeighbourRange.ALL)],
+    )
     pages.prepare(2, first)
     before = engine.check(pages)
 
@@ -416,7 +419,7 @@ def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> No
     assert pages is not None
     owner = np.searchsorted(host.indptr, np.array([0, 640, 1280]), side="right") - 1
     for vertex in owner:
-        pages.prepare(2, [Reads(np.array([vertex], np.uint32), Part.WHOLE)])
+        pages.prepare(2, [RowReads(np.array([vertex], np.uint32), NeighbourRange.ALL)])
     first = sent[0]
     assert first[0] <= 0 < first[1]
     assert pages.places is None
@@ -435,14 +438,14 @@ def test_what_is_known_of_pages_takes_no_more_memory_than_it_says(graph: Graph, 
     host = replace(host, indices=np.zeros(64 * 50_000, np.uint32))
     everything = np.arange(host.num_vertices, dtype=np.uint32)
     engine = CpuEngine(1)
-    engine.page_bytes(host, [Reads(everything, Part.WHOLE)], 64)  # compiles
+    engine.page_bytes(host, [RowReads(everything, NeighbourRange.ALL)], 64)  # compiles
     pytest.importorskip("pandas")  # pyarrow imports it with its first table
     tracemalloc.start()
     try:
         pages = load_paged(engine, host, access, room_for(host, 0.5)).pages
         assert isinstance(pages, GraphPages)
         for level in range(16):
-            pages.prepare(level, [Reads(everything[level:], Part.WHOLE)])
+            pages.prepare(level, [RowReads(everything[level:], NeighbourRange.ALL)])
         pages.shrink()
         pages.write_heat(tmp_path / "heat.parquet")
         assert tracemalloc.get_traced_memory()[1] <= host_state_bytes(host.num_slots) + 100_000
@@ -455,8 +458,10 @@ def test_heat_is_recorded(graph: Graph, tmp_path: Path) -> None:
     pages = load_paged(CpuEngine(1), host, "adaptive", room_for(host, 0.5)).pages
     assert isinstance(pages, GraphPages)
     everything = np.arange(host.num_vertices, dtype=np.uint32)
-    pages.prepare(2, [Reads(everything, Part.WHOLE)])
-    pages.prepare(3, [Reads(everything[:1], Part.SMALLER), Reads(everything[:1], Part.LARGER)])
+    pages.prepare(2, [RowReads(everything, NeighbourRange.ALL)])
+    pages.prepare(
+        3, [RowReads(everything[:1], NeighbourRange.SMALLER), RowReads(everything[:1], NeighbourRange.LARGER)]
+    )
     pages.write_heat(tmp_path / "heat.parquet")
     table = pq.read_table(tmp_path / "heat.parquet").to_pandas()
     assert table.groupby("level")["bytes"].sum().to_dict() == {

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from longwall.pipeline.run_store.commit_log import JournalLines, Partial, Phase
+from longwall.pipeline.run_store.commit_log import JournalLines, PartialResult, Phase
 from longwall.pipeline.run_store.url_journal import UrlJournal
 from longwall.storage.errors import FinalError, InputError, RunError
-from longwall.storage.memory.reservations import Account, OverBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.remote import remote_folder as mirrors
 from longwall.storage.remote.remote_folder import Mirror
 
@@ -145,13 +145,13 @@ def test_a_connection_that_is_lost_is_tried_again(mirror: Mirror, monkeypatch: p
 def test_a_copy_is_whole_or_not_there_and_in_the_budget(
     mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, disk = tmp_path / "copies", Account("memory.disk", 1000)
+    folder, disk = tmp_path / "copies", MemoryBudget("memory.disk", 1000)
     folder.mkdir()
     mirror.write("a", bytes(600))
     with mirror.fetched("a", 600, folder, disk) as copy:
         assert copy.read_bytes() == bytes(600)
         assert disk.free == 400
-        with pytest.raises(OverBudget), mirror.fetched("a", 600, folder, disk):
+        with pytest.raises(BudgetExceeded), mirror.fetched("a", 600, folder, disk):
             pass
     with (
         pytest.raises(RunError, match=r"^\S+//\S*there/run/a is torn$"),
@@ -196,7 +196,7 @@ class Lines:
         return [partial.value for phase in self.phases.values() for partial in phase.partials]
 
     def write(self, first: int, value: Any) -> None:
-        text, checksum = self.lines.text(Phase("0 count", 100, self), [([(first, first + 1)], Partial(value))])
+        text, checksum = self.lines.text(Phase("0 count", 100, self), [([(first, first + 1)], PartialResult(value))])
         self.journal.append(text)
         self.lines.checksum = checksum
 

@@ -19,7 +19,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_store import write_graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.memory.machine_budget import Budget
-from longwall.storage.memory.reservations import Accounts, OverBudget
+from longwall.storage.memory.reservations import Accounts, BudgetExceeded
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.remote.urls import is_url, on_disk
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_said(
 def test_a_copy_stays_inside_the_budget_of_the_disk(memory: Any, spill: SpillFolder) -> None:
     memory.pipe("/data/edges.txt", EDGES.encode() * 1000)
     budget = accounts(disk=5000)
-    with pytest.raises(OverBudget, match=r"memory\.disk"):
+    with pytest.raises(BudgetExceeded, match=r"memory\.disk"):
         load_graph("memory://data/edges.txt", accounts=budget, spill=spill)
     assert budget.disk.free == 5000
     assert list(spill.path.iterdir()) == []

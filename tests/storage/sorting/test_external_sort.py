@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Account, Accounts, OverBudget
+from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting.external_sort import KeyBlock, SortedKeys, external_sort
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
@@ -18,7 +18,7 @@ DISK = 1 << 30
 
 
 def accounts(host: int, disk: int = DISK) -> Accounts:
-    return Accounts(Account("memory.host", host), Account("memory.disk", disk))
+    return Accounts(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", disk))
 
 
 def clash(key: int, one: int, other: int) -> InputError:
@@ -108,7 +108,7 @@ def test_a_full_disk_and_a_small_disk_budget_are_sentences(tmp_path: Path) -> No
     with (
         SpillFolder(tmp_path) as spill,
         Scratch(accounts(20_000, disk=100), spill) as scratch,
-        pytest.raises(OverBudget, match=r"raise memory\.disk"),
+        pytest.raises(BudgetExceeded, match=r"raise memory\.disk"),
     ):
         external_sort(blocks(), scratch, 2000)
     (tmp_path / "file").write_text("")

@@ -20,7 +20,7 @@ from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.storage.errors import RunError
-from longwall.storage.memory.reservations import Account, Accounts, OverBudget
+from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting.key_sorter import KeySorter, Merge
 from longwall.storage.sorting.runs import SortedRuns
@@ -58,7 +58,7 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def accounts(host: int, disk: int = DISK) -> Accounts:
-    return Accounts(Account("memory.host", host), Account("memory.disk", disk))
+    return Accounts(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", disk))
 
 
 def make_keys(shape: str, words: int, count: int) -> Any:
@@ -314,7 +314,7 @@ def test_a_full_disk_is_told(engine: Engine, tmp_path: Path) -> None:
     with (
         SpillFolder(tmp_path / "spill") as spill,
         pytest.raises(
-            OverBudget, match=r"sorting keys needs .*, memory.disk = 9.77 KiB has .* left: raise memory.disk"
+            BudgetExceeded, match=r"sorting keys needs .*, memory.disk = 9.77 KiB has .* left: raise memory.disk"
         ),
         KeySorter(engine, budgets, spill, KeyLayout(1), device=DEVICE) as sorter,
     ):

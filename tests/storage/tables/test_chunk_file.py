@@ -18,14 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longwall.storage.errors import RunError
-from longwall.storage.memory.reservations import Account, OverBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.tables import chunk_file
 from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_chunk, write_chunk
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 
-def account(limit: int = 1 << 40) -> Account:
-    return Account("memory.disk", limit)
+def account(limit: int = 1 << 40) -> MemoryBudget:
+    return MemoryBudget("memory.disk", limit)
 
 
 def random_table(seed: int, levels: int, rows: int, dtype: type = np.uint32, largest: int = 2**31) -> EmbeddingTable:
@@ -212,7 +212,7 @@ def test_a_folder_that_is_gone_is_named(tmp_path):
 
 def test_a_small_disk_budget_is_named_and_nothing_is_written(tmp_path):
     disk = account(1000)
-    with pytest.raises(OverBudget, match=r"memory\.disk"):
+    with pytest.raises(BudgetExceeded, match=r"memory\.disk"):
         write_chunk(random_table(6, 2, 3000), tmp_path / "chunk", disk)
     assert disk.used == 0
     assert not list(tmp_path.iterdir())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from longwall.pipeline.execution.chunk_stack import ChunkStack
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Account, OverBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.tables import chunk_pool
 from longwall.storage.tables.chunk_pool import CHUNK_BYTES, ChunkPool
@@ -37,7 +37,7 @@ class Place:
 
     def __init__(self, parent: Path, host: int, disk: int = 1 << 30):
         self.parent = parent
-        self.host, self.disk = Account("memory.host", host), Account("memory.disk", disk)
+        self.host, self.disk = MemoryBudget("memory.host", host), MemoryBudget("memory.disk", disk)
         self.folder = SpillFolder(parent)
         self.pool = ChunkPool(self.host, self.disk, self.folder)
 
@@ -361,7 +361,7 @@ def test_a_chunk_that_is_larger_than_the_budget_is_stored_but_cannot_be_read(mak
     table = place.table()
     fill(table, 1, 51)
     assert table.stored
-    with pytest.raises(OverBudget, match=r"memory\.host"):
+    with pytest.raises(BudgetExceeded, match=r"memory\.host"):
         next(table.stream())
     table.drop()
     place.assert_empty()
@@ -370,7 +370,7 @@ def test_a_chunk_that_is_larger_than_the_budget_is_stored_but_cannot_be_read(mak
 def test_a_full_disk_budget_is_named_and_the_rows_stay(make_place, tmp_path):
     place = make_place(3 * part(0, 51).nbytes, disk=20_000)
     table = place.table()
-    with pytest.raises(OverBudget, match=r"memory\.disk"):
+    with pytest.raises(BudgetExceeded, match=r"memory\.disk"):
         fill(table, 100, 51)
     with table.chunk(table.num_chunks - 1) as chunk:
         assert rows_of(iter([chunk])) == expected(len(table))[-51:]
@@ -426,7 +426,7 @@ def test_more_chunks_than_memory_can_know_are_refused(make_place, monkeypatch):
     monkeypatch.setattr(chunk_pool, "CHUNK_BYTES", CHUNK_BYTES)
     place = make_place(20 * CHUNK_BYTES)
     table = place.table()
-    with pytest.raises(OverBudget, match=r"a chunk of an embedding table needs 640 B.*raise memory.host"):
+    with pytest.raises(BudgetExceeded, match=r"a chunk of an embedding table needs 640 B.*raise memory.host"):
         fill(table, 100, 300)
     table.drop()
     place.assert_empty()

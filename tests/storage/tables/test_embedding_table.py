@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from longwall.storage.memory.reservations import Account
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.tables.chunk_file import read_chunk, write_chunk
 from longwall.storage.tables.embedding_table import Columns, EmbeddingTable, NotRead, concatenated
 
@@ -299,7 +299,7 @@ def test_compaction_back_to_the_root_survives_being_stored(given_rows, choice):
     """Filter, store, filter again: the rows of a naive list, and no node without a row."""
     rows, levels = given_rows
     table = table_of(rows, levels)
-    disk = Account("memory.disk", 1 << 30)
+    disk = MemoryBudget("memory.disk", 1 << 30)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(3):
             keep = choice.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
