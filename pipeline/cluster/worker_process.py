@@ -126,7 +126,7 @@ class ReplicaJournal:
         """A number for a file that no other process chooses."""
         return self._numbers.getrandbits(60)
 
-    def book(self, phase: Phase, disk: MemoryBudget) -> None:
+    def reserve(self, phase: Phase, disk: MemoryBudget) -> None:
         """Nothing: files belong to the coordinator."""
 
     def remove(self, folder: Path) -> bool:  # noqa: ARG002

@@ -86,7 +86,7 @@ class Embeddings:
         import pyarrow as pa
 
         rows = max(self.session.work // (_ROW_BYTES + _ROW_COLUMN_BYTES * len(self.names)), 1)
-        with self.session.pool.book(self.session.work, "work space"), closing(self.table.stream()) as chunks:
+        with self.session.pool.reserve(self.session.work, "work space"), closing(self.table.stream()) as chunks:
             for chunk in chunks:
                 for begin in range(0, len(chunk), rows):
                     part = chunk.sliced(begin, min(begin + rows, len(chunk)))
@@ -423,13 +423,13 @@ def _codes(embeddings: Embeddings, encode: Callable[[EmbeddingTable], by_pattern
     row_bytes = by_pattern.ROW_BYTES + by_pattern.ROW_COLUMN_BYTES * levels + code_bytes
     codes: by_pattern.Codes = by_pattern.Codes()
     with session.at_work(), closing(embeddings.table.stream()) as chunks:
-        held = session.pool.book(0, "the table of distinct codes")
+        held = session.pool.reserve(0, "the table of distinct codes")
         try:
             for chunk in chunks:
                 for found in session.by_parts(chunk, row_bytes, encode):
                     codes.update(found)
                     held.release()
-                    held = session.pool.book(code_bytes * len(codes), "the table of distinct codes")
+                    held = session.pool.reserve(code_bytes * len(codes), "the table of distinct codes")
         finally:
             held.release()
     return codes
@@ -466,7 +466,7 @@ def _count_by(embeddings: Embeddings, key: Callable[[Any, GraphArrays, Any], Any
         found, counts = [], []
         with session.at_work(0):
             for block_keys, block_counts in groups.blocks():
-                held.enter_context(session.pool.book(by_key.GROUP_BYTES * len(block_keys), "the table of groups"))
+                held.enter_context(session.pool.reserve(by_key.GROUP_BYTES * len(block_keys), "the table of groups"))
                 found.append(pa.array(block_keys))
                 counts.append(pa.array(block_counts))
     key_type = pa.from_numpy_dtype(groups.dtype or np.dtype(np.int64))

@@ -116,7 +116,7 @@ class Session:
         budget = Budget.resolve(**sizes, spill=user_path(spill))
         self.graph = graph
         self.host, self.disk = MemoryBudget("memory", budget.host), MemoryBudget("disk", budget.disk)
-        self.host.book(graph.nbytes, "the graph")
+        self.host.reserve(graph.nbytes, "the graph")
         try:
             self.engine = select_engine(engine)
         except EngineUnavailable as reason:
@@ -200,7 +200,10 @@ class Session:
             If memory is short, or the device is lost.
         """
         try:
-            with self.pool.book(self.work if work is None else work, "work space"), engine_faults(self.engine, _SHORT):
+            with (
+                self.pool.reserve(self.work if work is None else work, "work space"),
+                engine_faults(self.engine, _SHORT),
+            ):
                 yield
         except TooManyCandidates as row:
             raise self._refusal(row) from None
@@ -219,7 +222,7 @@ class Session:
             What is sorted, in sentences to the user.
         """
         size = min(self._host_free // _SORT_SHARE, max(_LEAST_SORT, rows * _SORT_ROW_BYTES))
-        with self.pool.book(size, what):
+        with self.pool.reserve(size, what):
             part = MemoryBudget(f"the part of {self.host.option} for sorting", size, self.host.advice)
             device = self._device_room // _DEVICE_SHARE
             with KeySorter(

@@ -82,5 +82,5 @@ def count_in_chunks(
             super().close()
             self._descent.close()
 
-    with context.accounts.host.book(rooms.host * engine.workers, "the workers' tables"):
+    with context.accounts.host.reserve(rooms.host * engine.workers, "the workers' tables"):
         return sum(run_tasks(context, phase, chunks.slot_tasks(pieces), engine.workers, CountWorker))

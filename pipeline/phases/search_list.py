@@ -58,7 +58,7 @@ def list_matches(plan: MatchPlan, context: Environment) -> Listed:
     graph, memory = load_graph(context)
     rooms = WorkerMemory.within(plan.pattern.num_vertices, graph, context, memory, exporting=True)
     listing = _Listing(plan, context, graph, rooms, predict(plan, context, graph, memory))
-    with context.accounts.host.book(listing.rooms.host * context.engine.workers, "the workers' tables"):
+    with context.accounts.host.reserve(listing.rooms.host * context.engine.workers, "the workers' tables"):
         rows = (_by_levels if context.spec.scheduler.order == "levels" else _depth_first)(listing)
     limit = context.spec.export.limit
     return Listed(rows, limit is not None and rows >= limit)
@@ -227,7 +227,7 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
     context, name = listing.context, f"checkpoint/level-{columns}/"
     folder = context.checkpoint.folder / f"level-{columns}"
     if folder.exists():  # of an earlier attempt
-        context.checkpoint.book(phase, context.accounts.disk)
+        context.checkpoint.reserve(phase, context.accounts.disk)
     if phase.complete:
         return
     folder.mkdir(exist_ok=True)

@@ -22,7 +22,7 @@ from longwall.kernels.interface.search_program import SetKind
 from longwall.kernels.interface.workspaces import Extension
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import ROW_STEPS
-from longwall.pipeline.planning.stratified_sample import StratifiedSample, choices, mix
+from longwall.pipeline.planning.stratified_sample import StratifiedSample, positions, splitmix64
 from longwall.stages.source import admissible
 from longwall.storage.errors import RunError
 from longwall.storage.memory.machine_budget import require
@@ -111,10 +111,10 @@ def estimate_levels(
     if whole is not None:
         return _summarize(plan, graph, [whole])
     # The pilot decides how large the others are, so it is no part of the mean: that would make large pilots count less.
-    pilot = sampler.descend(_PILOT_ROWS, _SLOTS[0], mix(seed))
+    pilot = sampler.descend(_PILOT_ROWS, _SLOTS[0], splitmix64(seed))
     rows = _clip(_PILOT_ROWS * effort / _DESCENTS / max(pilot.steps, 1.0), _ROWS)
     slots = _clip(rows * graph.num_slots / max(pilot.rows[1], 1.0), _SLOTS)
-    return _summarize(plan, graph, [sampler.descend(rows, slots, mix(seed, 1 + i)) for i in range(_DESCENTS)])
+    return _summarize(plan, graph, [sampler.descend(rows, slots, splitmix64(seed, 1 + i)) for i in range(_DESCENTS)])
 
 
 def predicted_rows(plan: MatchPlan, estimates: Sequence[LevelEstimate]) -> dict[int, float]:
@@ -190,13 +190,13 @@ class _Sampler:
     def _descend(self, limit: int, shift: int, key: int, effort: float) -> _Descent | None:
         program, xp, whole = self._plan.program, self._xp, effort < math.inf
         found = _Descent()
-        kept = StratifiedSample(limit, mix(key, 1), 2, xp)
-        self._start(kept, shift, mix(key, 0), found)
+        kept = StratifiedSample(limit, splitmix64(key, 1), 2, xp)
+        self._start(kept, shift, splitmix64(key, 0), found)
         weight = kept.weight << shift
         for level in range(2, program.depth):
             rows = kept.rows()
             found.steps += self._reading(rows)
-            kept = StratifiedSample(limit, mix(key, level), level + 1, xp)
+            kept = StratifiedSample(limit, splitmix64(key, level), level + 1, xp)
             for piece, extension in self._extensions(rows):
                 found.steps += extension.values.size
                 if whole and (found.steps > effort or kept.weight > 1):
@@ -218,7 +218,7 @@ class _Sampler:
         graph, xp, levels = self._graph, self._xp, self._plan.program.levels
         blocks, roots = -(-graph.num_slots >> shift), 0.0
         for block in range(0, blocks, self._slots_at_once):
-            slots = choices(key, shift, block, min(block + self._slots_at_once, blocks), xp)
+            slots = positions(key, shift, block, min(block + self._slots_at_once, blocks), xp)
             slots = slots[slots < graph.num_slots]
             low = xp.searchsorted(graph.indptr, slots, side="right") - 1
             high = graph.indices[slots]

@@ -15,7 +15,7 @@ Array = Any  # a NumPy or a CuPy array
 _WORD = 2**64 - 1
 
 
-def mix(*words: int) -> int:
+def splitmix64(*words: int) -> int:
     """Hash integers to one of 64 bits (the finalizer of splitmix64, word by word)."""
     x = 0
     for word in words:
@@ -26,7 +26,7 @@ def mix(*words: int) -> int:
     return x
 
 
-def choices(key: int, shift: int, first: int, last: int, xp: Any) -> Array:
+def positions(key: int, shift: int, first: int, last: int, xp: Any) -> Array:
     """Positions that the blocks `first` to `last` - 1 of length 2**shift keep.
 
     Parameters
@@ -53,7 +53,7 @@ def choices(key: int, shift: int, first: int, last: int, xp: Any) -> Array:
 
 def _halves(key: int, height: int, blocks: Array) -> Array:
     """Which half (0 or 1) each block (uint64) of length 2**height keeps."""
-    x = blocks * np.uint64(0x9E3779B97F4A7C15) + np.uint64(mix(key, height))
+    x = blocks * np.uint64(0x9E3779B97F4A7C15) + np.uint64(splitmix64(key, height))
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return x >> np.uint64(63)
@@ -92,7 +92,7 @@ class StratifiedSample:
         while self.seen > self._limit << self._shift:
             self._halve()
         first, last = before >> self._shift, -(-self.seen >> self._shift)
-        at = choices(self._key, self._shift, first, last, self._xp)
+        at = positions(self._key, self._shift, first, last, self._xp)
         return at[(at >= before) & (at < self.seen)] - before
 
     def keep(self, rows: Array) -> None:

@@ -48,7 +48,7 @@ def write_array(
     prefix = f"checkpoint/{folder}/"
     name = f"{prefix}{context.checkpoint.next_number(prefix)}.npy"
     path = context.checkpoint.folder.parent / name
-    with context.accounts.disk.book(size, "arrays of the checkpoint"):
+    with context.accounts.disk.reserve(size, "arrays of the checkpoint"):
         path.parent.mkdir(exist_ok=True)
         try:
             header = io.BytesIO()

@@ -212,7 +212,7 @@ class CommitLog:
                 raise FinalError(f"{self._path}: the journal is of another run ({sorted(mine)}): start a new run")
             return phase
 
-    def book(self, phase: Phase, disk: MemoryBudget) -> None:
+    def reserve(self, phase: Phase, disk: MemoryBudget) -> None:
         """Book what an earlier attempt finished of a phase, and is still there."""
         disk.take(checkpoint_bytes(phase.files()), "what the run has finished")
 

@@ -269,7 +269,7 @@ class GrowPatterns:
         return from_columns(columns, xp).to(np)
 
     def _book(self, size: int, what: str) -> AbstractContextManager[object]:
-        return nullcontext() if self._pool is None else self._pool.book(size, what)
+        return nullcontext() if self._pool is None else self._pool.reserve(size, what)
 
     def _alive(self, num_slots: int, slots: NDArray[np.int64]) -> Array:
         alive = np.full(num_slots, -1, np.int32)

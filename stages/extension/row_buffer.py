@@ -37,7 +37,7 @@ class PatternRows:
         self._booking: Reservation | None = None
 
     def __enter__(self) -> "PatternRows":
-        self._booking = self._pool.book(self._most * self._copies, "embeddings that are put together")
+        self._booking = self._pool.reserve(self._most * self._copies, "embeddings that are put together")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:

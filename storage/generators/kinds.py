@@ -157,7 +157,7 @@ def _open(
         raw = EdgeStream(source, chain([next(drawing.blocks)], drawing.blocks))
         if num_labels:
             size = generator.vertices(values)
-            held.enter_context(accounts.host.book(size, "the vertices to be labelled"))
+            held.enter_context(accounts.host.reserve(size, "the vertices to be labelled"))
             drawn = np.zeros(size, np.bool_)
             raw.blocks = _marked(raw.blocks, drawn)
             raw.vertex_labels = _RandomLabels(seed, num_labels, drawn)

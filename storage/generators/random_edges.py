@@ -68,7 +68,7 @@ def rmat(
     edges = edge_factor << scale
     _require_scratch(accounts, edges)
     thresholds = np.array([min(round(p * 2**32), 2**32) for p in (a, a + b, a + b + c)], np.uint64)
-    with host.book(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as booking:
+    with host.reserve(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as booking:
         order = np.argsort(draw_words(seed, _PERMUTATION, 0, 1 << scale), kind="stable")
         permutation = order.astype(np.uint32)
         del order
@@ -84,7 +84,7 @@ def rmat(
                 _descend(words, thresholds, 2 * pair + 1 < scale, src, dst)
             return EdgeBlock(permutation[src].astype(np.int64), permutation[dst].astype(np.int64))
 
-        with host.book(drawn * (workers + 1), "drawing edges"):
+        with host.reserve(drawn * (workers + 1), "drawing edges"):
             yield from map_ordered(draw, _pieces(edges), workers)
 
 
@@ -134,7 +134,7 @@ def erdos_renyi(seed: int, accounts: Accounts, *, vertices: int, edges: int) -> 
     # A graph with more than half of all edges is drawn as the edges that it lacks.
     drawn = min(edges, possible - edges)
     needed = _CHOSEN * drawn + (_COMPLEMENT * possible if drawn < edges else 0)
-    with accounts.host.book(needed, "drawing the edges of an Erdos-Renyi graph"):
+    with accounts.host.reserve(needed, "drawing the edges of an Erdos-Renyi graph"):
         keys = _choose(seed, vertices, drawn)
         if drawn < edges:
             small, large = np.triu_indices(vertices, 1)
@@ -171,7 +171,7 @@ def barabasi_albert(seed: int, accounts: Accounts, *, vertices: int, edges_per_v
     _need(edges_per_vertex >= 1, "edges_per_vertex", edges_per_vertex, "at least 1")
     _need(edges_per_vertex < vertices < 2**32, "vertices", vertices, "above edges_per_vertex and below 2^32")
     edges = (vertices - edges_per_vertex) * edges_per_vertex
-    with accounts.host.book(_ATTACHED * edges, "drawing the edges of a Barabasi-Albert graph"):
+    with accounts.host.reserve(_ATTACHED * edges, "drawing the edges of a Barabasi-Albert graph"):
         src, dst = _attach(np.uint64(seed), vertices, edges_per_vertex)
         for start in range(0, edges, _PIECE):
             yield _block(src[start : start + _PIECE], dst[start : start + _PIECE])

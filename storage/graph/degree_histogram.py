@@ -94,7 +94,7 @@ def count_degrees(edges: SortedKeys, base: int, positions: int, scratch: Scratch
     size = table_size(scratch, positions)
     for low in range(0, positions, size):
         length = min(size, positions - low)
-        booking = scratch.book(length * _ITEM, "a table of degrees")
+        booking = scratch.reserve(length * _ITEM, "a table of degrees")
         table = np.zeros(length, np.uint32)
         for block in read_edges(edges, scratch.work):
             _count_ends(block.keys, base + low, table)
@@ -134,7 +134,7 @@ def rank_by_degree(degrees: ScratchArray, histogram: DegreeHistogram, scratch: S
     size = table_size(scratch, len(degrees))
     for low in range(0, len(degrees), size):
         high = min(low + size, len(degrees))
-        booking = scratch.book((high - low) * _ITEM, "a table of ranks")
+        booking = scratch.reserve((high - low) * _ITEM, "a table of ranks")
         table = np.empty(high - low, np.uint32)
         part = max(1, scratch.work // _ITEM)
         for start in range(low, high, part):

@@ -67,7 +67,7 @@ class MemorySink(Sink):
         if scratch is not None:
             scratch.make_room(length * dtype.itemsize)
             # Not with the scratch: it outlives the build.
-            self._bookings.append(scratch.host.book(length * dtype.itemsize, f"the graph's array {name}"))
+            self._bookings.append(scratch.host.reserve(length * dtype.itemsize, f"the graph's array {name}"))
         self._arrays[name] = (self._adjacency if name == "indices" else np.empty)(length, dtype)
         self._filled[name] = 0
 

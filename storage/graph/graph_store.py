@@ -75,7 +75,7 @@ class StoreSink(Sink):
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
         if scratch is not None:
             # The chunk that is being filled, and its encoded form.
-            self._bookings[name] = scratch.book(2 * sharded_array.CHUNK_BYTES, f"writing the array {name}")
+            self._bookings[name] = scratch.reserve(2 * sharded_array.CHUNK_BYTES, f"writing the array {name}")
         array = sharded_array.ShardedArray(self._folder, name, dtype, length)
         self._arrays[name] = self._open.enter_context(array)
         self._left[name] = length
@@ -275,12 +275,12 @@ def open_store(path: str | Path, host: MemoryBudget | None = None, adjacency: Ne
     with _opened(Path(path), host) as (header, stored), ExitStack() as undo:
         workers, chunks = core_count(), _CHUNKS_A_READ
         if host is not None:
-            undo.enter_context(host.book(sum(array.nbytes for array in stored.values()), "the graph"))
+            undo.enter_context(host.reserve(sum(array.nbytes for array in stored.values()), "the graph"))
             # With little room, fewer and then smaller reads at a time; one block more is in this thread's hands.
             chunk = max(array.chunk_bytes for array in stored.values()) * _READ_FACTOR
             workers = max(1, min(workers, host.free // (chunk * chunks) - 1))
             chunks = max(1, min(chunks, host.free // (chunk * (workers + 1))))
-            buffers = host.book(chunk * chunks * (workers + 1), "reading the graph")
+            buffers = host.reserve(chunk * chunks * (workers + 1), "reading the graph")
             undo.enter_context(buffers)
         graph = _Loader(header, stored, workers, chunks, adjacency).graph()
         undo.pop_all()

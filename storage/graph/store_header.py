@@ -95,7 +95,7 @@ def read_header(path: Path, host: MemoryBudget | None) -> Iterator[StoreHeader]:
         size = os.fstat(file).st_size
         if size > _BEGINNING:
             host = host or held.enter_context(open_resources(None, None))[0].host
-            held.enter_context(host.book(_PARSED * size, "the metadata of the graph store"))
+            held.enter_context(host.reserve(_PARSED * size, "the metadata of the graph store"))
         yield _parse(path, read_range(file, 0, size, _FILE))
 
 

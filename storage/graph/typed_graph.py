@@ -80,7 +80,7 @@ class Labels:
 
     def __init__(self, graph: Graph, host: MemoryBudget):
         self._graph = graph
-        self._booking = host.book(24 * graph.num_vertices, "the ranks of labels")
+        self._booking = host.reserve(24 * graph.num_vertices, "the ranks of labels")
         if graph.labels is None:
             self.values = np.array([-1], np.int64)
             self.ranks = np.zeros(graph.num_vertices, np.int32)
@@ -112,7 +112,7 @@ class Labels:
                 "edge types, which cannot be numbered: merge rare labels"
             )
         block = _block(graph, host)
-        with host.book(workers * _SLOT_BYTES * (block + graph.stats.max_degree), "edge types"):
+        with host.reserve(workers * _SLOT_BYTES * (block + graph.stats.max_degree), "edge types"):
             parts = map_ordered(lambda part: np.unique(self.keys(*part)), _vertex_ranges(graph, block), workers)
             found = _distinct(parts, host, "edge types")
         self._booking.resize(self._size + _TYPE_BYTES * len(found), "edge types")
@@ -160,7 +160,7 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudg
     known = types.own_keys
     block = _block(graph, host)
     size = _SLOT_BYTES * (block + graph.stats.max_degree) + 8 * len(known)
-    with host.book(workers * size, "edge types"):
+    with host.reserve(workers * size, "edge types"):
         # A counter per type for each thread; kernels leave zeros behind.
         counters = [np.zeros(len(known), np.int64) for _ in range(workers)]
         host.take(16 * (n + 1), "the runs of edges of one type")
@@ -207,7 +207,7 @@ def _distinct(parts: Iterable[NDArray[Any]], host: MemoryBudget, what: str) -> N
     """What is in some sorted parts, each once, ascending."""
     found: NDArray[Any] = np.empty(0, np.int64)
     waiting: list[NDArray[Any]] = []
-    with host.book(0, what) as booking:
+    with host.reserve(0, what) as booking:
         for part in parts:
             waiting.append(part)
             size = sum(len(one) for one in waiting)

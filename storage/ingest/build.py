@@ -202,7 +202,7 @@ def _write_vertices(
     size = max(1, min(n, scratch.room // 8))
     for low in range(0, n, size):
         length = min(size, n - low)
-        with scratch.book(8 * length, "a table of ids"):
+        with scratch.reserve(8 * length, "a table of ids"):
             table = np.empty(length, np.int64)
             _scatter_ids(positions, ranks, low, table, scratch.work // _SCATTERED)
             sink.append("original_ids", table)
@@ -211,7 +211,7 @@ def _write_vertices(
     counts: Counter[int] = Counter()
     if raw.vertex_labels is not None:
         sink.begin("labels", np.int32, n, scratch)
-        with scratch.book(4 * n, "the vertex labels"):
+        with scratch.reserve(4 * n, "the vertex labels"):
             labels = _place(
                 raw.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), raw.id_range, n, scratch
             )
@@ -228,7 +228,7 @@ def _place(
     labels: LabelSource, index: "_Ranked", known: tuple[int, int] | None, n: int, scratch: Scratch
 ) -> npt.NDArray[np.int32]:
     # Blocks of labels are booked by `place_labels` itself: leave it half of the work space's size.
-    with scratch.book(scratch.work // 2, "matching labels") as room:
+    with scratch.reserve(scratch.work // 2, "matching labels") as room:
         room.release()
         return place_labels(labels, index, known, n, scratch.host)
 
@@ -246,7 +246,7 @@ def _write_transactions(
         return None
     ids = distinct_ids(raw.transactions, scratch)
     sink.begin("transactions", np.int32, n, scratch)
-    scratch.book(4 * n, "the transactions of the vertices")
+    scratch.reserve(4 * n, "the transactions of the vertices")
     numbered = Numbered(raw.transactions, ids, scratch)
     placed = _place(numbered, _Ranked(positions, ranks, n, scratch.work // 8), raw.id_range, n, scratch)
     sink.append("transactions", placed)

@@ -219,7 +219,7 @@ def _open(path: Path, asked: _Asked, progress: Progress | None, host: MemoryBudg
     """Begin to read a file; a quarter of the free memory, within bounds, is the reader's until it ends."""
     workers = core_count()
     memory = min(host.free // 4, _MOST_READING * (workers + 1))
-    with host.book(memory, f"reading {path}") as booking:
+    with host.reserve(memory, f"reading {path}") as booking:
         raw = _reader(path, asked, memory, workers, progress)
         if asked.labels is not None:
             if raw.vertex_labels is not None:

@@ -36,7 +36,7 @@ def distinct_ids(source: TransactionSource, scratch: Scratch) -> Int64s:
         raise InputError(
             f"{source.source}: {len(found)} transactions, Longwall holds at most {MAX_TRANSACTIONS}; split the input"
         )
-    scratch.book(_ID * len(found), "the ids of the transactions")
+    scratch.reserve(_ID * len(found), "the ids of the transactions")
     ids = np.empty(len(found), np.int64)
     start = 0
     for block in found.blocks(memory):
@@ -67,7 +67,7 @@ class Numbered(LabelSource):
     def blocks(self) -> Iterator[LabelBlock]:
         """Read the transactions from the beginning."""
         for block in self._source.blocks():
-            with self._scratch.host.book(_ROW * len(block.ids), "numbering the transactions"):
+            with self._scratch.host.reserve(_ROW * len(block.ids), "numbering the transactions"):
                 yield LabelBlock(block.ids, np.searchsorted(self._ids, block.values), block.place)
 
 

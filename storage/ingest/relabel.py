@@ -76,7 +76,7 @@ def _tasks(edges: SortedKeys, key_base: int, ranks: ScratchArray, scratch: Scrat
     size = table_size(scratch, len(ranks))
     for low in range(0, len(ranks), size):
         high = min(low + size, len(ranks))
-        with scratch.book((high - low) * _RANK, "a table of ranks"):
+        with scratch.reserve((high - low) * _RANK, "a table of ranks"):
             table = ranks.read(low, high)
             for block in read_edges(edges, share // 5):
                 for part in _cut(block, max(1, share // 5 // _RANK)):

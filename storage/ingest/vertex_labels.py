@@ -151,7 +151,7 @@ def place_labels(
     """
     placed = np.full(num_vertices, _UNLABELLED, np.int32)
     for block in labels.blocks():
-        with account.book(_BYTES_A_ROW * len(block.ids), f"matching the labels of {labels.source}"):
+        with account.reserve(_BYTES_A_ROW * len(block.ids), f"matching the labels of {labels.source}"):
             _place_block(labels, block, index, known, placed)
     missing = int(np.argmin(placed))
     if placed[missing] == _UNLABELLED:

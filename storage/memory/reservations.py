@@ -82,7 +82,7 @@ class MemoryBudget:
         self._used = self._peak = 0
         self._lock = threading.RLock()  # a finalizer may give bytes back while its thread is in here
 
-    def book(self, size: int, what: str) -> Reservation:
+    def reserve(self, size: int, what: str) -> Reservation:
         """Take `size` bytes for `what` (a noun, for the message).
 
         Raises

@@ -174,7 +174,7 @@ class Mirror:
             The account of the disk.
         """
         copy = folder / f"fetched-{uuid4().hex}"
-        with disk.book(size, f"a copy of {self.url}/{name}"):
+        with disk.reserve(size, f"a copy of {self.url}/{name}"):
             try:
                 self.fetch(name, copy)
                 yield copy

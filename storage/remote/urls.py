@@ -49,7 +49,7 @@ def on_disk(address: str | Path, accounts: Accounts, spill: SpillFolder) -> Iter
         return
     url = str(address)
     folder = spill.path / f"fetched-{uuid.uuid4().hex[:12]}"
-    with accounts.disk.book(0, "") as booking, accounts.host.book(_BLOCK_BYTES, f"copying {url}"):
+    with accounts.disk.reserve(0, "") as booking, accounts.host.reserve(_BLOCK_BYTES, f"copying {url}"):
         folder.mkdir()
         try:
             path = _fetch(url, folder, booking)

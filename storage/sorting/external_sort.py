@@ -89,7 +89,7 @@ class SortedKeys:
             if block.labels is not None:
                 self._labels.append(block.labels)
             size = _FENCES_HELD * fences[-1].nbytes
-            self._bookings.append(self._scratch.book(size, "sorting the edges"))
+            self._bookings.append(self._scratch.reserve(size, "sorting the edges"))
         self._runs.append(_Run(start, len(self._keys), np.concatenate(fences) if fences else np.empty(0, np.uint64)))
 
     def read(self, start: int, stop: int) -> KeyBlock:

@@ -151,7 +151,7 @@ class KeySorter:
         self._merger = self._make_merger()
         windows = self._merger.depth + 1
         held = key_bytes * (chunks * self._capacity + windows * self._merger.capacity)
-        self._reserved = self._scratch.host.book(held, self._scratch.what)
+        self._reserved = self._scratch.host.reserve(held, self._scratch.what)
         self._chunks.reserve(chunks)
         self._merger.reserve(windows)
 

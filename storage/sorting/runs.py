@@ -81,7 +81,7 @@ class SortedRuns:
         host, bookings = self._scratch.host, []
         try:
             for _ in columns:
-                bookings.append(host.book(size, self._scratch.what))
+                bookings.append(host.reserve(size, self._scratch.what))
         except BudgetExceeded:
             for booking in bookings:
                 booking.release()
@@ -106,7 +106,7 @@ class SortedRuns:
         """The checkpoints among the keys that a run has from place `at` on."""
         first = (start - 1 - at) % self.spacing
         found = [column[first :: self.spacing].copy() for column in columns[: self._layout.words]]
-        self._bookings.append(self._scratch.book(sum(column.nbytes for column in found), self._scratch.what))
+        self._bookings.append(self._scratch.reserve(sum(column.nbytes for column in found), self._scratch.what))
         return found
 
     def _close(self, start: int, checkpoints: list[Columns]) -> None:
@@ -211,7 +211,7 @@ class SortedRuns:
             For each run, how many of its marks are not behind each chosen one: prefix sums over the order.
         """
         size = sum(len(mark.places) for mark in marks) * self._mark_bytes
-        with self._scratch.book(size, self._scratch.what):
+        with self._scratch.reserve(size, self._scratch.what):
             owners = np.repeat(np.arange(len(marks)), [len(mark.places) for mark in marks])
             words = [np.concatenate(column) for column in zip(*(mark.words for mark in marks), strict=True)]
             # Equal keys in the order of their runs: the sort is stable.

@@ -64,7 +64,7 @@ class Scratch:
         self._made = 0
         self._writer = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
-        self._work = self.host.book(min(int(self.host.free * _WORK_SHARE), most_work), what)
+        self._work = self.host.reserve(min(int(self.host.free * _WORK_SHARE), most_work), what)
 
     @property
     def work(self) -> int:
@@ -96,7 +96,7 @@ class Scratch:
         if 0 < lacking <= self._work.size * 7 // 8:
             self._work.resize(self._work.size - lacking, self.what)
 
-    def book(self, size: int, what: str) -> Reservation:
+    def reserve(self, size: int, what: str) -> Reservation:
         """Make room and book it, until it is released or the build ends.
 
         Raises
@@ -105,7 +105,7 @@ class Scratch:
             If there is no room even so.
         """
         self.make_room(size)
-        booking = self.host.book(size, what)
+        booking = self.host.reserve(size, what)
         self._bookings.append(booking)
         return booking
 
@@ -206,7 +206,7 @@ class ScratchArray:
         if len(values) == 0:
             return
         try:
-            booking = self._scratch.host.book(values.nbytes, "scratch space")
+            booking = self._scratch.host.reserve(values.nbytes, "scratch space")
         except BudgetExceeded:
             self._add(self._write(values), len(values))
         else:
@@ -257,7 +257,7 @@ class ScratchArray:
         size = self._length * self.dtype.itemsize
         if len(self._segments) <= 1 or self._scratch.room < size:
             return
-        booking = self._scratch.book(size, "a table")
+        booking = self._scratch.reserve(size, "a table")
         values = self.read(0, self._length)
         self.check()
         self._release()

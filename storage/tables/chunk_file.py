@@ -133,7 +133,7 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: MemoryBudget, *, sync: 
     arrays += [(f"offsets{level}", offsets) for level, offsets in enumerate(table.offsets)]
     bound = sum(array.nbytes + _METADATA + _OVERHEAD * (2 + array.nbytes // _PIECE) for _, array in arrays) + _METADATA
     partial = path.with_name(f".{path.name}.partial")
-    booking = disk.book(bound, "a spilled chunk")
+    booking = disk.reserve(bound, "a spilled chunk")
     try:
         with _write_errors(path):
             with zipfile.ZipFile(partial, "w") as archive:

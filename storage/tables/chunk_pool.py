@@ -109,7 +109,7 @@ class ChunkPool:
         self._closed = False
         self._notes: deque[Callable[[], None]] = deque()
 
-    def book(self, size: int, what: str) -> Reservation:
+    def reserve(self, size: int, what: str) -> Reservation:
         """Book bytes of host memory, spilling chunks until they are free.
 
         Raises
@@ -122,12 +122,12 @@ class ChunkPool:
         while True:
             self._settle()
             try:
-                return self._host.book(size, what)
+                return self._host.reserve(size, what)
             except BudgetExceeded:
                 if size > self._host.limit:
                     raise
             if not self._spill_one():
-                return self._host.book(size, what)  # somebody may have given bytes back meanwhile
+                return self._host.reserve(size, what)  # somebody may have given bytes back meanwhile
 
     def add(self, table: EmbeddingTable) -> Chunk:
         """Take a table over; its arrays must belong to nobody else.
@@ -140,9 +140,9 @@ class ChunkPool:
         sizes = array("q", [part.nbytes for part in (*table.values, *table.offsets)])
         chunk = Chunk(len(table), sizes)
         try:
-            chunk._booking = self.book(table.nbytes + CHUNK_BYTES, "an embedding table")
+            chunk._booking = self.reserve(table.nbytes + CHUNK_BYTES, "an embedding table")
         except BudgetExceeded:
-            chunk._booking = self.book(CHUNK_BYTES, "a chunk of an embedding table")
+            chunk._booking = self.reserve(CHUNK_BYTES, "a chunk of an embedding table")
             try:
                 self._write(chunk, table)
             except BaseException:
@@ -182,7 +182,7 @@ class ChunkPool:
         booking = None
         try:
             if table is None:
-                booking = self.book(_needed(chunk, levels), "a chunk of an embedding table")
+                booking = self.reserve(_needed(chunk, levels), "a chunk of an embedding table")
                 table = read_chunk(self._path(chunk._file), levels, checksum=chunk._checksum)
             return Loaded(table, lambda: self._unpin(chunk, booking))
         except BaseException:

@@ -78,7 +78,7 @@ class ChunkedTable:
             return
         loaded: list[Loaded] = []
         try:
-            with self._pool.book(self._small_bytes(), "an embedding table"):
+            with self._pool.reserve(self._small_bytes(), "an embedding table"):
                 loaded.extend(self._pool.load(chunk) for chunk in parts)
                 whole = concatenated([part.table for part in loaded])
         except BudgetExceeded:

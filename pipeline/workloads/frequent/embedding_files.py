@@ -62,7 +62,7 @@ class LevelWriter:
         row_bytes = _LEVEL_BYTES * levels + _VERTEX_BYTES * columns + _ROW_BYTES + 2 * bytes_per_row(columns)
         memory = WriterMemory.within(growing.room, columns, row_bytes)
         self._rows_at_once = memory.group_rows
-        self._booking = growing.pool.book(memory.nbytes, "writing embeddings as Parquet files")
+        self._booking = growing.pool.reserve(memory.nbytes, "writing embeddings as Parquet files")
         self._files = PartFiles(
             context.results, lambda: f"{level_prefix(found)}{next_number():05}.parquet", self._schema, memory
         )

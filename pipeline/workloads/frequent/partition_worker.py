@@ -53,7 +53,7 @@ class ArrayWorker(PartitionWorker):
     def _begun(self, shape: tuple[int, ...], dtype: DTypeLike, what: str) -> NDArray[Any]:
         """What was found so far, zeros in the beginning; tables make room for it."""
         if self._held is None:
-            self._held = self._parts.pool.book(np.dtype(dtype).itemsize * int(np.prod(shape)), what)
+            self._held = self._parts.pool.reserve(np.dtype(dtype).itemsize * int(np.prod(shape)), what)
             self._found = np.zeros(shape, dtype)
         return self._found
 

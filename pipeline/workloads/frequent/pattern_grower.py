@@ -108,7 +108,7 @@ class PatternGrower:
         table = self._new_table(2)
         order = np.argsort(ranks, kind="stable")
         step = max(min(self._host.free // _CHUNK_SHARE, _LARGEST_CHUNK) // 16, 1)
-        with self._host.book(order.nbytes, "vertices by label"):
+        with self._host.reserve(order.nbytes, "vertices by label"):
             for begin in range(0, len(order), step):
                 some = order[begin : begin + step]
                 vertices = some * parts + part
@@ -144,7 +144,7 @@ class PatternGrower:
         size = width * (_PATTERN_BYTES + 8 * width)
         most = max(min(self.stage.most_slots() if most is None else most, self.room // _SLOT_BYTES), 1)
         step = max(min(_MOST_KNOWN // width**2, self.room // size, last - begin), 1)
-        with self.pool.book(size * step, "the patterns of a batch"):
+        with self.pool.reserve(size * step, "the patterns of a batch"):
             while begin < last:
                 end = min(begin + step, last)
                 ways = ways_to_grow(patterns.sliced(begin, end), begin, self.types, self._plan.max_vertices)
@@ -152,7 +152,7 @@ class PatternGrower:
                     step = max((end - begin) // 2, 1)
                     continue
                 if ways.num_slots:
-                    with self.pool.book(_SLOT_BYTES * ways.num_slots, "the ways in which patterns can grow"):
+                    with self.pool.reserve(_SLOT_BYTES * ways.num_slots, "the ways in which patterns can grow"):
                         yield begin, ways
                 begin = end
 
@@ -245,7 +245,7 @@ class PatternGrower:
         with self._sentence():
             for _, sets in self.stage.sets(table, _candidates(ways, ways.slots(pattern, edges)), columns):
                 copied = 0 if self._context.engine.free_memory() is None else int(sets.nbytes)
-                with self.pool.book(copied, "the images of patterns"):
+                with self.pool.reserve(copied, "the images of patterns"):
                     yield on_host(sets)
 
     @contextmanager
@@ -274,7 +274,7 @@ class PatternGrower:
             codes = patterns.grown(parents[begin:end], edges[begin:end]).codes
             automorphisms(codes, 0, end - begin, found[begin:end], stop)
 
-        with self.pool.book(size * at_once, "codes of patterns"):
+        with self.pool.reserve(size * at_once, "codes of patterns"):
             for _ in map_ordered(look, range(0, len(parents), at_once), workers):
                 pass
         return found

@@ -84,7 +84,7 @@ class PatternBatch:
     def frequent(self) -> GrownPatterns:
         """What is frequent of what the batch grows into; after `aggregate`."""
         size = self._candidates.partials[0].value["size"]
-        with self._growing.pool.book(_CANDIDATE_BYTES * size, "candidates"):
+        with self._growing.pool.reserve(_CANDIDATE_BYTES * size, "candidates"):
             numbers = self._numbers(0, size)
             parents, edges, counts, rows = numbers[:, 0], numbers[:, 1:6].astype(np.int32), numbers[:, 6], numbers[:, 7]
             candidates = GrownPatterns(parents, edges, counts, rows, np.zeros(size, np.int64))
@@ -101,7 +101,7 @@ class PatternBatch:
         """Begin a phase; the disk's account has what an earlier attempt wrote."""
         phase = self._context.checkpoint.phase(f"{what} of {self._name}", total)
         if self._folder(phase).exists():
-            self._context.checkpoint.book(phase, self._context.accounts.disk)
+            self._context.checkpoint.reserve(phase, self._context.accounts.disk)
         self._context.observer.phase(f"{what} of {self._name}", total, "parts")
         return phase
 
@@ -143,7 +143,7 @@ class PatternBatch:
         """Choose the candidates, and say how their supports are counted."""
         growing, found, at = self._growing, [], 0
         for first, ways in growing.batches(self._patterns, self._first, self._last, most=MANY):
-            with growing.pool.book(16 * ways.num_slots, "the ways in which patterns can grow"):
+            with growing.pool.reserve(16 * ways.num_slots, "the ways in which patterns can grow"):
                 summed = None if rows is None else self._summed(rows, at, at + ways.num_slots)
                 _, part = growing.candidates(ways, summed)
             found.append(part._replace(parents=part.parents + first))
@@ -251,7 +251,7 @@ class PatternBatch:
         support = self._growing.support
         each = 4 * self._columns * support.words
         step = min(max(min(_BLOCK_BYTES, self._growing.room // _BLOCK_COPIES) // each, 1), last - first)
-        with self._growing.pool.book(_BLOCK_COPIES * step * each, "the images of patterns"):
+        with self._growing.pool.reserve(_BLOCK_COPIES * step * each, "the images of patterns"):
             for at in range(first, last, step):
                 some = slice(at, min(at + step, last))
                 united = np.zeros((some.stop - at, self._columns, support.words), np.uint32)

@@ -250,7 +250,7 @@ def test_files_go_when_the_session_is_closed(graph, tmp_path):
         with pytest.raises(longwall.InputError, match="the session was closed"):
             use()
     with pytest.raises(longwall.InputError, match="the session was closed"):
-        table.session.pool.book(table.session.host.free + 1, "what must spill")
+        table.session.pool.reserve(table.session.host.free + 1, "what must spill")
     assert not folder.exists()
 
 

@@ -18,7 +18,7 @@ from longwall.pipeline.planning import prediction
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.pipeline.planning.stratified_sample import StratifiedSample, choices
+from longwall.pipeline.planning.stratified_sample import StratifiedSample, positions
 from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.errors import InputError, RunError
@@ -249,18 +249,18 @@ def test_an_interrupted_engine_ends_the_prediction(lab):
 
 @given(key=st.integers(0, 2**64 - 1), shift=st.integers(0, 12), first=st.integers(0, 2**40))
 def test_each_block_keeps_one_of_its_positions(key, shift, first):
-    kept = choices(key, shift, first, first + 20, np)
+    kept = positions(key, shift, first, first + 20, np)
     assert np.array_equal(kept >> shift, np.arange(first, first + 20))
     if shift:
-        finer = choices(key, shift - 1, 2 * first, 2 * first + 40, np)
+        finer = positions(key, shift - 1, 2 * first, 2 * first + 40, np)
         assert np.isin(kept, finer).all()
 
 
 def test_each_position_of_a_block_is_as_likely_as_the_others():
-    offsets = choices(5, 3, 0, 80_000, np) & 7
+    offsets = positions(5, 3, 0, 80_000, np) & 7
     counts = np.bincount(offsets, minlength=8)
     assert np.abs(counts - 10_000).max() < 4.5 * math.sqrt(10_000 * 7 / 8)
-    by_key = np.array([choices(key, 3, 0, 2, np) for key in range(8_000)]) & 7
+    by_key = np.array([positions(key, 3, 0, 2, np) for key in range(8_000)]) & 7
     joint = np.bincount(by_key[:, 0] * 8 + by_key[:, 1], minlength=64)
     assert np.abs(joint - 125).max() < 4.5 * math.sqrt(125)
 
@@ -280,7 +280,7 @@ def test_a_thinned_stream_does_not_depend_on_its_pieces(pieces, limit, key):
         begin += size
     rows = thinned.rows()[0]
     shift = thinned.weight.bit_length() - 1
-    expected = choices(key, shift, 0, -(-total >> shift), np)
+    expected = positions(key, shift, 0, -(-total >> shift), np)
     assert rows.tolist() == expected[expected < total].tolist()
     assert thinned.rows().flags.c_contiguous, "kernels are compiled per layout"
     assert thinned.seen == total

@@ -14,7 +14,7 @@ from longwall.storage.memory.reservations import Accounts, BudgetExceeded, Memor
 
 def test_a_booking_takes_bytes_and_gives_them_back():
     account = MemoryBudget("memory.host", 1000)
-    booking = account.book(600, "a table")
+    booking = account.reserve(600, "a table")
     assert (account.used, account.free, account.peak) == (600, 400, 600)
     booking.resize(100, "a table")
     assert (booking.size, account.used, account.free, account.peak) == (100, 100, 900, 600)
@@ -24,18 +24,18 @@ def test_a_booking_takes_bytes_and_gives_them_back():
 
 def test_all_of_the_budget_may_be_booked_and_not_one_byte_more():
     account = MemoryBudget("memory.host", 1000)
-    with account.book(1000, "a table"):
+    with account.reserve(1000, "a table"):
         assert account.free == 0
-        with account.book(0, "nothing"), pytest.raises(BudgetExceeded):
-            account.book(1, "a byte")
+        with account.reserve(0, "nothing"), pytest.raises(BudgetExceeded):
+            account.reserve(1, "a byte")
     assert account.free == 1000
 
 
 def test_the_refusal_is_one_sentence_that_says_what_would_do():
     account = MemoryBudget("memory.host", 3 << 20)
-    account.book(1 << 20, "the graph")
+    account.reserve(1 << 20, "the graph")
     with pytest.raises(RunError) as refusal:
-        account.book(5 << 20, "a chunk of 7 rows")
+        account.reserve(5 << 20, "a chunk of 7 rows")
     assert str(refusal.value) == (
         "a chunk of 7 rows needs 5 MiB, memory.host = 3 MiB has 2 MiB left: raise memory.host"
     )
@@ -43,9 +43,9 @@ def test_the_refusal_is_one_sentence_that_says_what_would_do():
 
 def test_a_refused_booking_takes_nothing():
     account = MemoryBudget("memory.disk", 1000)
-    booking = account.book(700, "a run")
+    booking = account.reserve(700, "a run")
     with pytest.raises(BudgetExceeded):
-        account.book(301, "another run")
+        account.reserve(301, "another run")
     with pytest.raises(BudgetExceeded):
         booking.resize(1001, "a run")
     assert (booking.size, account.used, account.peak) == (700, 700, 700)
@@ -55,8 +55,8 @@ def test_a_refused_booking_takes_nothing():
 
 def test_releasing_twice_does_no_harm():
     account = MemoryBudget("memory.host", 1000)
-    other = account.book(300, "a table")
-    with account.book(500, "scratch") as booking:
+    other = account.reserve(300, "a table")
+    with account.reserve(500, "scratch") as booking:
         booking.release()
         booking.release()
     assert account.used == other.size == 300
@@ -64,7 +64,7 @@ def test_releasing_twice_does_no_harm():
 
 def test_an_exception_releases_what_a_context_has_booked():
     account = MemoryBudget("memory.host", 1000)
-    with pytest.raises(ZeroDivisionError), account.book(500, "scratch"):
+    with pytest.raises(ZeroDivisionError), account.reserve(500, "scratch"):
         1 / 0  # noqa: B018 - it is there to fail
     assert account.used == 0
 
@@ -75,15 +75,15 @@ def test_the_accounts_of_a_run_are_named_after_the_options():
     assert (accounts.disk.option, accounts.disk.limit) == ("memory.disk", 20)
     accounts = Accounts.of(Budget(device=None, host=10, disk=20), host="--memory", disk="--disk")
     with pytest.raises(BudgetExceeded, match=r"--memory = 10 B has 10 B left: raise --memory$"):
-        accounts.host.book(11, "a table")
+        accounts.host.reserve(11, "a table")
     with pytest.raises(BudgetExceeded, match=r"--disk = 20 B has 20 B left: raise --disk$"):
-        accounts.disk.book(21, "a run")
+        accounts.disk.reserve(21, "a run")
 
 
 def test_an_account_that_no_option_sets_says_what_else_helps():
     account = MemoryBudget("the share of free memory", 10, "free memory, or use a machine with more")
     with pytest.raises(BudgetExceeded, match=r"the share of free memory = 10 B has 10 B left: free memory, or use a m"):
-        account.book(11, "a table")
+        account.reserve(11, "a table")
 
 
 def test_the_disk_budget_is_that_of_the_nearest_existing_folder_above_the_spill_folder(tmp_path, monkeypatch):
@@ -172,11 +172,11 @@ def test_the_books_balance(limit, steps):
     for kind, *numbers in steps:
         if kind == "book":
             if sum(sizes) + numbers[0] <= limit:
-                bookings.append(account.book(numbers[0], "x"))
+                bookings.append(account.reserve(numbers[0], "x"))
                 sizes.append(numbers[0])
             else:
                 with pytest.raises(BudgetExceeded):
-                    account.book(numbers[0], "x")
+                    account.reserve(numbers[0], "x")
         elif bookings:
             at = numbers[0] % len(bookings)
             if kind == "release":
@@ -203,7 +203,7 @@ def test_many_threads_never_book_more_than_there_is():
         start.wait()
         for turn in range(2000):
             try:
-                with account.book(100 + (turn * 7 + number) % 150, "a chunk") as booking:
+                with account.reserve(100 + (turn * 7 + number) % 150, "a chunk") as booking:
                     seen.append(account.used)
                     booking.resize(booking.size // 2, "a chunk")
                     granted[number] += 1

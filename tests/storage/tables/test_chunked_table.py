@@ -169,7 +169,7 @@ def test_only_the_wanted_columns_are_booked_and_read(make_place, tmp_path):
     place = make_place(6000)
     table = place.table()
     fill(table, 5, 300)
-    place.pool.book(place.host.free, "everything").release()
+    place.pool.reserve(place.host.free, "everything").release()
     full = 0
     for _ in table.stream([1]):
         full = max(full, place.host.used)
@@ -222,7 +222,7 @@ def test_readers_and_tables_may_be_collected_while_the_pool_is_locked(make_place
     thread.start()
     thread.join(20)
     assert not thread.is_alive()
-    place.pool.book(0, "nothing").release()  # whoever comes next does what was noted
+    place.pool.reserve(0, "nothing").release()  # whoever comes next does what was noted
     place.assert_empty()
 
 
@@ -411,7 +411,7 @@ def test_what_chunks_themselves_take_is_booked(make_place, monkeypatch):
     try:
         before = tracemalloc.get_traced_memory()[0]
         fill(table, number, 300)
-        with place.pool.book(place.host.limit - number * CHUNK_BYTES, "what makes all of them leave"):
+        with place.pool.reserve(place.host.limit - number * CHUNK_BYTES, "what makes all of them leave"):
             gc.collect()
             used = tracemalloc.get_traced_memory()[0] - before
     finally:
