@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longwall import __version__
-from longwall.kernels.private_folder import CacheFolder, cache_folder
+from longwall.kernels.private_folder import CacheFolder, cache_folder, cache_notes
 
 
 @cache
@@ -25,7 +25,8 @@ def _folder() -> CacheFolder:
 
 def cache_note() -> str:
     """Return why compiled kernels are not kept where one would expect it, for the user; else nothing."""
-    return _folder().note
+    _folder()
+    return cache_notes()
 
 
 def cached(dispatcher: Any) -> Any:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _ADVICE = "let XDG_CACHE_HOME name a folder that you own"
+_notes: dict[str, None] = {}  # as an ordered set
 
 
 class NotPrivate(Exception):
@@ -18,12 +19,15 @@ class CacheFolder(NamedTuple):
     """None where there is no such folder."""
     descriptor: int
     """Of the open folder: ``/proc/self/fd/<descriptor>`` stays this folder, whatever others put in its place."""
-    note: str
-    """Why it is not the folder that one would expect, for the user; empty where it is."""
+
+
+def cache_notes() -> str:
+    """Return why compiled kernels are not kept where one would expect it, as far as it is known; else nothing."""
+    return "; ".join(_notes)
 
 
 def cache_folder(variable: str, name: str) -> CacheFolder:
-    """Choose a private folder for compiled kernels, and open it.
+    """Choose a private folder for compiled kernels, and open it; see `cache_notes`.
 
     Parameters
     ----------
@@ -32,19 +36,20 @@ def cache_folder(variable: str, name: str) -> CacheFolder:
     name
         Of the folder below ``longwall`` in the user's folder of caches, if that one is not private, or not named.
     """
-    note = ""
     if named := os.environ.get(variable):
         path = Path(named).absolute()
         try:
-            return CacheFolder(path, open_private(path), "")
+            return CacheFolder(path, open_private(path))
         except NotPrivate as fault:
             note = f"{variable} is not used for compiled kernels: {fault}"
+        _notes[note] = None
     try:
         path = _cache_home() / "longwall" / name
-        return CacheFolder(path, open_private(path), note)
+        return CacheFolder(path, open_private(path))
     except NotPrivate as fault:
         note = f"kernels are compiled in every run, a few seconds: they cannot be kept ({fault}); {_ADVICE}"
-        return CacheFolder(None, -1, note)
+        _notes[note] = None
+        return CacheFolder(None, -1)
 
 
 def _cache_home() -> Path:

@@ -25,7 +25,7 @@ from longwall.storage.paths import user_path
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import PatternCount
-    from longwall.pipeline.run import Result
+    from longwall.pipeline.result import Result
     from longwall.storage.graph.stats import GraphStats
 
 

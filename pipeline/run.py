@@ -12,9 +12,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import cache, partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -22,18 +22,16 @@ from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Environment, Metrics, PatternCount
 from longwall.pipeline.progress.observers import NullObserver, Observer
+from longwall.pipeline.result import Result
 from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
 from longwall.pipeline.run_store.url_run import UrlRunDirectory
 from longwall.pipeline.signals import interrupted_by, interrupting, last_signal, undisturbed
 from longwall.storage.arguments import brief, require_methods, require_texts, require_type
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.paths import require_path, user_path
-from longwall.storage.remote.remote_folder import Mirror
 from longwall.storage.remote.urls import is_url
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from longwall.kernels import Engine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.machine_budget import Budget
@@ -43,84 +41,6 @@ if TYPE_CHECKING:
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
 COMPILING = "compiling kernels: this takes a few seconds"
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run found, and where it is."""
-
-    path: Path | str
-    """The run's folder, absolute; a string where it is a URL."""
-    workload: str
-    """The kind of workload."""
-    count: int | None
-    """The answer, where one number answers; at least so many, where `truncated`."""
-    patterns: tuple[PatternCount, ...]
-    """The answer per pattern."""
-    seconds: float
-    """Time of the whole run."""
-    engine: str
-    """The engine that ran it: ``cpu`` or ``cuda``."""
-    timings: Mapping[str, float] = field(default_factory=dict)
-    """Seconds of each part of the run: ``graph``, ``plan``, ``mine``, ``write``."""
-    truncated: bool = False
-    """Whether ``export.limit`` ended the run: the counts are of the rows written, and there may be more."""
-
-    def table(self, name: str = "embeddings") -> pa.Table:
-        """Read a table of results.
-
-        Parameters
-        ----------
-        name
-            ``"embeddings"``, ``"vertices"`` or ``"counts"``; a table may lie in several files.
-
-        Returns
-        -------
-        pyarrow.Table
-            All rows, vertices as ids of the input.
-
-        Raises
-        ------
-        InputError
-            If the run wrote no such table.
-        RunError
-            If a file of it is damaged.
-        """
-        import pyarrow as pa
-
-        from longwall.storage.parquet_files import read_parquet
-
-        require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
-        folder = f"{self.path}/results"
-        mirror = Mirror(folder) if isinstance(self.path, str) else None
-        files = sorted(mirror.sizes() if mirror else (file.name for file in Path(folder).glob("*")))
-        tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in files if file.endswith(".parquet")]
-        wanted = [file for table, file in tables if table == name]
-        if not wanted:
-            there = ", ".join(sorted({table for table, _ in tables})) or "nothing"
-            raise InputError(f'{folder} holds no table "{name:.60}", only {there}')
-        parts = []
-        for file in wanted:
-            with pa.BufferReader(mirror.read(file)) if mirror else Path(folder, file).open("rb") as source:
-                parts.append(read_parquet(source, f"{folder}/{file}"))
-        try:
-            return pa.concat_tables(parts)
-        except pa.ArrowException:
-            raise RunError(f'{folder}: files of the table "{name}" differ in their columns: restore them') from None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the summary that ``longwall run --json`` prints."""
-        summary: dict[str, Any] = {"run": str(self.path), "workload": self.workload}
-        if self.count is not None:
-            summary["count"] = self.count
-            if self.truncated:
-                summary["lower_bound"] = True
-        summary["patterns"] = [
-            {key: value for key, value in asdict(one).items() if value is not None and value is not False}
-            for one in self.patterns
-        ]
-        summary |= {"seconds": round(self.seconds, 6), "engine": self.engine}
-        return summary | ({"truncated": True} if self.truncated else {})
 
 
 def run(

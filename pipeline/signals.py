@@ -32,6 +32,8 @@ def interrupting() -> Iterator[None]:
 
     Where the caller handles or ignores them (``nohup`` ignores SIGHUP), they stay as they are.
     """
+    global _last
+    _last = signal.SIGINT  # which Python's own handler takes, and does not set
     main = threading.current_thread() is threading.main_thread()
     taken = [number for number in _ENDING if main and signal.getsignal(number) is signal.SIG_DFL]
     for number in taken:

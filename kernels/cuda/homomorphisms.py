@@ -69,7 +69,7 @@ class CudaRowCounter:
             for j in factors:
                 values *= self._weights[j]
             device.launch(
-                "rows.cu",
+                "homomorphisms.cu",
                 "neighbour_sums",
                 (graph.indptr, graph.indices, n, values, self._weights[i]),
                 blocks=device.multiprocessors * 4,
@@ -90,7 +90,7 @@ class CudaRowCounter:
             return
         device, graph = self._device, self._graph
         device.launch(
-            "rows.cu",
+            "homomorphisms.cu",
             "run_rows",
             (
                 graph.indptr,

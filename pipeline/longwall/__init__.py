@@ -17,7 +17,8 @@ if TYPE_CHECKING:
         vertices,
     )
     from longwall.pipeline.execution.environment import PatternCount
-    from longwall.pipeline.run import Result, open_graph, resume, run
+    from longwall.pipeline.result import Result
+    from longwall.pipeline.run import open_graph, resume, run
     from longwall.storage.errors import InputError, RunError
     from longwall.storage.generators.kinds import generate as generate_graph
     from longwall.storage.graph.graph import Graph
@@ -51,7 +52,7 @@ _HOMES = {
     "Graph": ("longwall.storage.graph.graph", "Graph"),
     "InputError": ("longwall.storage.errors", "InputError"),
     "PatternCount": ("longwall.pipeline.execution.environment", "PatternCount"),
-    "Result": ("longwall.pipeline.run", "Result"),
+    "Result": ("longwall.pipeline.result", "Result"),
     "RunError": ("longwall.storage.errors", "RunError"),
     "aggregate": ("longwall.pipeline.embeddings.calls", "aggregate"),
     "edges": ("longwall.pipeline.embeddings.calls", "edges"),

@@ -15,7 +15,6 @@ import json
 import operator
 import os
 import re
-import shutil
 import threading
 import zlib
 from bisect import bisect
@@ -217,11 +216,14 @@ class CommitLog:
         disk.take(checkpoint_bytes(phase.files()), "what the run has finished")
 
     def remove(self, folder: Path) -> bool:
-        """Remove files that no phase reads any more; gives whether there were any."""
+        """Remove the files of a phase that no other reads any more; return whether there were any."""
         there = folder.exists()
         for _ in range(_REMOVALS if there else 0):
+            for file in folder.iterdir():
+                if is_own(f"checkpoint/{folder.name}/{file.name}"):
+                    file.unlink(missing_ok=True)
             try:
-                shutil.rmtree(folder)
+                folder.rmdir()
                 break
             except OSError as error:
                 if error.errno != errno.ENOTEMPTY:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import sys
 from datetime import UTC, datetime
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.commit_log import FORMAT
 from longwall.storage.errors import InputError
+from longwall.storage.stored_files import Damage, plain_file, read_range
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from longwall.pipeline.config import RunSpec
 
+NAME = "manifest.json"
+_MOST_BYTES = 1 << 28  # a million result files
 _LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -53,6 +57,27 @@ def read_manifest(text: bytes) -> dict[str, Any]:
     if not all(isinstance(one, str) for one in texts) or not all(isinstance(one, list) for one in lists):
         raise ValueError("no manifest")
     return manifest
+
+
+def read_manifest_of(folder: Path) -> dict[str, Any]:
+    """Read the manifest in the folder of a run; no link is followed, and no pipe waited for.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or it is larger than one can be.
+    OSError
+        If it may not be read.
+    """
+    path = folder / NAME
+    try:
+        with plain_file(path, str(path)) as descriptor:
+            size = os.fstat(descriptor).st_size
+            if size > _MOST_BYTES:
+                raise ValueError("no manifest")
+            return read_manifest(read_range(descriptor, 0, size, str(path)))
+    except Damage:
+        raise ValueError("no manifest") from None
 
 
 def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from longwall.pipeline.run_store.manifest import read_manifest
-from longwall.pipeline.run_store.run_names import NEW, OLD, busy, remove_files, survey
+from longwall.pipeline.run_store.manifest import read_manifest_of
+from longwall.pipeline.run_store.run_names import NEW, OLD, busy, others, remove_files, survey
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.spill_folder import hold, sync_folder
 
@@ -123,7 +123,7 @@ def _is_done(new: Path) -> bool:
     """Whether there is a new run that is done, and with which no process is busy."""
     try:
         os.close(_hold(new))
-        return bool(read_manifest((new / "manifest.json").read_bytes())["status"] == "done")
+        return bool(read_manifest_of(new)["status"] == "done")
     except (OSError, ValueError, InputError):
         return False
 
@@ -177,12 +177,23 @@ def _hold(folder: Path) -> int:
 
 
 def _require_run(folder: Path) -> None:
-    """See that a folder has nothing but what a run writes."""
-    files, folders = survey(folder)
-    mine = {name.partition("/")[0] for name in (*files, *folders)}
-    others = sorted(entry.name for entry in folder.iterdir() if entry.name not in mine)
-    if others:
+    """See that a folder is that of a run, and has nothing but what a run writes.
+
+    A folder without a manifest is none, but for what is left of one: no files, or in the places that only we use the
+    config of a run that was killed as it began.
+    """
+    if strange := others(folder):
         raise InputError(
-            f"{folder / others[0]}: no run writes this, and the folder is to be replaced: move it away, or choose "
+            f"{folder / strange[0]}: no run writes this, and the folder is to be replaced: move it away, or choose "
             "another run.name"
         )
+    left = set(survey(folder)[0]) - ({"config.toml"} if folder.name.endswith((NEW, OLD)) else set())
+    if not left:
+        return
+    try:
+        read_manifest_of(folder)
+    except ValueError:
+        raise InputError(
+            f"{folder}: this folder is to be replaced, but holds no manifest.json of a run: move it away, or choose "
+            "another run.name"
+        ) from None

@@ -20,7 +20,7 @@ from longwall.pipeline.run_store.commit_log import CommitLog, changed
 from longwall.pipeline.run_store.manifest import (
     ended,
     first_manifest,
-    read_manifest,
+    read_manifest_of,
     require_resumable,
     resumed_manifest,
 )
@@ -60,7 +60,7 @@ class RunDirectory:
         self.results = path / "results.partial"
         self.checkpoint = path / "checkpoint"
         self.manifest = manifest
-        self._finished = False
+        self._finished = self._made_parent = False
         self._lock: int | None = None
         self._replacement: Replacement | None = None
         self._committed: CommitLog | None = None
@@ -89,7 +89,7 @@ class RunDirectory:
                 return cls._begin(path, spec, Replacement.of(path))
             while True:
                 try:
-                    path.parent.mkdir(parents=True, exist_ok=True)
+                    made_parent = _made(path.parent)
                     path.mkdir()
                 except FileExistsError:
                     if not path.parent.is_dir():
@@ -97,21 +97,23 @@ class RunDirectory:
                             f"{path.parent} is a file, not a folder: choose another run.directory"
                         ) from None
                     if not fresh_name:
-                        raise exists(path, free_name(path)) from None
+                        raise exists(path, free_name(path), _status(path)) from None
                     path = path.with_name(free_name(path))
                     continue
-                return cls._begin(path, spec.named(path.name))
+                return cls._begin(path, spec.named(path.name), made_parent=made_parent)
         except OSError as error:
             raise InputError(
                 f"{path} cannot be made ({error.strerror or error}): choose another run.directory"
             ) from None
 
     @classmethod
-    def _begin(cls, path: Path, spec: RunSpec, replacement: Replacement | None = None) -> RunDirectory:
+    def _begin(
+        cls, path: Path, spec: RunSpec, replacement: Replacement | None = None, *, made_parent: bool = False
+    ) -> RunDirectory:
         """Begin in a folder that was just made, or in that of a replacement."""
         config = spec.with_absolute_paths().to_toml()
         directory = cls(path if replacement is None else replacement.path, first_manifest(spec, config))
-        directory._replacement = replacement
+        directory._replacement, directory._made_parent = replacement, made_parent
         try:
             directory._hold()
             directory.results.mkdir()
@@ -145,7 +147,7 @@ class RunDirectory:
             directory._hold()
             survey(path)
             directory._replacement = Replacement.going_on(path)
-            manifest = read_manifest((path / "manifest.json").read_bytes())
+            manifest = read_manifest_of(path)
             config = (path / "config.toml").read_text(encoding="utf-8")
             there = (path / "results").is_dir()
             if manifest["status"] == "done" and there:
@@ -157,9 +159,12 @@ class RunDirectory:
         except BlockingIOError:
             directory.close()
             raise busy(path) from None
-        except (OSError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             directory.close()
             raise InputError(f"{path}: this is not the folder of a run, which holds manifest.json") from None
+        except OSError as error:
+            directory.close()
+            raise InputError(f"{path}: the run cannot be resumed ({error.strerror or error})") from None
         except BaseException:
             directory.close()
             raise
@@ -269,13 +274,34 @@ class RunDirectory:
             return
 
     def discard(self) -> None:
-        """Remove the folder, and its parent if that is empty: the input was wrong, nothing has run."""
+        """Remove the folder, and its parent if it was made for it: the input was wrong, nothing has run."""
         if not self._finished:
             with suppress(OSError, InputError):
                 remove_files(self.path)
                 self.path.rmdir()
-                self.path.parent.rmdir()
+                if self._made_parent:
+                    self.path.parent.rmdir()
         self.close()
+
+
+def _made(folder: Path) -> bool:
+    """Make a folder, unless it is there; return whether it was made."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+        return False
+    return True
+
+
+def _status(path: Path) -> str | None:
+    """Return what the manifest of a run says; None where there is none that can be read."""
+    try:
+        status: str = read_manifest_of(path)["status"]
+    except (OSError, ValueError):
+        return None
+    return status
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -30,7 +30,7 @@ _OWN = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _OURS = re.compile(
-    r"(config\.toml|manifest\.json(\.tmp)?|(metrics|heat)\.parquet|results(\.partial)?|checkpoint)(/|$)", re.ASCII
+    r"(config\.toml|manifest\.json(\.tmp)?|(metrics|heat)\.parquet|results(\.partial)?|checkpoint)(/|\Z)", re.ASCII
 )
 
 
@@ -121,12 +121,43 @@ def remove_files(folder: Path, below: str = "") -> None:
     files, folders = survey(folder)
     mine = [name for name in files if name.startswith(below) and is_own(name)]
     for name in sorted(mine, key=lambda name: name == "manifest.json"):
-        with suppress(FileNotFoundError):
-            (folder / name).unlink()
+        _unlink(folder, name)
     for name in folders:
         if name.startswith(below):
             with suppress(OSError):  # others write there, or have removed it
                 (folder / name).rmdir()
+
+
+def _unlink(folder: Path, name: str) -> None:
+    """Remove a file, and follow no link that was put in the place of one of its folders meanwhile."""
+    *parents, last = name.split("/")
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    place = os.open(folder, flags)
+    try:
+        for parent in parents:
+            below = os.open(parent, flags, dir_fd=place)
+            os.close(place)
+            place = below
+        os.unlink(last, dir_fd=place)
+    except FileNotFoundError:
+        return
+    finally:
+        os.close(place)
+
+
+def others(folder: Path) -> list[str]:
+    """Return the names of what lies in a folder and is not a run's.
+
+    Raises
+    ------
+    InputError
+        See `require_own`.
+    OSError
+        If the folder cannot be read.
+    """
+    files, folders = survey(folder)
+    mine = {name.partition("/")[0] for name in (*filter(is_own, files), *folders)}
+    return sorted(entry.name for entry in folder.iterdir() if entry.name not in mine)
 
 
 def busy(where: Path | str) -> InputError:
@@ -134,9 +165,21 @@ def busy(where: Path | str) -> InputError:
     return InputError(f"{where}: another process is busy with this run; wait for it or stop it")
 
 
-def exists(where: Path | str, other: str) -> InputError:
-    """What is raised where there is a run of that name; `other` is a name that is free."""
+def exists(where: Path | str, other: str, status: str | None) -> InputError:
+    """What is raised where there is something of that name.
+
+    Parameters
+    ----------
+    where
+        The folder of the run.
+    other
+        A name that is free.
+    status
+        What the manifest there says; None where there is none.
+    """
+    resume = f"resume it (longwall resume {where}), "
+    replace = "replace it (--overwrite, or run.overwrite = true), or "
+    ways = {None: "it is not the folder of a run; ", "done": f"the run is finished; {replace}"}
     return InputError(
-        f"{where} exists already: go on with it (longwall resume {where}), replace it (--overwrite, or run.overwrite = "
-        f'true), or choose another name: "--set run.name={other}"'
+        f'{where} exists already: {ways.get(status, resume + replace)}choose another name: "--set run.name={other}"'
     )

@@ -111,8 +111,11 @@ class UrlJournal:
 
     def _put(self, lines: bytes) -> bool:
         """Take the next number; gives whether it was free."""
-        if not self.mirror.create(_name(self._next), lines + f"by {self.owner}\n".encode()):
-            return False
+        signature = f"by {self.owner}\n".encode()
+        while not self.mirror.create(_name(self._next), lines + signature):
+            if not self.mirror.read(_name(self._next)).endswith(signature):
+                return False
+            self._next += 1  # an interrupt came right behind the call that made this one
         self._next += 1
         return True
 

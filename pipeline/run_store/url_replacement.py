@@ -32,7 +32,13 @@ def replacement_of(mirror: Mirror) -> Mirror:
                 f"{place.url}/{others[0]}: no run writes this, and the folder is to be replaced: move it away, or "
                 "choose another run.name"
             )
-        if _status(place, there) == "running":
+        status = status_of(place, there)
+        if status is None and set(there) - ({"config.toml"} if place is new else set()):
+            raise InputError(
+                f"{place.url}: this folder is to be replaced, but holds no manifest.json of a run: move it away, or "
+                "choose another run.name"
+            )
+        if status == "running":
             raise InputError(f"{busy(place.url)}; if it was killed, resume it, or remove {place.url}")
     remove_run(new)
     return new
@@ -49,7 +55,7 @@ def complete(mirror: Mirror) -> Mirror:
     target = Mirror(mirror.url.removesuffix(NEW))
     new = Mirror(target.url + NEW)
     there = new.sizes()
-    if _status(new, there) != "done":
+    if status_of(new, there) != "done":
         return mirror
     mine = sorted(name for name in there if is_own(name) and name != _MANIFEST)
     remove_run(target)
@@ -70,7 +76,7 @@ def remove_run(mirror: Mirror, places: tuple[str, ...] = ("",)) -> None:
         mirror.remove_empty_folders()
 
 
-def _status(mirror: Mirror, there: dict[str, int]) -> str | None:
+def status_of(mirror: Mirror, there: dict[str, int]) -> str | None:
     """What the manifest says; None where there is none."""
     if _MANIFEST not in there:
         return None

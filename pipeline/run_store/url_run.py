@@ -26,7 +26,7 @@ from longwall.pipeline.run_store.run_directory import RunDirectory, describe, re
 from longwall.pipeline.run_store.run_names import exists, is_own, require_own
 from longwall.pipeline.run_store.url_checkpoint import UrlCheckpoint
 from longwall.pipeline.run_store.url_journal import UrlJournal
-from longwall.pipeline.run_store.url_replacement import complete, remove_run, replacement_of
+from longwall.pipeline.run_store.url_replacement import complete, remove_run, replacement_of, status_of
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.spill_folder import SpillFolder
@@ -91,11 +91,11 @@ class UrlRunDirectory(RunDirectory):
                     mirror = Mirror(f"{str(spec.run.directory).rstrip('/')}/{spec.run.name}")
                     continue
                 elif there:
-                    raise exists(mirror.url, _free_name(mirror))
+                    raise exists(mirror.url, _free_name(mirror), status_of(mirror, there))
                 if (directory := cls._begin_at(mirror, spec)) is not None:
                     return directory
                 if not fresh_name:  # another process began at the same moment
-                    raise exists(mirror.url, _free_name(mirror))
+                    raise exists(mirror.url, _free_name(mirror), "running")
         except RunError as error:
             raise InputError(f"{error}, or choose another run.directory") from None
 

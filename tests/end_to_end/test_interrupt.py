@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from longwall.pipeline import signals
+
 CONFIG = """
 [graph]
 generator = {{ kind = "erdos-renyi", vertices = {vertices}, edges = {edges}, seed = 1 }}
@@ -146,7 +148,7 @@ def test_a_terminal_that_is_closed_ends_its_run(tmp_path):
 HANDLED = """
 import os, signal, sys, threading
 import longwall
-from longwall.pipeline import workers
+from longwall.pipeline.execution import thread_executor as workers
 
 def end(number, frame):
     print("handled", flush=True)
@@ -230,3 +232,9 @@ def test_ingesting_stops_and_leaves_nothing(tmp_path):
     time.sleep(0.2)
     interrupt(process)
     assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
+
+
+def test_the_signal_that_ended_an_earlier_run_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signals, "_last", signal.SIGTERM)
+    with signals.interrupting():
+        assert signals.last_signal() is signal.SIGINT

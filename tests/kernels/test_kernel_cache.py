@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from longwall.kernels import private_folder
 from longwall.kernels.cuda.runtime import device
 from longwall.kernels.private_folder import NotPrivate, open_private
 
@@ -213,5 +214,7 @@ def test_cupy_keeps_its_kernels_in_a_folder_of_the_user_too(tmp_path: Path, monk
     assert "CUPY_CACHE_IN_MEMORY" not in os.environ
     shutil.rmtree(tmp_path / "longwall")
     (tmp_path / "longwall").touch()
+    monkeypatch.setattr(private_folder, "_notes", {})
     device._place_cache.__wrapped__()
     assert os.environ["CUPY_CACHE_IN_MEMORY"] == "1"
+    assert "they cannot be kept" in private_folder.cache_notes()

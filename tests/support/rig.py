@@ -22,9 +22,9 @@ from breakable import KINDS
 PATIENCE = 60.0  # seconds until something counts as hanging
 _COORDINATOR = """
 import sys
-from longwall.pipeline.cluster import coordinator, dealing
+from longwall.pipeline.cluster import dask_executor, dispatcher
 for name, value in {constants}.items():
-    homes = [module for module in (coordinator, dealing) if hasattr(module, name)]
+    homes = [module for module in (dask_executor, dispatcher) if hasattr(module, name)]
     assert homes, name
     setattr(homes[0], name, value)
 from longwall.pipeline.cli import main

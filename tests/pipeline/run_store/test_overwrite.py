@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,53 @@ def test_only_a_run_is_replaced(config: dict[str, Any], tmp_path: Path) -> None:
         longwall.run(config)
     assert answer(tmp_path / "runs" / "one") == 0
     assert names(tmp_path) == {"one"}
+
+
+def test_a_folder_without_a_manifest_is_not_replaced(config: dict[str, Any], tmp_path: Path) -> None:
+    project = tmp_path / "runs" / "one"
+    (project / "manifest.json").unlink()
+    (project / "config.toml").write_text("precious = 1")
+    there = sorted(project.rglob("*"))
+    with pytest.raises(InputError, match=r"one: this folder is to be replaced, but holds no manifest\.json of a run"):
+        longwall.run(config)
+    assert sorted(project.rglob("*")) == there
+    assert (project / "config.toml").read_text() == "precious = 1"
+    config["run"]["overwrite"] = False
+    with pytest.raises(InputError, match=r"one exists already: it is not the folder of a run; choose another name"):
+        longwall.run(config)
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "results.partial", "checkpoint\n"])
+def test_a_file_in_the_place_of_a_folder_is_not_of_a_run(config: dict[str, Any], tmp_path: Path, name: str) -> None:
+    stray = tmp_path / "runs" / "one" / name
+    stray.write_text("precious")
+    with pytest.raises(InputError, match=rf"{name}: no run writes this"):
+        longwall.run(config)
+    stray.unlink()
+    assert longwall.run(config).count == 2
+    assert names(tmp_path) == {"one"}
+
+
+def test_a_run_that_was_killed_as_it_began_is_replaced(config: dict[str, Any], tmp_path: Path) -> None:
+    begun = tmp_path / "runs" / "one+new"
+    begun.mkdir()
+    (begun / "config.toml").write_text("")
+    assert longwall.run(config).count == 2
+    assert names(tmp_path) == {"one"}
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_no_pipe_beside_a_run_is_waited_for(config: dict[str, Any], tmp_path: Path, *, overwrite: bool) -> None:
+    if str(config["run"]["directory"]).startswith("file:"):
+        pytest.skip("object stores have no pipes")
+    (tmp_path / "runs" / "one+new").mkdir()
+    os.mkfifo(tmp_path / "runs" / "one+new" / "manifest.json")
+    config["run"]["overwrite"] = overwrite
+    message = r"manifest\.json: this is a link, a pipe or a device" if overwrite else "exists"
+    with pytest.raises(InputError, match=message):
+        longwall.run(config)
+    with pytest.raises(InputError, match="this run is finished"):
+        longwall.resume(where(config))
 
 
 def test_no_link_is_replaced(config: dict[str, Any], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -290,4 +291,49 @@ def test_a_broken_manifest_is_refused(config: dict[str, Any], text: str) -> None
     run = begin(config)
     (run / "manifest.json").write_text(text, encoding="latin-1")
     with pytest.raises(InputError, match=r"not the folder of a run|cannot be resumed"):
+        longwall.resume(run)
+
+
+def test_tables_are_read_from_the_files_of_the_manifest_alone(config: dict[str, Any], tmp_path: Path) -> None:
+    result = longwall.run(config)
+    whole = rows(result)
+    file = next((Path(result.path) / "results").glob("embeddings*"))
+    shutil.copy(file, file.with_name("embeddings-backup.parquet"))
+    shutil.copy(file, file.with_name("embeddings-7.parquet"))
+    assert rows(result) == whole
+    file.rename(tmp_path / "elsewhere")
+    for put in (lambda: file.symlink_to(tmp_path / "elsewhere"), lambda: os.mkfifo(file), lambda: None):
+        put()
+        with pytest.raises(RunError, match=r"there is no such file any more, or a link in its place: restore it"):
+            result.table()
+        file.unlink(missing_ok=True)
+
+
+def test_a_phase_removes_its_own_files_alone(tmp_path: Path) -> None:
+    log, level = CommitLog(tmp_path / "checkpoint"), tmp_path / "checkpoint" / "level-2"
+    level.mkdir(parents=True)
+    for name in ("0", "1", "notes.txt"):
+        (level / name).write_text("")
+    assert log.remove(level)
+    assert [path.name for path in level.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_only_folders_that_a_run_made_go_with_it(config: dict[str, Any], tmp_path: Path, *, there: bool) -> None:
+    config["graph"]["path"] = str(tmp_path / "missing.txt")
+    if there:
+        (tmp_path / "runs").mkdir()
+    with pytest.raises(InputError, match=r"missing\.txt"):
+        longwall.run(config)
+    assert (tmp_path / "runs").exists() == there
+
+
+def test_a_full_disk_is_not_taken_for_another_folder(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    run = begin(config)
+
+    def full(folder: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("longwall.pipeline.run_store.run_directory.survey", full)
+    with pytest.raises(InputError, match=r"one: the run cannot be resumed \(No space left on device\)"):
         longwall.resume(run)

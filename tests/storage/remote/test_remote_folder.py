@@ -250,6 +250,23 @@ def test_two_cannot_take_a_run_over_at_once(mirror: Mirror, monkeypatch: pytest.
         second.journal.take_over()
 
 
+def test_an_interrupt_behind_a_commit_is_no_other_process(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Lines(mirror)
+    writer.own()
+    create = Mirror.create
+
+    def interrupted(self: Mirror, name: str, content: bytes) -> bool:
+        create(self, name, content)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Mirror, "create", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            writer.write(0, "a")
+    writer.journal.confirm()
+    assert Lines(mirror).read() == ["a"]
+
+
 @pytest.mark.parametrize("damage", ["gone", "cut", "changed", "half a line"])
 def test_a_damaged_journal_is_refused(mirror: Mirror, damage: str) -> None:
     writer = Lines(mirror)

@@ -1,0 +1,135 @@
+"""What a run found, and where it is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from longwall.pipeline.run_store.manifest import read_manifest, read_manifest_of
+from longwall.pipeline.run_store.run_names import is_own
+from longwall.storage.arguments import require_type
+from longwall.storage.errors import InputError, RunError
+from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.stored_files import Damage, plain_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+    from longwall.pipeline.execution.environment import PatternCount
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run found, and where it is."""
+
+    path: Path | str
+    """The run's folder, absolute; a string where it is a URL."""
+    workload: str
+    """The kind of workload."""
+    count: int | None
+    """The answer, where one number answers; at least so many, where `truncated`."""
+    patterns: tuple[PatternCount, ...]
+    """The answer per pattern."""
+    seconds: float
+    """Time of the whole run."""
+    engine: str
+    """The engine that ran it: ``cpu`` or ``cuda``."""
+    timings: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each part of the run: ``graph``, ``plan``, ``mine``, ``write``."""
+    truncated: bool = False
+    """Whether ``export.limit`` ended the run: the counts are of the rows written, and there may be more."""
+
+    def table(self, name: str = "embeddings") -> pa.Table:
+        """Read a table of results.
+
+        Parameters
+        ----------
+        name
+            ``"embeddings"``, ``"vertices"`` or ``"counts"``; a table may lie in several files.
+
+        Returns
+        -------
+        pyarrow.Table
+            All rows, vertices as ids of the input.
+
+        Raises
+        ------
+        InputError
+            If the run wrote no such table.
+        RunError
+            If a file of it is damaged.
+        """
+        import pyarrow as pa
+
+        from longwall.storage.parquet_files import read_parquet
+
+        require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
+        folder = f"{self.path}/results"
+        mirror = Mirror(self.path) if isinstance(self.path, str) else None
+        tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in _result_files(self.path)]
+        wanted = [file for table, file in tables if table == name]
+        if not wanted:
+            there = ", ".join(sorted({table for table, _ in tables})) or "nothing"
+            raise InputError(f'{folder} holds no table "{name:.60}", only {there}')
+        parts = []
+        for file in wanted:
+            with pa.BufferReader(mirror.read(f"results/{file}")) if mirror else _opened(Path(folder, file)) as source:
+                parts.append(read_parquet(source, f"{folder}/{file}"))
+        try:
+            return pa.concat_tables(parts)
+        except pa.ArrowException:
+            raise RunError(f'{folder}: files of the table "{name}" differ in their columns: restore them') from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary that ``longwall run --json`` prints."""
+        summary: dict[str, Any] = {"run": str(self.path), "workload": self.workload}
+        if self.count is not None:
+            summary["count"] = self.count
+            if self.truncated:
+                summary["lower_bound"] = True
+        summary["patterns"] = [
+            {key: value for key, value in asdict(one).items() if value is not None and value is not False}
+            for one in self.patterns
+        ]
+        summary |= {"seconds": round(self.seconds, 6), "engine": self.engine}
+        return summary | ({"truncated": True} if self.truncated else {})
+
+
+def _result_files(path: Path | str) -> list[str]:
+    """Return the names of a run's result files, as its manifest lists them: others may lie beside them.
+
+    Raises
+    ------
+    RunError
+        If there is no manifest any more.
+    """
+    try:
+        if isinstance(path, str):
+            manifest = read_manifest(Mirror(path).read("manifest.json"))
+        else:
+            manifest = read_manifest_of(path)
+        names = manifest.get("results", {})
+        return sorted(name for name in names if is_own(f"results/{name}"))
+    except (OSError, ValueError, TypeError):
+        raise RunError(f"{path}: this is not the folder of a run any more: restore its manifest.json") from None
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    """Open a result file; a link is not followed, and a pipe not waited for.
+
+    Raises
+    ------
+    RunError
+        If it is not there, or no regular file.
+    """
+    try:
+        with plain_file(file, str(file)) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as source:
+            yield source
+    except Damage:
+        raise RunError(f"{file}: there is no such file any more, or a link in its place: restore it") from None
