@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+ROOT = Path(__file__).parents[2]
 ROWS = ["triangles", "4-clique", "5-clique", "diamond", "4-cycle", "house", "induced 4-motifs"]
 
 
 @pytest.fixture(scope="session")
 def measure():
     """The module that runs functions in processes of their own."""
-    spec = spec_from_file_location("measure", BENCHMARKS / "measure.py")
+    spec = spec_from_file_location("measure", ROOT / "benchmarks" / "lib" / "measure.py")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -28,8 +28,8 @@ def measure():
 
 def run_suite(folder, *options):
     environment = {**os.environ, "LONGWALL_DATA": str(folder / "data")}
-    command = [sys.executable, BENCHMARKS / "counts.py", "--work", folder / "work", "--repeats", "1", *options]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    command = ["benchmarks.suites.counts", "--work", folder / "work", "--repeats", "1", *options]
+    return python("-m", *command, env=environment)
 
 
 @pytest.mark.slow
@@ -80,14 +80,14 @@ def test_bad_options_are_refused(tmp_path):
 def test_a_call_returns_its_value_and_its_peak_memory():
     """From a small process: a child's peak counts what its parent held when it forked."""
     program = """
-import json, measure
+import json
+from benchmarks.lib import measure
 small = measure.call("json:loads", s="[1]")
 large = measure.call("random:randbytes", n=200 << 20)  # bytes are no JSON: it fails, after taking memory
 print(json.dumps([small.status, small.value, small.peak_bytes, large.status, large.peak_bytes]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=BENCHMARKS, capture_output=True, text=True, check=True, timeout=300
-    )
+    done = python("-c", program)
+    assert done.returncode == 0, done.stderr
     status, value, small, failed, large = json.loads(done.stdout)
     assert (status, value, failed) == ("done", [1], "failed")
     assert small < 100 << 20
@@ -105,19 +105,19 @@ def test_a_missing_module_is_a_skip(measure):
     assert (outcome.status, outcome.reason) == ("skipped", "no_such_module is not installed")
 
 
-def python(*arguments):
-    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+def python(*arguments, env=None):
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
 
 
 def test_the_graph_of_the_gpu_benchmark_is_the_one_that_its_edges_make():
-    beside = f"import sys; sys.path.insert(0, {str(BENCHMARKS)!r})"
-    done = python("-c", f"{beside}; import numpy, device_rmat; device_rmat.check_generator(numpy)")
+    done = python("-c", "import numpy; from benchmarks.gpu import device_rmat; device_rmat.check_generator(numpy)")
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("options", [["--workloads", "magic"], ["--scale", "99"], ["--out", "no/a.md"]])
 def test_the_gpu_benchmark_refuses_bad_options(options):
-    done = python(BENCHMARKS / "gpu_memory.py", *options)
+    done = python("-m", "benchmarks.gpu.gpu_memory", *options)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
@@ -127,7 +127,7 @@ def test_the_gpu_benchmark_refuses_bad_options(options):
 @pytest.mark.parametrize("engine_kind", ["cuda"], indirect=True)
 def test_the_gpu_benchmark_measures_every_variant(engine_kind, tmp_path):
     options = ["--tiny", "--workloads", "match,edges", "--out", tmp_path / "figures.md"]
-    done = python(BENCHMARKS / "gpu_memory.py", *options)
+    done = python("-m", "benchmarks.gpu.gpu_memory", *options)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "figures.md").read_text() == done.stdout
     record = json.loads((tmp_path / "figures.json").read_text())

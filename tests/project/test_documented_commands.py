@@ -75,20 +75,20 @@ NOT_RUN = {
     "from dask_jobqueue import SLURMCluster": _MACHINES,
     "longwall resume s3://bucket/runs/NAME": _URL,
     "longwall generate rmat big.zarr --scale 26 --edge-factor 16 --memory 8GiB": _LONG,
-    "python benchmarks/counts.py": _LONG,
-    "python benchmarks/counts.py --engine cuda --scales 14,18,20,22": _LONG,
-    "python benchmarks/gpu_kernels.py --scales 13 14 18 20 22": _LONG,
-    "python benchmarks/host_link.py": _LONG,
-    "python benchmarks/gpu_memory.py --out FILE.md": _LONG,
-    "python benchmarks/ingest.py FOLDER --scale 22": _LONG,
-    "python benchmarks/memory.py --scratch FOLDER": _LONG,
-    "python benchmarks/spill.py": _LONG,
-    "python benchmarks/motifs.py --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 4,5": _LONG,
-    "python benchmarks/frequent.py --data DATA --scale 12 14": _LONG,
-    "python benchmarks/sort.py --keys 4e9 --device 8GiB --host 80GiB": _LONG,
-    "python benchmarks/sort.py --keys 1e8 --engine cpu --no-check": _LONG,
-    "python benchmarks/cluster.py --scale 15 --repeats 2 --ranges 0": _LONG,
-    "python benchmarks/two_devices.py --out FILE.md": _LONG,
+    "python -m benchmarks.suites.counts": _LONG,
+    "python -m benchmarks.suites.counts --engine cuda --scales 14,18,20,22": _LONG,
+    "python -m benchmarks.gpu.gpu_kernels --scales 13 14 18 20 22": _LONG,
+    "python -m benchmarks.gpu.host_link": _LONG,
+    "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,
+    "python -m benchmarks.suites.ingest FOLDER --scale 22": _LONG,
+    "python -m benchmarks.suites.memory --scratch FOLDER": _LONG,
+    "python -m benchmarks.suites.spill": _LONG,
+    "python -m benchmarks.suites.motifs --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 4,5": _LONG,
+    "python -m benchmarks.suites.frequent --data DATA --scale 12 14": _LONG,
+    "python -m benchmarks.suites.sort --keys 4e9 --device 8GiB --host 80GiB": _LONG,
+    "python -m benchmarks.suites.sort --keys 1e8 --engine cpu --no-check": _LONG,
+    "python -m benchmarks.suites.cluster --scale 15 --repeats 2 --ranges 0": _LONG,
+    "python -m benchmarks.gpu.two_devices --out FILE.md": _LONG,
 }
 """Command, or first line of Python -> why it is not run here."""
 
@@ -282,8 +282,8 @@ def test_every_exception_is_still_shown() -> None:
 
 def test_the_scripts_of_exceptions_are_there() -> None:
     for command in NOT_RUN:
-        if command.startswith("python benchmarks/"):
-            assert (ROOT / command.split()[1]).is_file(), command
+        if command.startswith("python -m benchmarks."):
+            assert (ROOT / f"{command.split()[2].replace('.', '/')}.py").is_file(), command
 
 
 def test_commands_stand_in_blocks_that_say_so() -> None:

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-_RIVALS = Path(__file__).with_name("rivals.toml")
+_RIVALS = Path(__file__).parents[1] / "rivals" / "figures.toml"
 _NONE = "-"
 
 

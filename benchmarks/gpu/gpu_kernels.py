@@ -1,6 +1,6 @@
 """Time the CUDA kernels on R-MAT graphs, after checking them against the CPU engine and closed forms.
 
-    python benchmarks/gpu_kernels.py [--scales 13 14 18 20 22] [--limit 20] [--budget 420]
+    python -m benchmarks.gpu.gpu_kernels [--scales 13 14 18 20 22] [--limit 20] [--budget 420]
 
 Graph loading and planning are left out; a kernel's compilation falls into the warm-up. Times are medians over
 repeats, by CUDA events around the launches of a whole count.

@@ -1,7 +1,7 @@
 """Compare one GPU of this machine with all of them: equal results first, then the time of long counts.
 
-    python benchmarks/two_devices.py --out two_devices.md
-    python benchmarks/two_devices.py --scale 8 --seconds 1 --work /tmp/work     # to try it
+    python -m benchmarks.gpu.two_devices --out two_devices.md
+    python -m benchmarks.gpu.two_devices --scale 8 --seconds 1 --work /tmp/work     # to try it
 
 Every workload on a small graph gives the same on all GPUs, on one of them and on the CPU. Then, for each pattern, an
 R-MAT graph is made on the GPU whose edge factor is raised until one GPU is busy for `--seconds`; the last run is
@@ -18,9 +18,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from measure import Outcome, call
-from report import seconds
-from suite import Suite
+from benchmarks.lib.measure import Outcome, call
+from benchmarks.lib.report import seconds
+from benchmarks.lib.suite import Suite
 
 WHEEL = "0-1,0-2,0-3,0-4,1-2,2-3,3-4,4-1"
 CHECKS: dict[str, dict[str, Any]] = {
@@ -51,8 +51,8 @@ _CLOSE, _MORE = 0.75, 1.05  # of the seconds that are wanted, of the edges befor
 def make(store: str, scale: int, edge_factor: int, labels: int) -> int:
     """Make a store, on the GPU; gives its edges."""
     import cupy
-    from device_rmat import labelled, rmat_graph
 
+    from benchmarks.gpu.device_rmat import labelled, rmat_graph
     from longwall.storage.graph.graph_store import write_graph
 
     graph = rmat_graph(cupy, scale, edge_factor)
@@ -126,7 +126,7 @@ class TwoDevices(Suite):
         found = {}
         for where, engine in engines.items():
             limit = self.settings.limit
-            outcome = call("two_devices:tables", limit, store=store, engine=engine, work=str(self.work))
+            outcome = call("benchmarks.gpu.two_devices:tables", limit, store=store, engine=engine, work=str(self.work))
             if outcome.status != "done":
                 self.failures.append(f"the checks {where}: {outcome.reason}")
                 return
@@ -178,7 +178,12 @@ class TwoDevices(Suite):
 
     def _made(self, store: str, scale: int, edge_factor: int, labels: int) -> int | None:
         outcome = call(
-            "two_devices:make", self.settings.limit, store=store, scale=scale, edge_factor=edge_factor, labels=labels
+            "benchmarks.gpu.two_devices:make",
+            self.settings.limit,
+            store=store,
+            scale=scale,
+            edge_factor=edge_factor,
+            labels=labels,
         )
         if outcome.status != "done":
             self.failures.append(f"a graph of scale {scale} and edge factor {edge_factor}: {outcome.reason}")
@@ -187,7 +192,9 @@ class TwoDevices(Suite):
 
     def _call(self, name: str, store: str, workload: dict[str, Any], engine: dict[str, Any]) -> Outcome:
         limit = self.settings.limit
-        outcome = call("two_devices:mine", limit, store=store, workload=workload, engine=engine, work=str(self.work))
+        outcome = call(
+            "benchmarks.gpu.two_devices:mine", limit, store=store, workload=workload, engine=engine, work=str(self.work)
+        )
         if outcome.status != "done":
             self.failures.append(f"{name}: {outcome.reason}")
         return outcome

@@ -5,7 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from machine import describe_machine
+from benchmarks.lib.machine import describe_machine
 
 
 class Suite(ABC):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rows import BY_NAME, Row
 
 import longwall
+from benchmarks.lib.rows import BY_NAME, Row
 from longwall.pipeline.patterns.pattern import parse_pattern
 
 """Rival -> rows that it has an answer for."""

@@ -1,8 +1,8 @@
 """What the access modes and GAMMA's optimisations are worth where the device's budget does not hold the graph.
 
-    python benchmarks/gpu_memory.py --out FILE.md            # R-MAT of scale 25, made on the GPU; under 10 minutes
-    python benchmarks/gpu_memory.py --graph STORE --out FILE.md
-    python benchmarks/gpu_memory.py --tiny                   # scale 10, everything once
+    python -m benchmarks.gpu.gpu_memory --out FILE.md            # R-MAT of scale 25, made on the GPU; under 10 minutes
+    python -m benchmarks.gpu.gpu_memory --graph STORE --out FILE.md
+    python -m benchmarks.gpu.gpu_memory --tiny                   # scale 10, everything once
 
 The generator is checked against the project's own building of the same edges, and every variant against the CPU
 engine on a small graph, which compiles the kernels, too. Then labelled diamonds and 4-cliques are listed level by level
@@ -19,14 +19,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from device_rmat import check_generator, labelled, rmat_graph
-from link_counter import LinkCounter
-from machine import describe_machine
-from paged_report import Report
-from paged_runs import choose_fraction, count_by_cpu, graph_bytes, measure, spread_roots
-from paged_variants import PLAIN, RESIDENT, RIVALS, Variant
-from paged_workloads import NAMES, Workload, plan_workloads
-
+from benchmarks.gpu.device_rmat import check_generator, labelled, rmat_graph
+from benchmarks.gpu.link_counter import LinkCounter
+from benchmarks.gpu.paged_report import Report
+from benchmarks.gpu.paged_runs import choose_fraction, count_by_cpu, graph_bytes, measure, spread_roots
+from benchmarks.gpu.paged_variants import PLAIN, RESIDENT, RIVALS, Variant
+from benchmarks.gpu.paged_workloads import NAMES, Workload, plan_workloads
+from benchmarks.lib.machine import describe_machine
 from longwall.kernels.cuda import engine as cuda_engine
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.runtime import host_memory

@@ -1,6 +1,6 @@
 """Measure counting: Longwall, its rivals, other systems' figures and the floor, in one table.
 
-    python benchmarks/counts.py --scales 14,18 --engine cpu --out counts.md
+    python -m benchmarks.suites.counts --scales 14,18 --engine cpu --out counts.md
 
 Every row runs in fresh processes under a time limit. Counts are checked on small graphs first; a count that
 differs, there or later, makes the exit status 1. docs/benchmarks.md says what each column means.
@@ -18,12 +18,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from machine import describe_machine
-from measure import Outcome, call
-from report import markdown, seconds
-from rows import ROWS, Row
+from benchmarks.lib.machine import describe_machine
+from benchmarks.lib.measure import Outcome, call
+from benchmarks.lib.report import markdown, seconds
+from benchmarks.lib.rows import ROWS, Row
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _DATA = Path(os.environ.get("LONGWALL_DATA", _ROOT.parent / "shared" / "data"))
 _EDGE_FACTOR = 16
 _REAL = ("ca-AstroPh", "wiki-Vote", "socfb-JohnsHopkins55")
@@ -58,7 +58,7 @@ class Suite:
                 self._check(name, store, row)
         if self.failures:
             return self._finish()
-        rate = call("floor:steps_per_second", engine=self.engine)
+        rate = call("benchmarks.lib.floor:steps_per_second", engine=self.engine)
         self.record["steps_per_second"] = self._need(rate, "measuring the step rate")
         for scale in self.settings.scales:
             self._measure_graph(f"rmat-{scale}", self._rmat(scale, _EDGE_FACTOR))
@@ -68,10 +68,10 @@ class Suite:
         return self._finish()
 
     def _describe(self) -> dict[str, Any]:
-        ours = self._need(call("ours:describe", engine=self.engine), f'engine "{self.engine}"')
+        ours = self._need(call("benchmarks.lib.ours:describe", engine=self.engine), f'engine "{self.engine}"')
         versions, missing = ours["versions"], {}
         for rival in self.settings.rivals:
-            found = call("rivals:rival_version", name=rival)
+            found = call("benchmarks.rivals.tools:rival_version", name=rival)
             if found.status == "done":
                 versions[rival] = found.value
                 self.rivals.append(rival)
@@ -144,7 +144,7 @@ class Suite:
         done = {row: found for row, found in rows.items() if found["status"] == "done"}
         sizes = {"3": "triangles", "4": "4-clique"}
         floor = call(
-            "floor:steps",
+            "benchmarks.lib.floor:steps",
             store=facts["store"],
             plans={row: found["plans"] for row, found in done.items()},
             cliques={size: done[row]["counts"][0] for size, row in sizes.items() if row in done},
@@ -194,7 +194,7 @@ class Suite:
 
     def _mine(self, facts: dict[str, Any], row: Row, engine: str, limit: float) -> Outcome:
         return call(
-            "ours:mine",
+            "benchmarks.lib.ours:mine",
             limit,
             store=facts["store"],
             row=row.name,
@@ -204,17 +204,19 @@ class Suite:
         )
 
     def _rival(self, rival: str, facts: dict[str, Any], row: Row, limit: float) -> Outcome:
-        return call(f"rivals:{rival}_counts", limit, store=facts["store"], row=row.name)
+        return call(f"benchmarks.rivals.tools:{rival}_counts", limit, store=facts["store"], row=row.name)
 
     def _rmat(self, scale: int, edge_factor: int) -> dict[str, Any]:
         _say(f"graph rmat-{scale}")
         store = str(self.work / f"rmat-{scale}-{edge_factor}.zarr")
-        made = call("graphs:make_rmat", store=store, scale=scale, edge_factor=edge_factor)
+        made = call("benchmarks.lib.graphs:make_rmat", store=store, scale=scale, edge_factor=edge_factor)
         facts: dict[str, Any] = self._need(made, f"making rmat-{scale}")
         return facts
 
     def _real(self, name: str) -> dict[str, Any]:
-        made = call("graphs:make_real", store=str(self.work / f"{name}.zarr"), edges=str(self._edges(name)))
+        made = call(
+            "benchmarks.lib.graphs:make_real", store=str(self.work / f"{name}.zarr"), edges=str(self._edges(name))
+        )
         facts: dict[str, Any] = self._need(made, f"reading {name}")
         return facts
 

@@ -6,9 +6,8 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from rows import BY_NAME
-
 import longwall
+from benchmarks.lib.rows import BY_NAME
 
 _WARM_BELOW_SECONDS = 5.0
 """Above this, the fraction of a second that loading compiled kernels takes no longer matters."""

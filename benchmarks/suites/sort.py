@@ -1,7 +1,7 @@
 """Sort keys in bounded memory, by each way to merge, against the bound that the host link sets and against NumPy.
 
-    python benchmarks/sort.py --keys 1e8                                    # the CPU engine, beside numpy.sort
-    python benchmarks/sort.py --keys 4e9 --device 8GiB --host 80GiB         # on a machine with a GPU, 128 GB of memory
+    python -m benchmarks.suites.sort --keys 1e8                              # the CPU engine, beside numpy.sort
+    python -m benchmarks.suites.sort --keys 4e9 --device 8GiB --host 80GiB   # with a GPU, and 128 GB of memory
 
 Keys are made beforehand in host memory, page-locked for a GPU; the runs go to other host memory, prepared beforehand
 too: its seconds are "prepare". The seconds of "chunks" go from the first key added until all chunks are sorted and the
@@ -28,8 +28,8 @@ from typing import Any
 
 import numba
 import numpy as np
-from machine import describe_machine
 
+from benchmarks.lib.machine import describe_machine
 from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.sorting import KeyLayout

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-_CHILD = Path(__file__).with_name("child.py")
+_ROOT = Path(__file__).resolve().parents[2]
 _POLL_SECONDS = 0.01
 
 
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def call(function: str, limit: float | None = None, /, **arguments: Any) -> Outcome:
-    """Call a function of a module beside this one in a fresh process.
+    """Call a function of a module in a fresh process.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ def call(function: str, limit: float | None = None, /, **arguments: Any) -> Outc
         began = time.monotonic()
         with noise.open("wb") as stream:
             child = subprocess.Popen(
-                [sys.executable, str(_CHILD), function, json.dumps(arguments), str(answer)],
+                [sys.executable, "-m", "benchmarks.lib.child", function, json.dumps(arguments), str(answer)],
+                env=os.environ | {"PYTHONPATH": os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])},
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,

@@ -1,6 +1,6 @@
 """Text to graph store under host budgets: speed, peak memory measured from outside, scratch files, and the floors.
 
-    python benchmarks/ingest.py FOLDER [--scale 20] [--memory SIZE]...
+    python -m benchmarks.suites.ingest FOLDER [--scale 20] [--memory SIZE]...
 
 The folder keeps the text (R-MAT, edge factor 16, seed 1) for the next time. Standard library only: a child starts as a
 copy of its parent, so a parent that had loaded NumPy would show up in the peak memory of every child.

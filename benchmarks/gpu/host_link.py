@@ -1,6 +1,6 @@
 """Measure what a GPU gets out of host memory: registered and managed, by order of reading and by size of page.
 
-    python benchmarks/host_link.py [GIB]
+    python -m benchmarks.gpu.host_link [GIB]
 
 prints one line per figure. It asks for GIB (2 if not given) of managed memory, which the device must have free.
 """

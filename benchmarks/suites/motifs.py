@@ -1,6 +1,6 @@
 """Measure motifs: both methods, on R-MAT graphs and on a real graph, after their counts were checked.
 
-    python benchmarks/motifs.py --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 5 --out motifs.md
+    python -m benchmarks.suites.motifs --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 5 --out motifs.md
 
 Every run is in a fresh process under a time limit; the time is that of mining with the kernels loaded, by a run on a
 tiny graph and, where it is short enough, by one on the graph itself. Counts are compared with igraph's (3 and 4
@@ -17,9 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from measure import Outcome, call
-from report import seconds
-from suite import Suite
+from benchmarks.lib.measure import Outcome, call
+from benchmarks.lib.report import seconds
+from benchmarks.lib.suite import Suite
 
 _METHODS = ("enumeration", "counting")
 _MOST_COUNTED, _MOST_STEPS_KNOWN = 6, 4
@@ -86,7 +86,7 @@ class Motifs(Suite):
         settings = self.settings
         self.head(f"Motifs, {settings.engine}")
         self._check()
-        rate = call("floor:steps_per_second", None, engine=settings.engine).value
+        rate = call("benchmarks.lib.floor:steps_per_second", None, engine=settings.engine).value
         self.say(
             f"- Limit {settings.limit:g} s a run; step rate of the floor {rate:.3g} a second",
             "",
@@ -95,31 +95,33 @@ class Motifs(Suite):
         )
         for scale in settings.scales:
             store = str(self.work / f"rmat-{scale}.zarr")
-            facts = call("graphs:make_rmat", None, store=store, scale=scale, edge_factor=_EDGE_FACTOR).value
+            facts = call(
+                "benchmarks.lib.graphs:make_rmat", None, store=store, scale=scale, edge_factor=_EDGE_FACTOR
+            ).value
             self._measure(f"rmat-{scale}", facts, settings.sizes, rate)
         for path in settings.real:
             name = path.name.partition(".")[0]
             store = str(self.work / f"{name}.zarr")
-            facts = call("graphs:make_real", None, store=store, edges=str(path)).value
+            facts = call("benchmarks.lib.graphs:make_real", None, store=store, edges=str(path)).value
             self._measure(name, facts, settings.real_sizes, rate)
 
     def _check(self) -> None:
         store = str(self.work / "check.zarr")
-        call("graphs:make_rmat", None, store=self.tiny, scale=_TINY_SCALE, edge_factor=_TINY_EDGE_FACTOR)
-        call("graphs:make_rmat", None, store=store, scale=_CHECK_SCALE, edge_factor=_CHECK_EDGE_FACTOR)
+        call("benchmarks.lib.graphs:make_rmat", None, store=self.tiny, scale=_TINY_SCALE, edge_factor=_TINY_EDGE_FACTOR)
+        call("benchmarks.lib.graphs:make_rmat", None, store=store, scale=_CHECK_SCALE, edge_factor=_CHECK_EDGE_FACTOR)
         for k in (3, 4, 5):
             runs = {method: self._call(store, k, method, _CHECK_LIMIT) for method in _METHODS}
             first = self._agree(f"check, k = {k}", runs)
-            theirs = call("motifs:reference", _CHECK_LIMIT, store=store, k=k) if k < 5 else None
+            theirs = call("benchmarks.suites.motifs:reference", _CHECK_LIMIT, store=store, k=k) if k < 5 else None
             if first is None or theirs is None or theirs.status == "skipped":
                 continue
-            classes = call("motifs:isomorphism_classes", None, patterns=first["patterns"], k=k).value
+            classes = call("benchmarks.suites.motifs:isomorphism_classes", None, patterns=first["patterns"], k=k).value
             if [theirs.value[number] for number in classes] != first["counts"]:
                 self.failures.append(f"check, k = {k}: igraph counts something else")
 
     def _call(self, store: str, k: int, method: str, limit: float) -> Outcome:
         arguments = {"store": store, "tiny": self.tiny, "k": k, "method": method, "engine": self.settings.engine}
-        return call("motifs:mine", limit, work=str(self.work), **arguments)
+        return call("benchmarks.suites.motifs:mine", limit, work=str(self.work), **arguments)
 
     def _agree(self, what: str, runs: dict[str, Outcome]) -> dict[str, Any] | None:
         """Note runs that failed or differ; gives one that did not fail."""
@@ -141,7 +143,7 @@ class Motifs(Suite):
             found = self._agree(f"{name}, k = {k}", runs)
             floor = None
             if k <= _MOST_STEPS_KNOWN:
-                known = call("motifs:steps", self.settings.limit, store=facts["store"], k=k)
+                known = call("benchmarks.suites.motifs:steps", self.settings.limit, store=facts["store"], k=k)
                 floor = known.value / rate if known.status == "done" else None
             taken = runs["enumeration"].value["seconds"] if runs["enumeration"].status == "done" else None
             cells = [name, str(k), f"{sum(found['counts']):,}" if found else "-"]

@@ -1,7 +1,7 @@
 """Measure frequent patterns, in one graph and over transactions, after what is found was checked.
 
-    python benchmarks/frequent.py --data ../shared/data --out frequent.md
-    python benchmarks/frequent.py --data DATA --engine cuda --scale 16 --limit 300
+    python -m benchmarks.suites.frequent --data ../shared/data --out frequent.md
+    python -m benchmarks.suites.frequent --data DATA --engine cuda --scale 16 --limit 300
 
 Every run is in a fresh process under a time limit; the time is that of mining with the kernels loaded, where a run is
 short enough to be done twice. Checked first: the numbers of frequent patterns that are published for the database of
@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measure import Outcome, call
-from report import seconds
-from suite import Suite
+from benchmarks.lib.measure import Outcome, call
+from benchmarks.lib.report import seconds
+from benchmarks.lib.suite import Suite
 
 _SHARES = (0.35, 0.25, 0.23, 0.21, 0.18, 0.15)  # of Table 2 of the paper of gSpan on the GPU
 _PUBLISHED = {211: 29, 168: 56, 126: 120, 84: 932}  # Compound_422: least support to frequent patterns
@@ -93,7 +93,7 @@ class Frequent(Suite):
             ours = self._mine(plain, share)
             least = -(-int(share * 100) * 422 // 100)
             theirs = Outcome("skipped") if slow else call(
-                "frequent:mine_by_gspan", self.settings.limit, path=str(plain), min_support=least
+                "benchmarks.suites.frequent:mine_by_gspan", self.settings.limit, path=str(plain), min_support=least
             )  # fmt: skip
             slow |= theirs.status == "over the limit"
             if ours.status == "done" and theirs.status == "done":
@@ -138,7 +138,12 @@ class Frequent(Suite):
 
     def _same_as_cpu(self, name: str, graph: dict[str, Any], workload: dict[str, Any], ours: Outcome) -> None:
         theirs = call(
-            "frequent:mine", self.settings.limit, graph=graph, workload=workload, engine="cpu", work=str(self.work)
+            "benchmarks.suites.frequent:mine",
+            self.settings.limit,
+            graph=graph,
+            workload=workload,
+            engine="cpu",
+            work=str(self.work),
         )
         if theirs.status == "done":
             self.say(f"| {name}, cpu | | | {_time(theirs)} | | | | |")
@@ -148,7 +153,12 @@ class Frequent(Suite):
     def _call(self, graph: dict[str, Any], workload: dict[str, Any]) -> Outcome:
         settings = self.settings
         outcome = call(
-            "frequent:mine", settings.limit, graph=graph, workload=workload, engine=settings.engine, work=str(self.work)
+            "benchmarks.suites.frequent:mine",
+            settings.limit,
+            graph=graph,
+            workload=workload,
+            engine=settings.engine,
+            work=str(self.work),
         )
         if outcome.status == "failed":
             self.failures.append(f"{workload}: {outcome.reason}")

@@ -9,10 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from link_counter import LinkCounter
-from paged_variants import ADAPTIVE, CPU, Variant, WatchedEngine
-from paged_workloads import Found, Workload
-
+from benchmarks.gpu.link_counter import LinkCounter
+from benchmarks.gpu.paged_variants import ADAPTIVE, CPU, Variant, WatchedEngine
+from benchmarks.gpu.paged_workloads import Found, Workload
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.pipeline.execution.environment import DeviceGraph, Environment, Metrics
 from longwall.pipeline.progress.observers import NullObserver

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from paged_runs import Record
-from report import seconds
+from benchmarks.gpu.paged_runs import Record
+from benchmarks.lib.report import seconds
 
 LINK_GB_PER_SECOND = 55.0  # of page-locked copies, measured on an H200 (PCIe 5 x16)
 _GOALS = (  # title, wanted, slow and fast variant

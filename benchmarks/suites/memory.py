@@ -1,7 +1,7 @@
 """Measure peak memory from outside, against the budget: a promise that `memory.host` makes.
 
-    python benchmarks/memory.py --scratch /tmp/memory
-    python benchmarks/memory.py --scratch /tmp/memory ingest list
+    python -m benchmarks.suites.memory --scratch /tmp/memory
+    python -m benchmarks.suites.memory --scratch /tmp/memory ingest list
 
 Every case is a command in a process of its own, whose resident memory (with that of its children) is read every
 20 ms; the kernel's own high-water mark counts too, so no peak is missed. The budget holds what Longwall books. What

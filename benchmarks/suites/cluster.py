@@ -1,6 +1,6 @@
 """Measure what a Dask cluster on this machine adds to a run in one process, on the same cores.
 
-    python benchmarks/cluster.py --scale 15 --repeats 3 --out cluster.md
+    python -m benchmarks.suites.cluster --scale 15 --repeats 3 --out cluster.md
 
 The runs take turns: one process with all threads, a worker with all threads, as many workers with a thread each. Every
 run is in a fresh process; a count that differs makes the exit status 1. "mining" is what the run says of itself;
@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import Outcome, call
-from report import seconds
-from suite import Suite
+from benchmarks.lib.measure import Outcome, call
+from benchmarks.lib.report import seconds
+from benchmarks.lib.suite import Suite
 
 _EDGE_FACTOR = 16
 _PATTERN = "0-1,0-2,0-3,1-2,1-3,2-4,3-4"
@@ -79,12 +79,14 @@ class Cluster(Suite):
 
     def _store(self, scale: int) -> str:
         path = str(self.work / f"rmat-{scale}.zarr")
-        call("graphs:make_rmat", None, store=path, scale=scale, edge_factor=_EDGE_FACTOR)
+        call("benchmarks.lib.graphs:make_rmat", None, store=path, scale=scale, edge_factor=_EDGE_FACTOR)
         return path
 
     def _call(self, store: str, pattern: str, workers: int, threads: int, ranges: int = 0) -> Outcome:
         arguments = {"store": store, "pattern": pattern, "work": str(self.work), "ranges": ranges}
-        outcome = call("cluster:mine", self.settings.limit, workers=workers, threads=threads, **arguments)
+        outcome = call(
+            "benchmarks.suites.cluster:mine", self.settings.limit, workers=workers, threads=threads, **arguments
+        )
         if outcome.status != "done":
             self.failures.append(f"{workers} workers of {threads} threads: {outcome.reason}")
         return outcome

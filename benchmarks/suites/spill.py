@@ -1,6 +1,6 @@
 """Spilling: the codecs, the throughput beside that of plain writes, and the memory of a large 3-edge e-ET.
 
-    python benchmarks/spill.py [--folder DIR] [--budget SIZE] [--skip codecs,throughput,memory]
+    python -m benchmarks.suites.spill [--folder DIR] [--budget SIZE] [--skip codecs,throughput,memory]
 
 Throughput: chunks of real tables are spilled by one and by two threads, then the same number of random bytes is
 written to files of the same sizes in the same folder; both are synced, so that the disk counts and not the page
