@@ -1,5 +1,6 @@
 """Parquet files: edges or vertex labels in two integer columns."""
 
+import os
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
@@ -95,7 +96,7 @@ def _pairs(
 
     workers = min(workers, 2)  # they check and copy, which is faster than decoding, on one thread
     with input_errors(path), open_input(path) as file:
-        size = path.stat().st_size
+        size = os.fstat(file.fileno()).st_size
         try:
             parquet, columns, leaves, needed = _open(path, file, size, memory, request)
             most = (memory - needed) // (_BYTES_A_ROW * (blocks_in_flight(workers) + 1))
