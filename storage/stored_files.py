@@ -1,5 +1,6 @@
-"""Read the files of a folder that others may have made: regular files only, no links, and nothing that waits."""
+"""Read files that others may have made: regular files only, and nothing that waits; in a store no links either."""
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -8,11 +9,53 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
 
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-
 
 class Damage(Exception):
     """Something is missing, was changed, or is not what Longwall writes; the message says what, and in which file."""
+
+
+class SpecialFile(OSError):
+    """A pipe, a socket or a device stands where a regular file is wanted."""
+
+
+def open_regular(path: Path, *, links: bool = True) -> int:
+    """Open a regular file for reading; return its descriptor.
+
+    What stands at the path is looked at once it is open, so that nothing can be put there in between; opening a pipe or
+    a device does not wait for its other end.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    links
+        Whether it may be a symbolic link to one.
+
+    Raises
+    ------
+    IsADirectoryError
+        If it is a folder.
+    SpecialFile
+        If it is a pipe, a socket or a device.
+    OSError
+        If there is none, if it may not be read, or if it is a link and `links` is false.
+    ValueError
+        If the path has a NUL.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # sockets cannot be opened
+            raise SpecialFile(error.errno, error.strerror, str(path)) from None
+        raise
+    mode = os.fstat(descriptor).st_mode
+    if S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise SpecialFile(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
 
 
 @contextmanager
@@ -36,15 +79,12 @@ def plain_file(path: Path, name: str, *, links: bool = False) -> Iterator[int]:
         If it may not be read.
     """
     try:
-        # To open a pipe would wait for its writer, without O_NONBLOCK.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if links else _NO_LINKS))
+        descriptor = open_regular(path, links=links)
     except PermissionError:
         raise
     except OSError as error:
         raise Damage(f"{name}: {_fault(path)}") from error
     try:
-        if not S_ISREG(os.fstat(descriptor).st_mode):
-            raise Damage(f"{name}: {_fault(path)}")
         yield descriptor
     finally:
         os.close(descriptor)

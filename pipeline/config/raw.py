@@ -5,11 +5,11 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 from longwall.pipeline.config.values import cut, dotted, python_value, shown
 from longwall.storage.errors import InputError
+from longwall.storage.stored_files import SpecialFile, open_regular
 
 MOST_BYTES = 2**20
 """Of a config file: the commented ones have a few thousand."""
@@ -28,19 +28,14 @@ def read_toml(path: Path) -> dict[str, Any]:
     """
     name = cut(str(path), 300)
     try:
-        # To open a pipe would be to wait for its writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            mode = os.fstat(descriptor).st_mode
-            if S_ISDIR(mode):
-                raise IsADirectoryError
-            if not S_ISREG(mode):
-                raise InputError(f"{name}: this is a pipe or a device, not a file; give the TOML file itself")
+        with os.fdopen(open_regular(path), "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise InputError(f"{name}: there is no such config file; check the path") from None
     except IsADirectoryError:
         raise InputError(f"{name}: this is a folder; give the TOML file itself") from None
+    except SpecialFile:
+        raise InputError(f"{name}: this is a pipe or a device, not a file; give the TOML file itself") from None
     except OSError as error:
         raise InputError(f"{name}: the config cannot be read: {error.strerror}") from None
     if len(content) > MOST_BYTES:

@@ -1,9 +1,10 @@
 """Patterns from files: ``.graph`` of the subgraph-matching field, and GraphML."""
 
 import io
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from longwall.pipeline.patterns.pattern import Pattern, make_pattern
 from longwall.storage.arguments import brief
@@ -30,13 +31,13 @@ def read_pattern(path: Path, labels: Sequence[int] | None = None) -> Pattern:
     InputError
         Naming the file and what is wrong with it.
     """
-    with input_errors(path):
-        size = path.stat().st_size
-    if size > _LARGEST_FILE:
-        raise InputError(
-            f"{path}: {round_size(size)} are no pattern; give a file of at most {round_size(_LARGEST_FILE)}"
-        )
-    ids, edges, own = _read_graphml(path) if path.suffix == ".graphml" else _read_graph(path)
+    with input_errors(path), open_input(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _LARGEST_FILE:
+            raise InputError(
+                f"{path}: {round_size(size)} are no pattern; give a file of at most {round_size(_LARGEST_FILE)}"
+            )
+        ids, edges, own = _read_graphml(path, file) if path.suffix == ".graphml" else _read_graph(path)
     number = {v: i for i, v in enumerate(ids)}
     given = labels if labels is not None else own
     return make_pattern([(number[u], number[v]) for u, v in edges], given, name=str(path))
@@ -52,11 +53,10 @@ def _read_graph(path: Path) -> tuple[list[int], list[tuple[int, int]], list[int]
     return ids, list(zip(raw.src.tolist(), raw.dst.tolist(), strict=True)), [label[v] for v in ids]
 
 
-def _read_graphml(path: Path) -> tuple[list[Any], list[tuple[Any, Any]], list[int] | None]:
+def _read_graphml(path: Path, file: BinaryIO) -> tuple[list[Any], list[tuple[Any, Any]], list[int] | None]:
     import networkx
 
-    with input_errors(path), open_input(path) as file:
-        content = io.BytesIO(file.read(_LARGEST_FILE))
+    content = io.BytesIO(file.read(_LARGEST_FILE))
     try:
         graph = networkx.read_graphml(content)
     except Exception as reason:  # networkx passes on what the XML parser and its own checks raise

@@ -42,7 +42,7 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
             first = False
             if text[:1] in (b"<", b"{", b"["):
                 raise BadLine(number)
-            header = header_names(text.decode("utf-8", "replace"), tabs, request)
+            header = header_names(text.decode("utf-8", "replace"), tabs, request, InputError)
             if header is not None:
                 try:
                     wanted = choose_columns(header[0], request, InputError)

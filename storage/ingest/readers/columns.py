@@ -4,10 +4,13 @@ import csv
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, product
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.text.text_kernel import BLANKS
 
+MOST_COLUMNS = 2**14
+"""Of a table that is read."""
 _MOST_LISTED, _LONGEST_NAME = 20, 40
 _NUMBER = re.compile(r"[-+.]*\d")
 _VERTEX_NAMES = ("vertex", "vertexid", "node", "nodeid", "id", "v")
@@ -84,12 +87,13 @@ def choose_columns(
     InputError
         If a chosen column is not there, or it is not clear which two are meant.
     """
+    check_width(len(names), error)
     types = types or [""] * len(names)
     if request.chosen is not None:
         first, second = (_named(name, names, types, error) for name in request.chosen)
         return first, second
     pairs = _known_pairs(names, request.names)
-    readable = [pair for pair in pairs if not types[pair[0]] and not types[pair[1]]]
+    readable = _known_pairs(["" if kind else name for name, kind in zip(names, types, strict=True)], request.names)
     if len(readable) == 1:
         return readable[0]
     left = [at for at, kind in enumerate(types) if not kind]
@@ -104,6 +108,25 @@ def choose_columns(
     raise error(f"{reason}: {of}; {request.names.advice}")
 
 
+def check_width(columns: int, error: Callable[[str], InputError]) -> None:
+    """Refuse a table with too many columns.
+
+    Parameters
+    ----------
+    columns
+        How many it has, or more than that are read.
+    error
+        Makes the error for the table.
+
+    Raises
+    ------
+    InputError
+        If it has more than `MOST_COLUMNS`.
+    """
+    if columns > MOST_COLUMNS:
+        raise error(f"more than {MOST_COLUMNS:,} columns; write a file with the two columns of the edges alone")
+
+
 def describe_choice(path: object, columns: Sequence[str], others: int) -> str:
     """Say which columns are read; `columns` are two names, or none for the first two of a table without names."""
     what = f"columns {' and '.join(_quoted(columns))}" if columns else "the first two columns"
@@ -111,12 +134,32 @@ def describe_choice(path: object, columns: Sequence[str], others: int) -> str:
     return f"{path}: reading {what}{ignored}"
 
 
-def header_names(line: str, tab_separates: bool, request: ColumnRequest) -> tuple[list[str], int] | None:
+def header_names(
+    line: str, tab_separates: bool, request: ColumnRequest, error: Callable[[str], InputError]
+) -> tuple[list[str], int] | None:
     """Return the names that a line gives to the columns, and the byte that separates them; None if it is a row.
 
     A line names columns if none of its fields is a number, or if a known pair, or what the user chose, is among them.
+
+    Parameters
+    ----------
+    line
+        The first line that is neither blank nor a comment.
+    tab_separates
+        Whether a tab separates fields even if one of them is empty.
+    request
+        What to look for.
+    error
+        Makes the error for the line.
+
+    Raises
+    ------
+    InputError
+        If there are too many columns.
     """
     separator = _separator(line, tab_separates)
+    # Separators between quotes count here, too: to cut the line first would take the memory that this saves.
+    check_width(len(line.split(None if separator == BLANKS else chr(separator), MOST_COLUMNS + 1)), error)
     if separator == BLANKS:
         names = [name.strip("\"'") for name in line.split()]
     else:
@@ -152,16 +195,12 @@ def _named(name: str, names: Sequence[str], types: Sequence[str], error: Callabl
 
 
 def _known_pairs(names: Sequence[str], known: PairNames) -> list[tuple[int, int]]:
-    """Return the places of all pairs of columns with known names."""
-    plain = [_plain(name) for name in names]
-    return [
-        (first, second)
-        for one, other in known.pairs
-        for first, name in enumerate(plain)
-        if name == one
-        for second, name in enumerate(plain)
-        if name == other
-    ]
+    """Return the places of the first two pairs of columns with known names: more say nothing more."""
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(_plain(name), []).append(place)
+    pairs = (pair for one, other in known.pairs for pair in product(places.get(one, ()), places.get(other, ())))
+    return list(islice(pairs, 2))
 
 
 def _plain(name: str) -> str:

@@ -71,18 +71,18 @@ def _pairs(
 ) -> Generator[Lines, None, None]:
     with TextFile(path, memory, workers, progress) as text:
         number, line = text.peek()
+
+        def error(what: str) -> InputError:
+            return text.error(number, what)
+
         if line[:1] in _OTHER_FORMATS:
-            raise text.error(number, f"this looks like {_OTHER_FORMATS[line[0]]}, not like an edge; convert the file")
-        header = header_names(line, text.tab_separates, request)
+            raise error(f"this looks like {_OTHER_FORMATS[line[0]]}, not like an edge; convert the file")
+        header = header_names(line, text.tab_separates, request, error)
         if header is None:
             if (fields := text.count_fields()) > 2:
                 request.note(describe_choice(path, (), fields - 2))
             yield from text.parse(fields=fields)
             return
-
-        def error(what: str) -> InputError:
-            return text.error(number, what)
-
         names, separator = header
         first, second = choose_columns(names, request, error)
         request.note(describe_choice(path, (names[first], names[second]), len(names) - 2))

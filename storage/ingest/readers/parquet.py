@@ -1,5 +1,6 @@
 """Parquet files: edges or vertex labels in two integer columns."""
 
+import os
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,14 @@ from longwall.storage.ingest.readers.columns import (
     describe_choice,
 )
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
-from longwall.storage.ingest.readers.parquet_pages import Damaged, TooLarge, check_pages, read_footer, thrift_limits
+from longwall.storage.ingest.readers.parquet_pages import (
+    Damaged,
+    TooLarge,
+    check_pages,
+    first_leaves,
+    read_footer,
+    thrift_limits,
+)
 from longwall.storage.ingest.text.input_file import Progress, input_errors, open_input
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
 from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
@@ -88,12 +96,14 @@ def _pairs(
 
     workers = min(workers, 2)  # they check and copy, which is faster than decoding, on one thread
     with input_errors(path), open_input(path) as file:
-        size = path.stat().st_size
+        size = os.fstat(file.fileno()).st_size
         try:
-            parquet, columns, needed = _open(path, file, size, memory, request)
+            parquet, columns, leaves, needed = _open(path, file, size, memory, request)
             most = (memory - needed) // (_BYTES_A_ROW * (blocks_in_flight(workers) + 1))
             batch_size = max(_LEAST_BATCH, min(LARGEST_BATCH, most))
-            batches = _numbered(parquet.iter_batches(batch_size, columns=list(columns), use_threads=False))
+            groups = range(parquet.metadata.num_row_groups)
+            # By their names Arrow would read all columns of the same path, too, which nothing has looked at.
+            batches = _numbered(parquet.reader.iter_batches(batch_size, groups, leaves, use_threads=False))
             total, start = parquet.metadata.num_rows, 0
             for (start, batch), (first, second) in in_order(
                 lambda: next(batches, None), lambda item: _convert(path, columns, *item), workers
@@ -121,8 +131,8 @@ def _pairs(
 
 def _open(
     path: Path, file: BinaryIO, size: int, memory: int, request: ColumnRequest
-) -> tuple[Any, tuple[str, str], int]:
-    """Return the opened file, the columns to read, and what their pages take."""
+) -> tuple[Any, tuple[str, str], list[int], int]:
+    """Return the opened file, the columns to read, their places among the leaves, and what their pages take."""
     import pyarrow.parquet as pq
 
     memory = max(memory, _ARROW_BYTES)
@@ -132,10 +142,12 @@ def _open(
     parquet = pq.ParquetFile(
         file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **limits
     )
-    columns = _choose(path, parquet, request)
-    leaves = [parquet.schema.column(leaf).path for leaf in range(len(parquet.schema))]
-    needed = check_pages(file, size, footer, [leaves.index(name) for name in columns], memory)
-    return parquet, columns, max(needed, _ARROW_BYTES)
+    places = _choose(path, parquet, request)
+    first = first_leaves(footer)
+    leaves = [first[place] for place in places]
+    needed = check_pages(file, size, footer, leaves, memory)
+    names = parquet.schema_arrow.names
+    return parquet, (names[places[0]], names[places[1]]), leaves, max(needed, _ARROW_BYTES)
 
 
 def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:
@@ -145,7 +157,8 @@ def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:
         start += batch.num_rows
 
 
-def _choose(path: Path, parquet: Any, request: ColumnRequest) -> tuple[str, str]:
+def _choose(path: Path, parquet: Any, request: ColumnRequest) -> tuple[int, int]:
+    """Return the places of the columns to read among the top-level fields."""
     import pyarrow as pa
 
     def error(what: str) -> InputError:
@@ -159,7 +172,7 @@ def _choose(path: Path, parquet: Any, request: ColumnRequest) -> tuple[str, str]
         if names.count(name) > 1:
             raise error(f"more than one column is named {name!r}; write the file with other names")
     request.note(describe_choice(path, (names[first], names[second]), len(names) - 2))
-    return names[first], names[second]
+    return first, second
 
 
 def _convert(path: Path, columns: tuple[str, str], start: int, batch: Any) -> tuple[Int64s, Int64s]:

@@ -19,7 +19,8 @@ _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 0, 2, 3
 _VALUE_BYTES = {1: 4, 2: 8}  # of the types INT32 and INT64
 
 # Numbers of fields; https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
-_ROWS, _ROW_GROUPS = 3, 4  # of the footer
+_SCHEMA, _ROWS, _ROW_GROUPS = 2, 3, 4  # of the footer
+_PHYSICAL_TYPE, _CHILDREN = 1, 5  # of an element of the schema
 _COLUMNS, _GROUP_ROWS = 1, 3  # of a row group
 _CHUNK_META = 3  # of a column chunk
 _CHUNK_TYPE, _CHUNK_VALUES, _DATA_OFFSET, _DICTIONARY_OFFSET = 1, 5, 9, 11  # of its metadata
@@ -70,6 +71,42 @@ def thrift_limits(footer: bytes, memory: int) -> dict[str, int]:
     }
 
 
+def first_leaves(footer: bytes) -> list[int]:
+    """Return the first leaf of each top-level field, by its place among all leaves of the schema.
+
+    The paths of leaves do not tell: field b of a struct a, and a column that is named a.b, have the same.
+
+    Raises
+    ------
+    Damaged
+        There is no schema.
+    """
+    cursor = Cursor(footer)
+    try:
+        for number, kind in cursor.fields():
+            if number == _SCHEMA and kind == LIST:
+                elements = [cursor.value(of) for of in cursor.items()]
+                return _first_leaves(elements)
+            cursor.skip(kind)
+    except (IndexError, KeyError, TypeError, AttributeError, NotThrift):
+        pass
+    raise Damaged
+
+
+def _first_leaves(elements: Sequence[Struct]) -> list[int]:
+    """Walk the elements, which stand in the order of their tree, each ahead of its children."""
+    first = []
+    leaves = left = 0  # elements that are still to come of the present field
+    for element in elements[1:]:
+        if left == 0:
+            first.append(leaves)
+            left = 1
+        children = element.get(_CHILDREN, 0)
+        leaves += children == 0 and _PHYSICAL_TYPE in element
+        left += children - 1
+    return first
+
+
 def check_pages(file: BinaryIO, file_size: int, footer: bytes, columns: Sequence[int], memory: int) -> int:
     """Return the bytes that pages and dictionaries of columns take while they are read side by side.
 
@@ -92,12 +129,12 @@ def check_pages(file: BinaryIO, file_size: int, footer: bytes, columns: Sequence
         They take more.
     """
     try:
-        return _check_groups(file, file_size, Cursor(footer), columns, memory)
+        return _check_groups(_Pages(file, file_size), Cursor(footer), columns, memory)
     except (IndexError, KeyError, TypeError, AttributeError, NotThrift):
         raise Damaged from None
 
 
-def _check_groups(file: BinaryIO, file_size: int, footer: Cursor, columns: Sequence[int], memory: int) -> int:
+def _check_groups(pages: "_Pages", footer: Cursor, columns: Sequence[int], memory: int) -> int:
     largest = rows = 0
     announced = None
     for number, kind in footer.fields():
@@ -109,7 +146,7 @@ def _check_groups(file: BinaryIO, file_size: int, footer: Cursor, columns: Seque
                 rows += group_rows
                 if any(chunk[_CHUNK_VALUES] != group_rows for chunk in chunks) or group_rows < 0:
                     raise Damaged
-                here = sum(_chunk_bytes(file, file_size, chunk) for chunk in chunks)
+                here = sum(_chunk_bytes(pages, chunk) for chunk in chunks)
                 if here > memory:
                     raise TooLarge(f"a page of row group {group}", here)
                 largest = max(largest, here)
@@ -148,11 +185,11 @@ class _Page:
     values: int
 
 
-def _chunk_bytes(file: BinaryIO, file_size: int, chunk: Struct) -> int:
+def _chunk_bytes(pages: "_Pages", chunk: Struct) -> int:
     """Return what the pages of a column chunk take: the largest one, compressed and not, and the dictionary twice."""
     width = _VALUE_BYTES[chunk[_CHUNK_TYPE]]
     packed = plain = dictionary = seen = 0
-    for page in _pages(file, file_size, chunk):
+    for page in pages.of(chunk):
         packed, plain = max(packed, page.compressed), max(plain, page.size)
         if page.kind == _DICTIONARY_PAGE:
             if seen or dictionary or page.values * width > page.size:
@@ -165,21 +202,52 @@ def _chunk_bytes(file: BinaryIO, file_size: int, chunk: Struct) -> int:
     return packed + plain + dictionary
 
 
-def _pages(file: BinaryIO, file_size: int, chunk: Struct) -> Iterator[_Page]:
-    """Yield the pages of a column chunk, up to that which has its last value."""
-    at = chunk[_DATA_OFFSET]
-    if 0 < chunk.get(_DICTIONARY_OFFSET, 0) < at:
-        at = chunk[_DICTIONARY_OFFSET]
-    seen = 0
-    while seen < chunk[_CHUNK_VALUES]:
-        header, length = _read_header(file, at, file_size)
-        page = _page_of(header)
-        at += length + page.compressed
-        if page.compressed < 0 or page.size < 0 or page.values < 0 or at > file_size - _END:
-            raise Damaged
-        if page.kind in (_DATA_PAGE, _DATA_PAGE_2):
-            seen += page.values
-        yield page
+class _Pages:
+    """The headers of a file's pages.
+
+    Chunks that overlap would have the same headers read again and again: all that are read are no longer than the file.
+
+    Parameters
+    ----------
+    file, file_size
+        The file.
+    """
+
+    def __init__(self, file: BinaryIO, file_size: int) -> None:
+        self._file, self._file_size = file, file_size
+        self._left = file_size
+
+    def of(self, chunk: Struct) -> Iterator[_Page]:
+        """Yield the pages of a column chunk, up to that which has its last value."""
+        at = chunk[_DATA_OFFSET]
+        if 0 < chunk.get(_DICTIONARY_OFFSET, 0) < at:
+            at = chunk[_DICTIONARY_OFFSET]
+        seen = 0
+        while seen < chunk[_CHUNK_VALUES]:
+            header, length = self._read_header(at)
+            page = _page_of(header)
+            at += length + page.compressed
+            self._left -= length
+            if page.compressed < 0 or page.size < 0 or page.values < 0 or at > self._file_size - _END or self._left < 0:
+                raise Damaged
+            if page.kind in (_DATA_PAGE, _DATA_PAGE_2):
+                seen += page.values
+            yield page
+
+    def _read_header(self, at: int) -> tuple[Struct, int]:
+        """Return a page header and its length."""
+        size = _FIRST_READ
+        while 0 < at < self._file_size:
+            self._file.seek(at)
+            data = self._file.read(size)
+            cursor = Cursor(data)
+            try:
+                return cursor.value(STRUCT), cursor.at
+            except IndexError:
+                if len(data) < size or size >= _LARGEST_HEADER:
+                    break
+                size *= 8
+        raise Damaged
 
 
 def _page_of(header: Struct) -> _Page:
@@ -188,19 +256,3 @@ def _page_of(header: Struct) -> _Page:
     if kind == _DATA_PAGE_2 and not 0 <= sum(own[level] for level in _LEVELS) <= min(size, compressed):
         raise Damaged
     return _Page(kind, size, compressed, own[_VALUES])
-
-
-def _read_header(file: BinaryIO, at: int, file_size: int) -> tuple[Struct, int]:
-    """Return a page header and its length."""
-    size = _FIRST_READ
-    while 0 < at < file_size:
-        file.seek(at)
-        data = file.read(size)
-        cursor = Cursor(data)
-        try:
-            return cursor.value(STRUCT), cursor.at
-        except IndexError:
-            if len(data) < size or size >= _LARGEST_HEADER:
-                break
-            size *= 8
-    raise Damaged

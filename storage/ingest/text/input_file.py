@@ -1,12 +1,13 @@
 """Open an input file, plain or compressed, and turn what can go wrong into sentences."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO
 
 from longwall.storage.errors import InputError
+from longwall.storage.stored_files import SpecialFile, open_regular
 
 Progress = Callable[[int, int | None], None]
 """Called with (bytes of the file consumed, bytes of the file)."""
@@ -34,6 +35,10 @@ def input_errors(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: this is a folder, neither a graph file nor a graph store; give a file") from error
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read this file; change its mode or its owner") from error
+    except SpecialFile as error:
+        raise InputError(
+            f"{path}: this is not a regular file but a pipe or a device; write its contents to a file"
+        ) from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the file") from error
 
@@ -48,12 +53,9 @@ def open_input(path: Path, buffering: int = -1) -> BinaryIO:
     """
     with input_errors(path):
         try:
-            mode = path.stat().st_mode
+            return os.fdopen(open_regular(path), "rb", buffering)
         except ValueError as error:  # a NUL in the path
             raise InputError(f"{path}: cannot be read ({error}); check the path") from error
-        if not S_ISREG(mode) and not S_ISDIR(mode):  # to open a pipe is to wait for its writer
-            raise InputError(f"{path}: this is not a regular file but a pipe or a device; write its contents to a file")
-        return path.open("rb", buffering)
 
 
 def decompression_bytes(path: Path) -> int:
@@ -79,8 +81,7 @@ class Source:
         self.path = path
         self._compression = path.suffix.lower()
         self._file = open_input(path, buffering=0)
-        with input_errors(path):
-            self.size = path.stat().st_size
+        self.size = os.fstat(self._file.fileno()).st_size
         if self.size == 0:
             self._file.close()
             raise InputError(f"{path}: the file is empty; check that it was written completely")

@@ -8,7 +8,7 @@ from longwall.storage.ingest.text import text_kernel
 _SHOWN = 40
 _TOKEN = re.compile(rb"[^\s,;|]+")
 _NOT_TEXT = re.compile(rb"[^\t-\r -~]")
-NOT_A_LINE = re.compile(rb"[\x00-\x08\x0e-\x1f]|\r+[^\r\n]")
+NOT_A_LINE = re.compile(rb"[\x00-\x08\x0e-\x1f]|\r[^\r\n]")
 """What no line may hold: control characters, and a carriage return ahead of anything but its end."""
 
 

@@ -1,6 +1,7 @@
 """Read lines of integers from a text file, block by block, with the exact place of the first bad line."""
 
 import mmap
+import re
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ LARGEST_BLOCK = 2**21
 _SHORTEST_ROW = 4
 _BYTES_PER_BYTE = 6  # the text, and what the shortest lines ("1 2", 4 bytes) become: 20 bytes each
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PASSED = rb"(?:[%b]*+(?:[#%%][^\x00-\x08\n\r\x0e-\x1f]*+)?+\r*+\n)*+"
+_BLANKS, _BLANKS_BUT_TAB = rb" \t\v\f", rb" \v\f"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +117,7 @@ class TextFile:
         self.path = path
         self._tab_separates = format_suffix(path) == ".tsv"
         self._kinds = byte_kinds(self._tab_separates)
+        self._passed = re.compile(_PASSED % (_BLANKS_BUT_TAB if self._tab_separates else _BLANKS))
         self._progress = progress
         self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers)
         self._buffers: deque[mmap.mmap] = deque()
@@ -162,7 +166,7 @@ class TextFile:
             text = self._look()
             if self._header is None or text[:1] not in ("", "#", "%"):
                 return self._line, text
-            self.take()
+            self._pass()
 
     def take(self) -> tuple[int, str]:
         """Return number and text of the next line, whatever it is, and consume it."""
@@ -266,6 +270,16 @@ class TextFile:
             raise self.error(self._line, explain(buffer, code, start, fault.start(), end, needed=0))
         line = buffer[start : end if stop < 0 else stop]
         return line.strip(b" \v\f\r" if self._tab_separates else None).decode("utf-8", "replace")
+
+    def _pass(self) -> None:
+        """Consume the next line, which is blank or a comment, and all such lines of the block behind it."""
+        assert self._header is not None
+        buffer, start, end = self._header.buffer, self._header.start, self._header.end
+        passed = self._passed.match(buffer, start, end)
+        assert passed is not None, "it may be empty"
+        stop = passed.end() if passed.end() > start else end  # only the last line of a file lacks its newline
+        self._line += max(1, buffer[start:stop].count(b"\n"))
+        self._move(stop)
 
     def _move(self, start: int) -> None:
         assert self._header is not None

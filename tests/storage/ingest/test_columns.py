@@ -49,7 +49,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_lines_that_name_columns(line: str, names: list[str]) -> None:
-    found = header_names(line, False, EDGE_COLUMNS)
+    found = header_names(line, False, EDGE_COLUMNS, InputError)
     assert found is not None
     assert found[0] == names
 
@@ -58,15 +58,15 @@ def test_lines_that_name_columns(line: str, names: list[str]) -> None:
     "line", ["", "1 2", "a 1", "1,b", "1.5 a", "- -", "--- ---", ", ,", "a\0b c", "a \ufffd", "-7,x"]
 )
 def test_lines_that_are_rows(line: str) -> None:
-    assert header_names(line, False, EDGE_COLUMNS) is None
+    assert header_names(line, False, EDGE_COLUMNS, InputError) is None
 
 
 def test_in_a_tsv_file_only_tabs_separate_names() -> None:
-    assert header_names("from node\tto, node\t", True, EDGE_COLUMNS) == (["from node", "to, node"], 9)
+    assert header_names("from node\tto, node\t", True, EDGE_COLUMNS, InputError) == (["from node", "to, node"], 9)
 
 
 def test_a_chosen_column_makes_any_line_a_header() -> None:
-    assert header_names("1,2,3", False, ColumnRequest(EDGES, ("1", "3"))) == (["1", "2", "3"], ord(","))
+    assert header_names("1,2,3", False, ColumnRequest(EDGES, ("1", "3")), InputError) == (["1", "2", "3"], ord(","))
 
 
 @pytest.mark.parametrize("pair", EDGES.pairs)

@@ -6,13 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.readers.parquet import open_parquet
-from longwall.storage.ingest.readers.parquet_pages import Damaged, TooLarge, check_pages, read_footer, thrift_limits
+from longwall.storage.ingest.readers.parquet_pages import (
+    Damaged,
+    TooLarge,
+    check_pages,
+    first_leaves,
+    read_footer,
+    thrift_limits,
+)
 
 CODECS = ["none", "zstd"]
 LAYOUTS: list[dict[str, Any]] = [
@@ -165,3 +174,46 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'a\\nb', b{40}\.\.\., ''; say which two") as caught:
         list(open_parquet(path, 2**24, 2).blocks)
     assert "\n" not in str(caught.value)
+
+
+def dotted(path: Path, values: npt.NDArray[np.int64], **options: Any) -> None:
+    """Write columns whose paths are alike: field b of a struct a, and a column a.b."""
+    structs = pa.nulls(len(values), pa.struct([("b", pa.int64()), ("c", pa.string())]))
+    lists = pa.array([[{"d": 1, "e": 2}]] * len(values))
+    columns = {"a": structs, "": lists, "x": values, "a.b": values, "w": values, "zeros": 0 * values}
+    pq.write_table(pa.table(columns), path, compression="none", **options)
+
+
+DOTTED = ColumnRequest(EDGES, ("a.b", "w"))
+
+
+@pytest.mark.parametrize("columns", [("a.b", "w"), ("w", "a.b"), ("x", "a.b")])
+def test_columns_are_found_whatever_other_columns_have_their_paths(tmp_path: Path, columns: tuple[str, str]) -> None:
+    path = tmp_path / "g.parquet"
+    dotted(path, np.arange(50))
+    with path.open("rb") as file:
+        assert first_leaves(read_footer(file, path.stat().st_size, 2**24)) == [0, 2, 4, 5, 6, 7]
+    (block,) = open_parquet(path, 2**24, 2, None, ColumnRequest(EDGES, columns)).blocks
+    assert block.src.tolist() == block.dst.tolist() == list(range(50))
+
+
+def test_only_the_columns_that_were_checked_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "g.parquet"
+    dotted(path, np.arange(50), write_page_checksum=True)
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    content = bytearray(path.read_bytes())
+    begin = chunk.dictionary_page_offset or chunk.data_page_offset
+    content[begin + chunk.total_compressed_size - 1] ^= 1  # in the page of field b
+    path.write_bytes(content)
+    with pytest.raises(OSError, match="CRC checksum verification failed"):
+        pq.ParquetFile(path, page_checksum_verification=True).read(["a.b"])
+    (block,) = open_parquet(path, 2**24, 2, None, DOTTED).blocks
+    assert block.src.tolist() == list(range(50))
+
+
+def test_the_pages_of_a_column_are_checked_whatever_other_columns_have_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "g.parquet"
+    one_page = {"data_page_size": 2**30, "max_rows_per_page": 2**31 - 1, "write_batch_size": 2**20}
+    dotted(path, np.arange(2**20), use_dictionary=["zeros"], **one_page)
+    with pytest.raises(InputError, match=r"a page of row group 1 takes .* MiB, too much"):
+        list(open_parquet(path, 2**24, 2, None, ColumnRequest(EDGES, ("a.b", "zeros"))).blocks)
