@@ -52,7 +52,7 @@ class Loaded:
         self.engine: Any = CpuEngine() if variant == CPU else WatchedEngine(variant)
         budget = Budget(self.budget or None, 2 * graph.nbytes + HOST_BYTES, HOST_BYTES)
         accounts = Accounts.of(budget)
-        accounts.host.take(graph.nbytes, "the graph")
+        accounts.host.charge(graph.nbytes, "the graph")
         copies = EDGES_PAGE_SHARE if workload.name == "edges" else None
         placement = place_graph(host, self.engine, variant.access, budget.device, accounts.host, copies=copies)
         if placement.pages:

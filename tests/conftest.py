@@ -127,7 +127,7 @@ def make_context(
         atexit.register(shutil.rmtree, own, ignore_errors=True)
     budget = Budget(None, host, 1 << 30)
     accounts = Accounts.of(budget)
-    accounts.host.take(graph.nbytes, "the graph")
+    accounts.host.charge(graph.nbytes, "the graph")
     (own / "results.partial").mkdir(exist_ok=True)
     return Environment(
         spec=load_config(plain | sections),

@@ -250,7 +250,7 @@ class Replica:
                 took = time.monotonic() - began
         finally:
             self._scheduler.leave()
-        context.accounts.disk.take(-checkpoint_bytes(found.files), "")  # the coordinator's from now on
+        context.accounts.disk.charge(-checkpoint_bytes(found.files), "")  # the coordinator's from now on
         return RangeResult(
             done=ranges,
             value=found.value,

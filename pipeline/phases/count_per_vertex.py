@@ -93,7 +93,7 @@ def counted_per_vertex(
         def take(self) -> PartialResult:
             counts = self._counter.counts()
             if not self._before:
-                disk.take(counts.nbytes + _HEADER, "the counts of a checkpoint")
+                disk.charge(counts.nbytes + _HEADER, "the counts of a checkpoint")
             file = write(counts)
             before, self._before = self._before, (file["name"],)
             return PartialResult(0, (file,), replaces=before)
@@ -111,7 +111,7 @@ def counted_per_vertex(
     def merge(files: Sequence[dict[str, Any]]) -> PartialResult:
         with context.accounts.host.reserve(size, "counts that are added up"):
             total = _sum(context, files)
-            disk.take(total.nbytes + _HEADER, "the counts of a checkpoint")
+            disk.charge(total.nbytes + _HEADER, "the counts of a checkpoint")
             return PartialResult(0, (write(total),), replaces=tuple(file["name"] for file in files))
 
     size = 2 * 8 * rows * graph.num_vertices

@@ -328,4 +328,4 @@ def _drop(listing: _Listing, phase: Phase | None) -> None:
     if phase is not None:
         folder = listing.context.checkpoint.folder / phase.name.split(" ", 1)[1].replace(" ", "-")
         if listing.context.checkpoint.remove(folder):
-            listing.context.accounts.disk.take(-sum(file["stored"] for file in phase.files()), "")
+            listing.context.accounts.disk.charge(-sum(file["stored"] for file in phase.files()), "")

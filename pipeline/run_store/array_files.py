@@ -65,7 +65,7 @@ def write_array(
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-    context.accounts.disk.take(size, "arrays of the checkpoint")
+    context.accounts.disk.charge(size, "arrays of the checkpoint")
     facts = {"shape": [int(one) for one in shape], "dtype": dtype.str, "sha256": digest.hexdigest()}
     return {"name": name, "stored": size} | facts
 

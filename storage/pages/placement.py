@@ -172,9 +172,9 @@ def bring_graph(
     if placement.limit is not None:
         engine.limit_memory(placement.limit)
     copied = engine.host_copy(graph, placement.access, placement.vertices)
-    host.take(copied, "copies of the graph that the device can read")
+    host.charge(copied, "copies of the graph that the device can read")
     if placement.access != "resident":
-        host.take(host_state_bytes(graph.num_slots), "what is known of the graph's pages")
+        host.charge(host_state_bytes(graph.num_slots), "what is known of the graph's pages")
     try:
         with engine.faults():
             if placement.access == "resident":

@@ -326,13 +326,13 @@ class ScratchArray:
             os.close(self._file)
             self._file = None
             self._scratch.path(self._name).unlink(missing_ok=True)
-            self._scratch.disk.take(-self._written, "")
+            self._scratch.disk.charge(-self._written, "")
             self._written = self._checksum = 0
 
     def _write(self, values: Array) -> int:
         """Append to the file, soon, and return the offset."""
         scratch, at = self._scratch, self._written
-        scratch.disk.take(values.nbytes, scratch.what)
+        scratch.disk.charge(values.nbytes, scratch.what)
         self._written += values.nbytes
         scratch.spilled += values.nbytes
         path = scratch.path(self._name)

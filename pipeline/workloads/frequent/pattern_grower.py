@@ -311,7 +311,7 @@ class PatternGrower:
         if not kept.all():
             self.types = self.types.selected(kept)
             self.__dict__.pop("stage", None)
-            self._host.take(-self._graph_bytes, "")
+            self._host.charge(-self._graph_bytes, "")
             self._graph_bytes = 0
 
 

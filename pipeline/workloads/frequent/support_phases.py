@@ -111,7 +111,7 @@ class PatternBatch:
     def _remove(self, phase: Phase) -> None:
         """Remove the files of a phase."""
         if self._context.checkpoint.remove(self._folder(phase)):
-            self._context.accounts.disk.take(-checkpoint_bytes(phase.files()), "")
+            self._context.accounts.disk.charge(-checkpoint_bytes(phase.files()), "")
 
     def _over_parts(self, phase: Phase, make_worker: Callable[[int], Worker]) -> None:
         run_tasks(

@@ -213,7 +213,7 @@ def test_runs_go_on_wherever_they_ended(lab: Any, monkeypatch: pytest.MonkeyPatc
 def test_a_full_disk_is_told_with_a_sentence(lab: Any) -> None:
     graph = random_graph(60, 180)
     context = lab.context(graph, workload={"kind": "frequent"} | SECTIONS["mni"])
-    context.accounts.disk.take(context.accounts.disk.free - 2000, "others")
+    context.accounts.disk.charge(context.accounts.disk.free - 2000, "others")
     with pytest.raises(BudgetExceeded, match=r"arrays of the checkpoint needs .*raise memory.disk"):
         answer(context, InTurn())
     assert context.accounts.disk.free >= 0
