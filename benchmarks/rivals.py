@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rows import BY_NAME, Row
 
 import longwall
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 
 """Rival -> rows that it has an answer for."""
 

@@ -287,7 +287,7 @@ def info(
 @app.command()
 def patterns() -> None:
     """List the patterns that have a name."""
-    from longwall.pipeline.patterns.pattern import named_patterns
+    from longwall.pipeline.patterns.parse import named_patterns
 
     rows = named_patterns()
     width = max(len(name) for name, _, _ in rows)

@@ -13,7 +13,7 @@ from real import load, queries
 
 import longwall
 from longwall.kernels import EngineUnavailable, select_engine
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases import search_count
 from longwall.pipeline.phases.count_plans import plan_count

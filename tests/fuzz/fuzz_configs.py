@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.run import choose_engine, resolve_budget
 from longwall.pipeline.workloads import get_workload
 from longwall.storage.errors import InputError

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
