@@ -82,9 +82,9 @@ def root(
     A run is a TOML file; its results are Parquet files in a folder of their own.
     """
     if version:
-        from longwall import __version__
+        from longwall.storage.version import longwall_version
 
-        _print(f"longwall {__version__}")
+        _print(f"longwall {longwall_version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         _print(context.get_help())

@@ -33,6 +33,7 @@ from longwall.pipeline.run_store.url_journal import UrlJournal
 from longwall.storage.errors import FinalError, RunError, reason_of
 from longwall.storage.remote.remote_folder import Mirror
 from longwall.storage.remote.urls import is_url
+from longwall.storage.version import longwall_version
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
@@ -372,11 +373,10 @@ class Replica:
 
 def _compare_versions(coordinator: str) -> None:
     """See that this worker, which may have come when the run had begun, is what the coordinator is."""
-    from longwall import __version__
-
-    if coordinator != __version__:
+    if coordinator != longwall_version():
         raise RunError(
-            f"this worker has Longwall {__version__}, the coordinator has {coordinator}: install the same everywhere"
+            f"this worker has Longwall {longwall_version()}, the coordinator has {coordinator}: "
+            "install the same everywhere"
         )
 
 
