@@ -300,7 +300,7 @@ class Dispatcher:
     def _commit(self) -> None:
         """Adopt and record all that has come, for the price of one commit."""
         if self._found:
-            disk, run = self._context.accounts.disk, self._context.results.parent
+            disk, run = self._context.resources.disk, self._context.results.parent
             files = [file for one in self._found for file in one.partial.files]
             for file in files:
                 self._scheduler.adopt(file["name"])

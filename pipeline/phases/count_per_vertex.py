@@ -68,7 +68,7 @@ def counted_per_vertex(
     FinalError
         If they do not fit 64-bit integers.
     """
-    engine, checkpoint, disk = context.engine, context.checkpoint, context.accounts.disk
+    engine, checkpoint, disk = context.engine, context.checkpoint, context.resources.disk
     graph, _ = load_graph(context)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     phase = checkpoint.phase(name, graph.num_slots)
@@ -109,7 +109,7 @@ def counted_per_vertex(
             return {"name": name, "bytes": size, "sha256": _digest(file)}
 
     def merge(files: Sequence[dict[str, Any]]) -> PartialResult:
-        with context.accounts.host.reserve(size, "counts that are added up"):
+        with context.resources.host.reserve(size, "counts that are added up"):
             total = _sum(context, files)
             disk.charge(total.nbytes + _HEADER, "the counts of a checkpoint")
             return PartialResult(0, (write(total),), replaces=tuple(file["name"] for file in files))
@@ -117,7 +117,7 @@ def counted_per_vertex(
     size = 2 * 8 * rows * graph.num_vertices
     with lent_to_copies(context):
         run_tasks(context, phase, tasks, engine.workers, VertexWorker, merge=merge)
-    with context.accounts.host.reserve(size, "the counts"):
+    with context.resources.host.reserve(size, "the counts"):
         yield _sum(context, phase.files())
 
 

@@ -5,11 +5,9 @@ A budget never waits and never frees anything by itself. A caller that is refuse
 """
 
 import threading
-from dataclasses import dataclass
 from types import TracebackType
 
 from longwall.storage.errors import RunError
-from longwall.storage.memory.machine_budget import Budget
 from longwall.storage.memory.sizes import round_size
 
 
@@ -118,24 +116,3 @@ class MemoryBudget:
     def peak(self) -> int:
         """The most bytes that were ever in use at once."""
         return self._peak
-
-
-@dataclass(frozen=True)
-class Accounts:
-    """The accounts of a run.
-
-    Attributes
-    ----------
-    host
-        Host memory: the graph, tables, scratch and buffers. The interpreter and the libraries are not in it.
-    disk
-        Spill files and the tables of checkpoints.
-    """
-
-    host: MemoryBudget
-    disk: MemoryBudget
-
-    @classmethod
-    def of(cls, budget: Budget, *, host: str = "memory.host", disk: str = "memory.disk") -> "Accounts":
-        """Open the accounts of a run's budgets, which the user sets by the options `host` and `disk`."""
-        return cls(MemoryBudget(host, budget.host), MemoryBudget(disk, budget.disk))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +50,8 @@ def budget_of(graph: Graph, share: float) -> int:
 
 
 def context_of(lab: Any, graph: Graph, access: str, share: float) -> Any:
-    context = lab.context(graph, engine="cuda", host=2 << 30, memory={"access": access})
-    return replace(context, budget=replace(context.budget, device=budget_of(graph, share)))
+    device = budget_of(graph, share)
+    return lab.context(graph, engine="cuda", host=2 << 30, device=device, memory={"access": access})
 
 
 @pytest.mark.gpu
