@@ -82,9 +82,9 @@ def root(
     A run is a TOML file; its results are Parquet files in a folder of their own.
     """
     if version:
-        from longwall import __version__
+        from longwall.storage.version import longwall_version
 
-        _print(f"longwall {__version__}")
+        _print(f"longwall {longwall_version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         _print(context.get_help())
@@ -287,7 +287,7 @@ def info(
 @app.command()
 def patterns() -> None:
     """List the patterns that have a name."""
-    from longwall.pipeline.patterns.pattern import named_patterns
+    from longwall.pipeline.patterns.parse import named_patterns
 
     rows = named_patterns()
     width = max(len(name) for name, _, _ in rows)
@@ -370,28 +370,28 @@ def _make_store(
     quiet: bool,
     make: Callable[..., "GraphStats"],
 ) -> None:
-    """Make a store with `make`, which is given budgets, spill folder and watcher, and say what it is."""
+    """Make a store with `make`, which takes resources and an observer, and print what it is."""
     from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.progress.observers import choose_observer
     from longwall.storage.memory.allocator import return_freed_memory
-    from longwall.storage.memory.machine_budget import Budget
-    from longwall.storage.memory.reservations import Accounts, BudgetExceeded
-    from longwall.storage.memory.spill_folder import SpillFolder
+    from longwall.storage.memory.reservations import BudgetExceeded
+    from longwall.storage.memory.resources import COMMAND_OPTIONS, open_resources
 
     spill = user_path(spill)
     if store.exists():
         raise InputError(f"{store} exists already: remove it, or choose another path for the store")
-    budget = Budget.resolve(host=_size("--memory", memory), disk=_size("--disk", disk), spill=spill)
-    accounts = Accounts.of(budget, host="--memory", disk="--disk")
+    resources = open_resources(
+        host=_size("--memory", memory), disk=_size("--disk", disk), spill=spill, options=COMMAND_OPTIONS
+    )
     return_freed_memory()
     began = time.perf_counter()
     observer = choose_observer(quiet)
     if cache_note():
         observer.note(cache_note())
     try:
-        with SpillFolder(spill, advice="choose another --spill, or raise --memory") as folder:
-            folder.check()
-            stats = make(accounts=accounts, spill=folder, watcher=observer)
+        with resources:
+            resources.spill.check()
+            stats = make(resources=resources, watcher=observer)
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
     finally:

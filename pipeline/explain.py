@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.progress.observers import NullObserver, Observer
-from longwall.pipeline.run import COMPILING, choose_engine, describe_graph, read_graph, resolve_budget
+from longwall.pipeline.run import COMPILING, describe_graph, open_resources, read_graph
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.sizes import round_size
 
 if TYPE_CHECKING:
-    from longwall.kernels import Engine
     from longwall.pipeline.planning.prediction import LevelEstimate
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
-    from longwall.storage.memory.reservations import Accounts
+    from longwall.storage.memory.resources import Resources
     from longwall.storage.pages.placement import Placement
 
 _READABLE = 1e15  # longer numbers are written with an exponent
@@ -45,28 +43,26 @@ def explain(
     from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.workloads import get_workload
     from longwall.stages.source import host_arrays
-    from longwall.storage.memory.reservations import Accounts
-    from longwall.storage.memory.spill_folder import SpillFolder
     from longwall.storage.pages.placement import place_graph
 
     observer = observer or NullObserver()
     try:
         spec = load_config(config, overrides)
-        engine = choose_engine(spec)
+        resources = open_resources(spec)
+        engine = resources.engine
         if cache_note():
             observer.note(cache_note())
-        budget = resolve_budget(spec)
-        accounts = Accounts.of(budget)
-        with SpillFolder(spec.memory.spill) as spill, engine.watch_compilation(lambda: observer.note(COMPILING)):
-            spill.check()
-            graph = read_graph(spec, observer, accounts, spill, engine)
+        with resources, engine.watch_compilation(lambda: observer.note(COMPILING)):
+            resources.spill.check()
+            graph = read_graph(spec, observer, resources)
             plan = get_workload(spec.workload.kind).plan(spec.workload, graph)
-            placement = place_graph(host_arrays(graph), engine, spec.memory.access, budget.device, accounts.host)
-            prediction = _predict(plan, spec, graph, engine, placement, accounts)
+            placement = place_graph(host_arrays(graph), resources, spec.memory.access)
+            prediction = _predict(plan, spec, graph, placement, resources)
     finally:
         observer.close()
     facts = describe_graph(spec, graph)
-    sizes = ", ".join(f"{name} {'auto' if size is None else round_size(size)}" for name, size in asdict(budget).items())
+    limits = resources.limits()
+    sizes = ", ".join(f"{name} {'auto' if size is None else round_size(size)}" for name, size in limits.items())
     lines = [
         f"workload     {spec.workload.kind}, output = {spec.workload.output}",
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",
@@ -87,9 +83,7 @@ def _describe_placement(placement: Placement) -> list[str]:
     return [f"access       {placement.access}: on the device{pages}, {round_size(placement.memory)} for the work"]
 
 
-def _predict(
-    plan: Any, spec: RunSpec, graph: Graph, engine: Engine, placement: Placement, accounts: Accounts
-) -> list[str]:
+def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resources: Resources) -> list[str]:
     """Lines that foretell rows and bytes; none for plans that are formulas."""
     from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
     from longwall.pipeline.phases.count_plans import CountBySearch
@@ -104,17 +98,15 @@ def _predict(
     arrays = host_arrays(graph)
     try:
         room = placement.memory if placement.limit is None else placement.memory // 2
-        loaded = bring_graph(arrays, engine, placement, accounts.host)
-        with engine.faults():
-            estimates = estimate_levels(search, loaded, engine, room)
+        loaded = bring_graph(arrays, resources, placement)
+        with resources.engine.faults():
+            estimates = estimate_levels(search, loaded, resources, room)
     except (InputError, RunError) as refusal:
         return [f"prediction   none: {refusal}"]
     except (ShortOfMemory, EngineLost) as fault:
         return [f"prediction   none: {fault}"]
     lines = _describe_levels(search, estimates)
-    return (
-        lines if search.suffix else [*lines, *_describe_totals(search, estimates, spec, graph, engine, accounts, room)]
-    )
+    return lines if search.suffix else [*lines, *_describe_totals(search, estimates, spec, graph, resources, room)]
 
 
 def _describe_levels(plan: MatchPlan, estimates: Sequence[LevelEstimate]) -> list[str]:
@@ -142,15 +134,14 @@ def _describe_totals(
     estimates: Sequence[LevelEstimate],
     spec: RunSpec,
     graph: Graph,
-    engine: Engine,
-    accounts: Accounts,
+    resources: Resources,
     room: int,
 ) -> list[str]:
     """What a listing holds in memory, on disk, and writes; and whether there is room."""
-    flight = _bytes_in_flight(estimates) * engine.workers
-    option = "memory.host" if engine.free_memory() is None else "memory.device"
+    workers, option = resources.engine.workers, resources.work.option
+    flight = _bytes_in_flight(estimates) * workers
     lines = [
-        f"in flight    at most {round_size(flight)} in {engine.workers} workers; "
+        f"in flight    at most {round_size(flight)} in {workers} workers; "
         + (
             f"fits the {round_size(room)} that {option} leaves"
             if flight <= room
@@ -158,7 +149,7 @@ def _describe_totals(
         )
     ]
     if spec.scheduler.order == "levels":
-        levels, disk = _bytes_of_levels(estimates), accounts.disk.limit
+        levels, disk = _bytes_of_levels(estimates), resources.disk.limit
         fits = "fits" if levels <= disk else "does not fit"
         lines.append(f"levels       up to {round_size(levels)} on disk, uncompressed; {fits} memory.disk")
     export = spec.export

@@ -34,10 +34,7 @@ from longwall.storage.remote.urls import is_url
 if TYPE_CHECKING:
     from longwall.kernels import Engine
     from longwall.storage.graph.graph import Graph
-    from longwall.storage.memory.machine_budget import Budget
-    from longwall.storage.memory.reservations import Accounts
-    from longwall.storage.memory.spill_folder import SpillFolder
-
+    from longwall.storage.memory.resources import Resources
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
 COMPILING = "compiling kernels: this takes a few seconds"
@@ -178,8 +175,6 @@ def _run(
     from longwall.pipeline.execution.thread_executor import user_errors
     from longwall.pipeline.workloads import get_workload
     from longwall.storage.memory.allocator import return_freed_memory
-    from longwall.storage.memory.reservations import Accounts
-    from longwall.storage.memory.spill_folder import SpillFolder
     from longwall.storage.pages.paged_graph import GraphPages
 
     return_freed_memory()
@@ -187,24 +182,23 @@ def _run(
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
     # The coordinator of a cluster deals work out, and needs no device.
-    engine = choose_engine(spec.on_host() if on_cluster else spec)
+    resources = open_resources(spec.on_host() if on_cluster else spec)
+    engine = resources.engine
     if cache_note():
         observer.note(cache_note())
-    budget = resolve_budget(spec)
-    accounts = Accounts.of(budget)
-    with SpillFolder(spec.memory.spill) as spill, ExitStack() as opened:
-        spill.check()
+    with resources, ExitStack() as opened:
+        resources.spill.check()
         if on_cluster:
             from longwall.pipeline.cluster.connect import cluster_of, scheduler_of
 
             # Before the graph is read: its workers read it at the same time.
             cluster = opened.enter_context(
-                cluster_of(spec, directory.where, engine.workers, spill.path, observer, devices)
+                cluster_of(spec, directory.where, engine.workers, resources.spill.path, observer, devices)
             )
         say_compiling = cache(lambda: observer.note(COMPILING))
         notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), _timed(timings, "graph"):
-            graph = read_graph(spec, observer, accounts, spill, engine, notes)
+            graph = read_graph(spec, observer, resources, notes)
         workload = get_workload(spec.workload.kind)
         with _timed(timings, "plan"):
             plan = workload.plan(spec.workload, graph)
@@ -216,12 +210,10 @@ def _run(
                 "plan": plan.to_dict(),
             },
         )
-        directory.manifest["budget"] = asdict(budget)
+        directory.manifest["budget"] = resources.limits()
         directory.save()
         checkpoint = directory.open_checkpoint()
-        context = Environment(
-            spec, graph, engine, budget, accounts, spill, checkpoint, directory.results, observer, metrics, cancel
-        )
+        context = Environment(spec, graph, resources, checkpoint, directory.results, observer, metrics, cancel)
         if on_cluster:
             context.scheduler = opened.enter_context(scheduler_of(context, cluster, plan))
         try:
@@ -234,12 +226,17 @@ def _run(
                 counts = workload.execute(plan, context)
         finally:
             directory.manifest["memory"] = {
-                name: {"limit": account.limit, "peak": account.peak}
-                for name, account in (("host", accounts.host), ("disk", accounts.disk))
+                name: {"limit": budget.limit, "peak": budget.peak}
+                for name, budget in (("host", resources.host), ("disk", resources.disk))
             }
             peak = engine.memory_peak()
             if peak is not None:
-                device = {"limit": budget.device, "peak": peak.allocator, "driver": peak.driver, "before": peak.before}
+                device = {
+                    "limit": resources.device,
+                    "peak": peak.allocator,
+                    "driver": peak.driver,
+                    "before": peak.before,
+                }
                 directory.manifest["memory"]["device"] = device
                 metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
             if context.on_engine is not None:
@@ -319,51 +316,49 @@ def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str]) -> dict
     return {"name": engine.name, "device": engine.device}
 
 
-def choose_engine(spec: RunSpec) -> Engine:
-    """Return the engine that the config asks for.
+def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) -> Resources:
+    """Open the resources that a config asks for; what it leaves open is a share of what this machine has free.
+
+    Parameters
+    ----------
+    spec
+        The config.
+    processes, per_device
+        See :func:`longwall.storage.memory.resources.open_resources`.
 
     Raises
     ------
     InputError
-        If this machine does not have it, or far fewer cores than threads are wanted.
+        If this machine does not have the engine, or far fewer cores than threads are wanted.
     """
-    from longwall.kernels import Ablation, EngineUnavailable, select_engine
+    from longwall.kernels import Ablation
     from longwall.storage.concurrency import core_count, most_threads
+    from longwall.storage.memory import resources
 
     if spec.engine.threads > most_threads():
         raise InputError(
-            f"engine.threads: {spec.engine.threads} threads are too many for {core_count()} cores: give at most "
+            f"engine.threads = {spec.engine.threads} is too many for {core_count()} cores: use at most "
             f"{most_threads()}, or 0 for one per core"
         )
-    plain = spec.engine.ablation
+    plain, memory = spec.engine.ablation, spec.memory
     ablation = Ablation(
         two_pass="two-pass" in plain, grouped="ungrouped" not in plain, page_order="unordered" not in plain
     )
-    try:
-        return select_engine(spec.engine.kind, spec.engine.threads, ablation)
-    except EngineUnavailable as error:
-        raise InputError(f'engine.kind = "{spec.engine.kind}": {error}') from None
+    return resources.open_resources(
+        host=memory.host,
+        disk=memory.disk,
+        device=memory.device,
+        spill=memory.spill,
+        engine=resources.EngineChoice(spec.engine.kind, spec.engine.threads, ablation),
+        processes=processes,
+        per_device=per_device,
+    )
 
 
-def resolve_budget(spec: RunSpec) -> Budget:
-    """Return the budgets of a config, what it leaves open filled in from this machine."""
-    from longwall.storage.memory.machine_budget import Budget
+def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str] | None = None) -> Graph:
+    """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
 
-    memory = spec.memory
-    return Budget.resolve(device=memory.device, host=memory.host, disk=memory.disk, spill=memory.spill)
-
-
-def read_graph(
-    spec: RunSpec,
-    observer: Observer,
-    accounts: Accounts,
-    spill: SpillFolder,
-    engine: Engine,
-    notes: list[str] | None = None,
-) -> Graph:
-    """Read, open or generate the data graph of a config, for an engine; it is booked in the host's account.
-
-    What the observer hears of the columns that are read is appended to `notes`.
+    What the observer is notified of the columns that are read is appended to `notes`.
 
     Raises
     ------
@@ -374,24 +369,22 @@ def read_graph(
     from longwall.storage.memory.reservations import BudgetExceeded
 
     try:
-        return _read_graph(spec, observer, accounts, spill, engine, [] if notes is None else notes)
+        return _read_graph(spec, observer, resources, [] if notes is None else notes)
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
 
 
-def _read_graph(
-    spec: RunSpec, observer: Observer, accounts: Accounts, spill: SpillFolder, engine: Engine, notes: list[str]
-) -> Graph:
+def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str]) -> Graph:
     from longwall.storage.pages.placement import adjacency_maker
 
-    adjacency = adjacency_maker(engine, spec.memory.access, spec.memory.device)
+    adjacency = adjacency_maker(resources, spec.memory.access)
     if spec.graph.generator is not None:
         from longwall.storage.generators.kinds import generate
 
         parameters = dict(spec.graph.generator)
         kind = parameters.pop("kind")
         observer.phase(f"generating the {kind} graph", None, "edges")
-        return generate(kind, **parameters, accounts=accounts, spill=spill, adjacency=adjacency)
+        return generate(kind, **parameters, resources=resources, adjacency=adjacency)
     from longwall.storage.ingest.ingest import Reading, load_graph
 
     def note(text: str) -> None:
@@ -406,8 +399,7 @@ def _read_graph(
         transactions=spec.graph.transactions,
         file_format=spec.file_format,
         columns=spec.graph.columns,
-        accounts=accounts,
-        spill=spill,
+        resources=resources,
         adjacency=adjacency,
         note=note,
     )

@@ -99,17 +99,15 @@ def make_context(
     threads: int = 1,
     folder: Path | None = None,
     host: int = 1 << 30,
+    device: int | None = None,
     **sections: dict[str, Any],
 ) -> Environment:
     """What a workload is given by a run, without the run: `folder` is the run's folder."""
-    from longwall.kernels import select_engine
     from longwall.pipeline.config import load_config
     from longwall.pipeline.execution.environment import Environment, Metrics
     from longwall.pipeline.progress.observers import NullObserver
     from longwall.pipeline.run_store.commit_log import CommitLog
-    from longwall.storage.memory.machine_budget import Budget
-    from longwall.storage.memory.reservations import Accounts
-    from longwall.storage.memory.spill_folder import SpillFolder
+    from longwall.storage.memory.resources import EngineChoice, open_resources
 
     plain = {"graph": {"path": "unused"}, "workload": {"kind": "triangles"}, "run": {"name": "unused"}}
     # Commits wait for the disk; in memory they cost nothing.
@@ -117,17 +115,15 @@ def make_context(
     own = folder or Path(tempfile.mkdtemp(prefix="longwall-test-", dir=shared if shared.is_dir() else None))
     if folder is None:
         atexit.register(shutil.rmtree, own, ignore_errors=True)
-    budget = Budget(None, host, 1 << 30)
-    accounts = Accounts.of(budget)
-    accounts.host.take(graph.nbytes, "the graph")
+    resources = open_resources(
+        host=host, disk=1 << 30, device=device, spill=own / "spill", engine=EngineChoice(engine, threads)
+    )
+    resources.host.charge(graph.nbytes, "the graph")
     (own / "results.partial").mkdir(exist_ok=True)
     return Environment(
         spec=load_config(plain | sections),
         graph=graph,
-        engine=select_engine(engine, threads),
-        budget=budget,
-        accounts=accounts,
-        spill=SpillFolder(own / "spill"),
+        resources=resources,
         checkpoint=CommitLog(own / "checkpoint"),
         results=own / "results.partial",
         observer=NullObserver(),

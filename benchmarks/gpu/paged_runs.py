@@ -17,8 +17,8 @@ from longwall.pipeline.execution.environment import DeviceGraph, Environment, Me
 from longwall.pipeline.progress.observers import NullObserver
 from longwall.stages.source import host_arrays
 from longwall.storage.graph.graph import Graph
-from longwall.storage.memory.machine_budget import Budget
-from longwall.storage.memory.reservations import Accounts
+from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.pages import paged_graph
 from longwall.storage.pages.placement import EDGES_PAGE_SHARE, bring_graph, place_graph
@@ -49,24 +49,26 @@ class Loaded:
         host = host_arrays(graph)
         self.budget = max(int(share * graph_bytes(graph)), LEAST_BUDGET) if share else 0
         self.engine: Any = CpuEngine() if variant == CPU else WatchedEngine(variant)
-        budget = Budget(self.budget or None, 2 * graph.nbytes + HOST_BYTES, HOST_BYTES)
-        accounts = Accounts.of(budget)
-        accounts.host.take(graph.nbytes, "the graph")
+        resources = Resources(
+            MemoryBudget("memory.host", 2 * graph.nbytes + HOST_BYTES),
+            MemoryBudget("memory.disk", HOST_BYTES),
+            SpillFolder(Path("spill")),
+            engine=self.engine,
+            device=self.budget or None,
+        )
+        resources.host.charge(graph.nbytes, "the graph")
         copies = EDGES_PAGE_SHARE if workload.name == "edges" else None
-        placement = place_graph(host, self.engine, variant.access, budget.device, accounts.host, copies=copies)
+        placement = place_graph(host, resources, variant.access, copies)
         if placement.pages:
             most = paged_graph.state_bytes(host.num_slots) + int(share * host.indices.nbytes)
             placement = replace(placement, pages=min(placement.pages, most))
-        arrays = bring_graph(host, self.engine, placement, accounts.host)
+        arrays = bring_graph(host, resources, placement)
         self.engine.pages = arrays.pages
         nothing: Any = None
         self._context = Environment(
             spec=nothing,
             graph=graph,
-            engine=self.engine,
-            budget=budget,
-            accounts=accounts,
-            spill=SpillFolder(Path("spill")),
+            resources=resources,
             checkpoint=nothing,
             results=nothing,
             observer=NullObserver(),
@@ -111,7 +113,7 @@ class Loaded:
 
     def __exit__(self, *exc: object) -> None:
         engine = self.engine
-        self._context.spill.close()
+        self._context.resources.spill.close()
         self.__dict__.clear()
         gc.collect()
         engine.release()

@@ -12,7 +12,7 @@ from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.stage_metrics import StageTimer
 from longwall.pipeline.execution.worker_memory import WorkerMemory
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.extension.unguided import extend_by_edge

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import longwall
 from benchmarks.lib.rows import BY_NAME, Row
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 
 """Rival -> rows that it has an answer for."""
 

@@ -33,7 +33,8 @@ from benchmarks.lib.machine import describe_machine
 from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.sorting import KeyLayout
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
+from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import parse_size
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting.key_sorter import KeySorter
@@ -188,15 +189,15 @@ def sort(
     engine: Engine, keys: Any, method: str, options: argparse.Namespace, look: Callable[[Any], None] | None
 ) -> dict[str, Any]:
     """Sort once; gives the seconds of each phase."""
-    budgets = Accounts(
-        MemoryBudget("--host", parse_size(options.host)), MemoryBudget("--disk", parse_size(options.disk))
-    )
     with (
-        SpillFolder(Path(options.spill)) as spill,
+        Resources(
+            MemoryBudget("--host", parse_size(options.host)),
+            MemoryBudget("--disk", parse_size(options.disk)),
+            SpillFolder(Path(options.spill)),
+            engine=engine,
+        ) as resources,
         KeySorter(
-            engine,
-            budgets,
-            spill,
+            resources,
             KeyLayout(),
             device=parse_size(options.device),
             merge=method,  # type: ignore[arg-type]
@@ -232,7 +233,7 @@ def sort(
             "merging": merging.seconds(),
             "total": chunks + merge,
             "spilled": sorter.spilled,
-            "host_peak": budgets.host.peak,
+            "host_peak": resources.host.peak,
         }
 
 

@@ -22,6 +22,7 @@ from longwall.pipeline.execution.environment import Environment, Metrics
 from longwall.pipeline.progress.observers import Observer
 from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.version import longwall_version
 
 _HOST = "127.0.0.1"
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
@@ -61,8 +62,6 @@ def cluster_of(
     InputError, RunError
         See `connected`.
     """
-    from longwall import __version__
-
     spec = spec.with_absolute_paths()
     memory = spec.memory.model_copy(update={"spill": spec.memory.spill.absolute()})
     engine = spec.engine
@@ -81,7 +80,7 @@ def cluster_of(
             config=spec.to_dict(),
             share=max(hosts.values(), default=1) + 1,  # processes of a machine: the coordinator may be there, too
             per_device=most_on_a_device(workers),
-            version=__version__,
+            version=longwall_version(),
         )
         if client.dashboard_link and not embedded:
             observer.note(f"the cluster's dashboard: {client.dashboard_link}")

@@ -300,16 +300,16 @@ class Dispatcher:
     def _commit(self) -> None:
         """Adopt and record all that has come, for the price of one commit."""
         if self._found:
-            disk, run = self._context.accounts.disk, self._context.results.parent
+            disk, run = self._context.resources.disk, self._context.results.parent
             files = [file for one in self._found for file in one.partial.files]
             for file in files:
                 self._scheduler.adopt(file["name"])
-            disk.take(checkpoint_bytes(files), "what the run has finished")
+            disk.charge(checkpoint_bytes(files), "what the run has finished")
             for name in (file["name"] for file in files if file.get("cut")):
                 self._context.checkpoint.local(name)
             commits = [(one.ranges, shortened(one.partial, run)) for one in self._found]
             self._phase.commit_all([_combined(commits, self._combine)] if self._combine else commits)
-            disk.take(-sum(one.freed for one in self._found), "")
+            disk.charge(-sum(one.freed for one in self._found), "")
             for one in self._found:
                 self._file_up(one.merges, one.partial.files)
         self._found, self._committed = [], time.monotonic()

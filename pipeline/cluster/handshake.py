@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any, TypedDict
 
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.version import longwall_version
 
 _PATIENCE_SECONDS = 30.0  # with a worker: it may have to import a lot
 
@@ -28,9 +29,7 @@ def describe_worker(kind: str) -> WorkerDescription:
     kind
         The engine that the run wants.
     """
-    from longwall import __version__
-
-    return WorkerDescription(version=__version__, device=_device() if kind in ("auto", "cuda") else None)
+    return WorkerDescription(version=longwall_version(), device=_device() if kind in ("auto", "cuda") else None)
 
 
 def introduced(client: Any, kind: str) -> dict[str, WorkerDescription]:
@@ -88,14 +87,13 @@ def _of_scheduler(client: Any) -> Any:
 
 
 def _see(who: str, answer: WorkerDescription | Exception) -> None:
-    from longwall import __version__
-
     if isinstance(answer, Exception):
         reason = f"{type(answer).__name__}: {answer}".splitlines()[0]
-        raise InputError(f"{who} cannot take part ({reason}): install Longwall {__version__} there")
-    if answer["version"] != __version__:
+        raise InputError(f"{who} cannot take part ({reason}): install Longwall {longwall_version()} there")
+    if answer["version"] != longwall_version():
         raise InputError(
-            f"{who} has Longwall {answer['version']}, this process {__version__}: install the same version everywhere"
+            f"{who} has Longwall {answer['version']}, this process {longwall_version()}: "
+            "install the same version everywhere"
         )
 
 

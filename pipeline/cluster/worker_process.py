@@ -17,7 +17,6 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -33,9 +32,9 @@ from longwall.pipeline.run_store.url_journal import UrlJournal
 from longwall.storage.errors import FinalError, RunError, reason_of
 from longwall.storage.remote.remote_folder import Mirror
 from longwall.storage.remote.urls import is_url
+from longwall.storage.version import longwall_version
 
 if TYPE_CHECKING:
-    from longwall.kernels import Engine
     from longwall.storage.memory.reservations import MemoryBudget
 
 _WAIT_SECONDS = 0.2
@@ -250,7 +249,7 @@ class Replica:
                 took = time.monotonic() - began
         finally:
             self._scheduler.leave()
-        context.accounts.disk.take(-checkpoint_bytes(found.files), "")  # the coordinator's from now on
+        context.resources.disk.charge(-checkpoint_bytes(found.files), "")  # the coordinator's from now on
         return RangeResult(
             done=ranges,
             value=found.value,
@@ -264,7 +263,7 @@ class Replica:
 
     def _do(self, work: Work, ranges: list[Range], seconds: float) -> tuple[list[Range], PartialResult]:
         assert self._context is not None
-        on_device = self._context.engine.free_memory() is not None
+        on_device = self._context.resources.on_device
         worker = work.make_worker(next(self._numbers))
         try:
             done = do_ranges(worker, work.tasks, ranges, seconds, self._cancel, on_device=on_device)
@@ -318,18 +317,15 @@ class Replica:
             self._scheduler.end(error if isinstance(error, Exception) else RunError("the run is over on this worker"))
 
     def _execute(self, spec: RunSpec) -> None:
-        from longwall.pipeline.run import choose_engine, read_graph, resolve_budget
+        from longwall.pipeline.run import open_resources, read_graph
         from longwall.pipeline.workloads import get_workload
-        from longwall.storage.memory.reservations import Accounts
-        from longwall.storage.memory.spill_folder import SpillFolder
 
-        engine = choose_engine(spec.with_threads(self._threads))
-        spec = _sharing_device(spec, engine, self.opening["per_device"])
-        whole, share = resolve_budget(spec), self.opening["share"]
-        budget = replace(whole, host=whole.host // share, disk=whole.disk // share)
-        accounts, observer = Accounts.of(budget), NullObserver()
-        with SpillFolder(spec.memory.spill) as spill, user_errors(engine):
-            graph = read_graph(spec, observer, accounts, spill, engine)
+        resources = open_resources(
+            spec.with_threads(self._threads), processes=self.opening["share"], per_device=self.opening["per_device"]
+        )
+        observer = NullObserver()
+        with resources, user_errors(resources.engine):
+            graph = read_graph(spec, observer, resources)
             job = self._wait()
             if graph.content_hash != job["graph"]:
                 raise RunError("the graph on this worker is not the coordinator's: give all the same file")
@@ -338,18 +334,15 @@ class Replica:
             if plan.to_dict() != job["plan"]:
                 raise RunError("this worker plans otherwise than the coordinator: install the same version everywhere")
             if is_url(job["run"]):
-                run, journal = spill.path / "run", UrlJournal(Mirror(job["run"]))
+                run, journal = resources.spill.path / "run", UrlJournal(Mirror(job["run"]))
                 parts(run, job["id"]).mkdir(parents=True)
             else:
                 run, journal = Path(job["run"]), None
-            self._slots = threading.Semaphore(engine.workers)
+            self._slots = threading.Semaphore(resources.engine.workers)
             self._context = Environment(
                 spec,
                 graph,
-                engine,
-                budget,
-                accounts,
-                spill,
+                resources,
                 ReplicaJournal(run / "checkpoint", journal),  # type: ignore[arg-type]
                 parts(run, job["id"]),
                 observer,
@@ -372,21 +365,11 @@ class Replica:
 
 def _compare_versions(coordinator: str) -> None:
     """See that this worker, which may have come when the run had begun, is what the coordinator is."""
-    from longwall import __version__
-
-    if coordinator != __version__:
+    if coordinator != longwall_version():
         raise RunError(
-            f"this worker has Longwall {__version__}, the coordinator has {coordinator}: install the same everywhere"
+            f"this worker has Longwall {longwall_version()}, the coordinator has {coordinator}: "
+            "install the same everywhere"
         )
-
-
-def _sharing_device(spec: RunSpec, engine: Engine, processes: int) -> RunSpec:
-    """The config of one of so many processes that may work with the same device."""
-    free = engine.free_memory()
-    if free is None or processes == 1:
-        return spec
-    device = (spec.memory.device or free) // processes
-    return spec.model_copy(update={"memory": spec.memory.model_copy(update={"device": device})})
 
 
 def parts(run: Path, job_id: str) -> Path:

@@ -13,7 +13,8 @@ from longwall.pipeline.config.sections import (
     Output,
 )
 from longwall.pipeline.config.values import dotted, listed, section_of, shown, suggestion
-from longwall.pipeline.patterns.pattern import MAX_VERTICES, parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import MAX_VERTICES
 from longwall.storage.errors import InputError
 
 _FREQUENT_KEYS = ("support", "min_support", "max_edges", "max_vertices", "exact")

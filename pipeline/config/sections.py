@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from longwall.pipeline.config.values import plain, shown, toml
-from longwall.pipeline.patterns.pattern import is_pattern_file
+from longwall.pipeline.patterns.parse import is_pattern_file
 from longwall.storage.errors import InputError
 from longwall.storage.memory.sizes import format_size, parse_size
 from longwall.storage.paths import path_exists, user_path

@@ -11,7 +11,6 @@ from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
-from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, give_up_copies
 from longwall.pipeline.execution.engine_errors import engine_faults
@@ -21,8 +20,8 @@ from longwall.storage.arguments import brief, require_type
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.allocator import return_freed_memory
-from longwall.storage.memory.machine_budget import Budget
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
+from longwall.storage.memory.resources import CALL_OPTIONS, EngineChoice, open_resources
 from longwall.storage.memory.sizes import parse_size, round_size
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.pages.placement import bring_graph, place_graph
@@ -81,14 +80,16 @@ class Session:
     take
         Does a piece of work of at most so many bytes, with less where memory is short; see
         :meth:`longwall.pipeline.execution.adaptive_batch.AdaptiveBatch.take`.
-    host, disk
-        The accounts.
+    resources
+        The budgets, the spill folder and the engine.
+    host
+        The host's budget.
 
     Raises
     ------
     InputError
         If the graph is none, the engine does not work here, a size is none, or the graph does not fit the device.
-    OverBudget
+    BudgetExceeded
         If the graph does not fit.
     """
 
@@ -110,35 +111,33 @@ class Session:
         require_type("access", access, str, f"one of {', '.join(get_args(Access))}")
         if access not in get_args(Access):
             raise InputError(f"access: {brief(access)} is not one of {', '.join(get_args(Access))}")
-        folder = SpillFolder(user_path(spill), advice="choose another spill, or raise memory")
+        self.resources = open_resources(
+            host=_size("memory", memory),
+            disk=_size("disk", disk),
+            device=_size("device", device),
+            spill=user_path(spill),
+            engine=EngineChoice(engine),
+            options=CALL_OPTIONS,
+        )
+        folder, self.host = self.resources.spill, self.resources.host
         folder.check()
-        sizes = {"device": _size("device", device), "host": _size("memory", memory), "disk": _size("disk", disk)}
-        budget = Budget.resolve(**sizes, spill=user_path(spill))
-        self.graph = graph
-        self.host, self.disk = MemoryBudget("memory", budget.host), MemoryBudget("disk", budget.disk)
+        self.graph, self.engine = graph, self.resources.engine
         self.host.reserve(graph.nbytes, "the graph")
-        try:
-            self.engine = select_engine(engine)
-        except EngineUnavailable as reason:
-            raise InputError(f'engine "{engine:.40}": {reason}') from None
         self.xp = self.engine.xp
         in_memory = host_arrays(graph)
         with self.engine.faults():
-            self._placement = place_graph(
-                in_memory, self.engine, access, budget.device, self.host, section="", copies=copies
-            )
-        self._device_free = self.engine.free_memory()
-        arrays = bring_graph(in_memory, self.engine, self._placement, self.host, section="")
+            placement = place_graph(in_memory, self.resources, access, copies)
+        self._device_free = self.resources.free_device_bytes() or 0
+        arrays = bring_graph(in_memory, self.resources, placement)
         self.arrays = replace(
             arrays, **{name: read_only(getattr(arrays, name)) for name in ("indptr", "indices", "split", "labels")}
         )
         self.take = partial(AdaptiveBatch(self.engine).take, make_room=partial(give_up_copies, arrays.pages))
-        self._host_free = self.host.free
-        self._most_work = min(self._host_free // _WORK_SHARE, self._device_room // _DEVICE_SHARE)
+        self._host_free, self._work_free = self.host.free, self.resources.work.free
+        self._most_work = min(self._host_free // _WORK_SHARE, self._work_free // _DEVICE_SHARE)
         self.work = min(self._most_work, _LARGEST_WORK)
-        self._chunk_bytes = min(self._host_free // _CHUNK_SHARE, self._device_room // _CHUNK_SHARE, _LARGEST_CHUNK)
-        self.pool = ChunkPool(self.host, self.disk, folder)
-        self._spill = folder
+        self._chunk_bytes = min(self._host_free // _CHUNK_SHARE, self._work_free // _CHUNK_SHARE, _LARGEST_CHUNK)
+        self.pool = ChunkPool(self.host, self.resources.disk, folder)
         # Tables may outlive the session, but not the pool. A forked child must not take its parent's files away.
         self._finalizer = weakref.finalize(self.pool, _close, folder, os.getpid())
 
@@ -194,7 +193,7 @@ class Session:
 
         Raises
         ------
-        OverBudget
+        BudgetExceeded
             If the bytes are not free, or too few for a single row.
         RunError
             If memory is short, or the device is lost.
@@ -224,28 +223,21 @@ class Session:
         size = min(self._host_free // _SORT_SHARE, max(_LEAST_SORT, rows * _SORT_ROW_BYTES))
         with self.pool.reserve(size, what):
             part = MemoryBudget(f"the part of {self.host.option} for sorting", size, self.host.advice)
-            device = self._device_room // _DEVICE_SHARE
-            with KeySorter(
-                self.engine, Accounts(part, self.disk), self._spill, layout, device=device, what=what
-            ) as made:
+            device = self._work_free // _DEVICE_SHARE
+            with KeySorter(self.resources.with_host(part), layout, device=device, what=what) as made:
                 yield made
-
-    @property
-    def _device_room(self) -> int:
-        """What the graph leaves of the device; of the host, where the engine works there."""
-        return self._host_free if self._placement.limit is None else self._placement.memory
 
     def _refusal(self, row: TooManyCandidates) -> BudgetExceeded:
         what = (
             f"extending one embedding by {row.candidates:,} candidates needs {round_size(row.needed)} of work space, "
             f"and there is {round_size(self._most_work)}"
         )
-        if self._device_free is not None and row.needed > self._device_room // _DEVICE_SHARE:
+        if self.resources.on_device and row.needed > self._work_free // _DEVICE_SHARE:
             # However the graph is placed in so much, its pages leave half of what is not the graph.
             enough = self.graph.nbytes + 2 * _DEVICE_SHARE * row.needed
             return BudgetExceeded(
                 f"{what}: a device budget of {_at_least(enough)} would do (the device has "
-                f'{round_size(self._device_free)} free), or engine="cpu"'
+                f'{round_size(self._device_free)} for it), or engine="cpu"'
             )
         enough = self.host.limit - self._host_free + _WORK_SHARE * row.needed
         return BudgetExceeded(f'{what}: raise memory to "{_at_least(enough)}"')

@@ -34,17 +34,18 @@ class AdaptiveBatch:
     ----------
     engine
         The engine that does the work.
+
+    Attributes
+    ----------
+    short
+        What made the work smaller the last time; None where memory was never short.
     """
 
     def __init__(self, engine: Engine):
         self._engine = engine
         self._size, self._done = sys.maxsize, 0
         self._patience, self._grown = _PATIENCE, False
-
-    @property
-    def cut(self) -> bool:
-        """Whether memory was ever short."""
-        return self._size < sys.maxsize
+        self.short: ShortOfMemory | None = None
 
     def take(self, most: int, work: Callable[[int], Found], make_room: MakeRoom = no_room) -> Found:
         """Do a piece of work that is as large as memory allows.
@@ -81,7 +82,8 @@ class AdaptiveBatch:
             if not make_room(short):
                 if size <= 1:
                     raise short
-                size = self._size = size // 2
+                size, self.short = size // 2, short
+                self._size = size
                 self._done = 0
                 if self._grown:
                     self._patience, self._grown = min(self._patience * 2, _MOST_PATIENCE), False
@@ -111,6 +113,6 @@ def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> F
     try:
         return portion.take(memory, make)
     except WorkspaceTooLarge as error:
-        if not portion.cut:
+        if portion.short is None:
             raise
-        raise ShortOfMemory("host" if engine.free_memory() is None else "device", error.needed) from None
+        raise ShortOfMemory(portion.short.place, error.needed) from None

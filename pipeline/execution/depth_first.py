@@ -182,8 +182,14 @@ class DepthFirstWalk:
     def __init__(self, chunks: ChunkExtender, searcher: Any, meter: StageTimer, number: int):
         self._chunks, self._searcher, self._meter = chunks, searcher, meter
         context, rooms = chunks.context, chunks.rooms
+        resources = context.resources
         self._stack = ChunkStack(
-            context.engine.xp, rooms.stack, rooms.host_stack, context.spill, context.accounts.disk, f"stack-{number}"
+            resources.engine.xp,
+            rooms.stack,
+            rooms.host_stack,
+            resources.spill,
+            resources.disk,
+            f"stack-{number}",
         )
 
     def walk(self, first: int, last: int, finish: Callable[[EmbeddingTable], None], enough: Callable[[], bool]) -> None:

@@ -25,13 +25,12 @@ def load_graph(context: Environment) -> tuple[GraphArrays, int]:
     InputError
         If the graph does not fit the device's budget.
     """
-    engine, account = context.engine, context.accounts.host
+    resources = context.resources
     if context.on_engine is None:
         host = host_arrays(context.graph)
-        placement = place_graph(host, engine, context.spec.memory.access, context.budget.device, account)
-        context.on_engine = DeviceGraph(bring_graph(host, engine, placement, account), placement)
-    there = context.on_engine
-    return there.graph, account.free if engine.free_memory() is None else there.placement.memory
+        placement = place_graph(host, resources, context.spec.memory.access)
+        context.on_engine = DeviceGraph(bring_graph(host, resources, placement), placement)
+    return context.on_engine.graph, resources.work.free
 
 
 @contextmanager

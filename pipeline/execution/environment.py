@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.progress.observers import Observer
     from longwall.pipeline.run_store.commit_log import CommitLog
     from longwall.storage.graph.graph import Graph
-    from longwall.storage.memory.machine_budget import Budget
-    from longwall.storage.memory.reservations import Accounts
-    from longwall.storage.memory.spill_folder import SpillFolder
+    from longwall.storage.memory.resources import Resources
     from longwall.storage.pages.placement import Placement
 
 
@@ -124,14 +122,8 @@ class Environment:
     """The validated config."""
     graph: Graph
     """The data graph, on the host."""
-    engine: Engine
-    """The kernels that the config (or the machine) chose."""
-    budget: Budget
-    """The bytes that may be used on the device, on the host and on disk."""
-    accounts: Accounts
-    """What of the host's and the disk's budget is in use; the graph is booked already."""
-    spill: SpillFolder
-    """Where what does not fit goes while the run lasts."""
+    resources: Resources
+    """Budgets, spill folder and engine; the graph is reserved already."""
     checkpoint: CommitLog
     """What is finished."""
     results: Path
@@ -148,3 +140,8 @@ class Environment:
     """Where tasks run; None: on threads of this process."""
     is_coordinator: bool = True
     """Whether this process commits what is done, and writes what is not done in tasks; a replica does neither."""
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of `resources`."""
+        return self.resources.engine

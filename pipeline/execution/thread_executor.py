@@ -52,7 +52,7 @@ class Worker(ABC):
     """
 
     def __init__(self, context: Environment, scratch: Workspace):
-        self._booking = context.accounts.host.reserve(scratch.workspace_bytes, "a worker's scratch")
+        self._booking = context.resources.host.reserve(scratch.workspace_bytes, "a worker's scratch")
 
     @abstractmethod
     def run(self, first: int, last: int) -> None:

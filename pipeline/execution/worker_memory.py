@@ -81,8 +81,8 @@ class WorkerMemory:
         InputError
             If not even a short chunk fits.
         """
-        on_host = context.engine.free_memory() is None
-        host = context.accounts.host.free // context.engine.workers
+        on_host = not context.resources.on_device
+        host = context.resources.host.free // context.engine.workers
         share = memory // context.engine.workers
         table_row = 12 * k  # a value and an offset for each level, where no prefix is shared
         last_times = 1 if on_host else _LAST_TIMES
@@ -93,9 +93,8 @@ class WorkerMemory:
             share = min(share, (host - written) * 4 // 3)
         least = min(graph.max_degree + 1, _LEAST_CHUNK)
         what = f"a chunk of {least:,} rows per worker"
-        option = "memory.host" if on_host else "memory.device"
         tables = share // 4 if on_host else share // 2
-        require(what, share - tables + least * active_row, share, option)
+        require(what, share - tables + least * active_row, share, context.resources.work.option)
         if not on_host:
             # Most prefixes are shared by many rows; where they are not, memory runs short, and pieces become smaller.
             active_row = _DEVICE_ROW + 4 * k + (last_times - 1) * _LAST_ROW

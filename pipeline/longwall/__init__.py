@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from longwall.storage.generators.kinds import generate as generate_graph
     from longwall.storage.graph.graph import Graph
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__ = [
     "Embeddings",
@@ -69,10 +69,13 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name == "__version__":
+        value: Any = import_module("longwall.storage.version").longwall_version()
+    elif name in _HOMES:
+        module, attribute = _HOMES[name]
+        value = getattr(import_module(module), attribute)
+    else:
         raise AttributeError(f"module 'longwall' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
-    value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
 

@@ -1,19 +1,15 @@
-"""Patterns (query graphs): the named ones, and parsing from text and files.
+"""Patterns (query graphs).
 
 Covers connected patterns of 2 to 16 vertices with optional vertex labels. How a pattern is searched for
 is not decided here, see :mod:`longwall.pipeline.planning.search_planner`.
 """
 
-import difflib
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
-from longwall.storage.paths import require_path, user_path
 
 MAX_VERTICES = 16
 MAX_LABEL = 2**31 - 1
@@ -105,108 +101,3 @@ def make_pattern(edges: Iterable[tuple[int, int]], labels: Sequence[int] | None 
         apart = min(set(range(count)) - reached)
         raise InputError(f"{shown} is not connected: no path joins vertex 0 and vertex {apart}")
     return pattern
-
-
-def _cycle(k: int) -> list[tuple[int, int]]:
-    return [(i, (i + 1) % k) for i in range(k)]
-
-
-def _clique(k: int) -> list[tuple[int, int]]:
-    return list(combinations(range(k), 2))
-
-
-_FIXED: dict[str, list[tuple[int, int]]] = {
-    "edge": [(0, 1)],
-    "wedge": [(0, 1), (0, 2)],
-    "triangle": _clique(3),
-    "diamond": [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)],
-    "tailed-triangle": [(0, 1), (0, 2), (1, 2), (0, 3)],
-    "house": [(0, 1), (1, 2), (2, 3), (0, 3), (0, 4), (1, 4)],
-    "bowtie": [(0, 1), (0, 2), (1, 2), (0, 3), (0, 4), (3, 4)],
-}
-_FAMILIES: dict[str, tuple[int, int, Callable[[int], list[tuple[int, int]]], str]] = {
-    "clique": (2, MAX_VERTICES, _clique, "k vertices, every pair joined"),
-    "cycle": (3, MAX_VERTICES, _cycle, "a closed walk through k vertices"),
-    "path": (
-        2,
-        MAX_VERTICES,
-        lambda k: [(i, i + 1) for i in range(k - 1)],
-        "an open walk through k vertices",
-    ),
-    "star": (
-        2,
-        MAX_VERTICES - 1,
-        lambda k: [(0, i + 1) for i in range(k)],
-        "a centre (vertex 0) with k leaves",
-    ),
-    "wheel": (
-        4,
-        MAX_VERTICES,
-        lambda k: [(0, i) for i in range(1, k)] + [(i, i + 1) for i in range(1, k - 1)] + [(1, k - 1)],
-        "k vertices: a centre (vertex 0) joined to a cycle",
-    ),
-    "quasi-clique": (4, MAX_VERTICES, lambda k: _clique(k)[:-1], "k vertices, one edge short of a clique"),
-}
-
-
-def named_patterns() -> list[tuple[str, str, str]]:
-    """List the named patterns.
-
-    Returns
-    -------
-    list of (name, edge list or "", description)
-        Families are listed as ``clique-k`` with their range of k.
-    """
-    rows = [(name, make_pattern(edges).edge_text, "") for name, edges in _FIXED.items()]
-    rows += [(f"{name}-k", "", f"{text}; k = {low} to {high}") for name, (low, high, _, text) in _FAMILIES.items()]
-    return rows
-
-
-def is_pattern_file(text: str) -> bool:
-    """Say whether a pattern is given by the path of a file."""
-    return text.strip().endswith((".graph", ".graphml"))
-
-
-def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
-    """Read a pattern from its name, its edge list, or the path of a file.
-
-    Parameters
-    ----------
-    text
-        A name (``diamond``, ``clique-5``), an edge list (``0-1,1-2,2-0``), or a path that ends in ``.graph``
-        or ``.graphml``.
-    labels
-        One label per vertex; overrides the labels of a file.
-
-    Raises
-    ------
-    InputError
-        When the text is none of the three or the pattern cannot be searched for.
-    """
-    text = text.strip()
-    if text in _FIXED:
-        return make_pattern(_FIXED[text], labels, name=text)
-    family = re.fullmatch(r"([a-z-]+?)-(\d{1,999})", text)
-    if family and family[1] in _FAMILIES:
-        low, high, build, _ = _FAMILIES[family[1]]
-        k = int(family[2])
-        if not low <= k <= high:
-            raise InputError(f"pattern {brief(text)}: k must lie between {low} and {high}")
-        return make_pattern(build(k), labels, name=text)
-    if re.fullmatch(r"\s*\d{1,999}\s*-\s*\d{1,999}\s*(,\s*\d{1,999}\s*-\s*\d{1,999}\s*)*", text):
-        pairs = [part.split("-") for part in text.split(",")]
-        return make_pattern([(int(u), int(v)) for u, v in pairs], labels, name=text)
-    if is_pattern_file(text):
-        from longwall.pipeline.patterns.pattern_files import read_pattern
-
-        require_path("pattern", text, "a .graph or .graphml file")
-        return read_pattern(user_path(text), labels)
-    if not text:
-        raise InputError("the pattern is empty: give a name, an edge list such as '0-1,1-2,2-0', or a file")
-    known = [*_FIXED, *(f"{name}-{max(low, 4)}" for name, (low, _, _, _) in _FAMILIES.items())]
-    near = difflib.get_close_matches(text, known, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise InputError(
-        f"unknown pattern {brief(text)}: {hint}Give a name (see `longwall patterns`), an edge list such as "
-        "'0-1,1-2,2-0', or a .graph or .graphml file"
-    )

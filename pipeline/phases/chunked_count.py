@@ -82,5 +82,5 @@ def count_in_chunks(
             super().close()
             self._descent.close()
 
-    with context.accounts.host.reserve(rooms.host * engine.workers, "the workers' tables"):
+    with context.resources.host.reserve(rooms.host * engine.workers, "the workers' tables"):
         return sum(run_tasks(context, phase, chunks.slot_tasks(pieces), engine.workers, CountWorker))

@@ -68,7 +68,7 @@ def counted_per_vertex(
     FinalError
         If they do not fit 64-bit integers.
     """
-    engine, checkpoint, disk = context.engine, context.checkpoint, context.accounts.disk
+    engine, checkpoint, disk = context.engine, context.checkpoint, context.resources.disk
     graph, _ = load_graph(context)
     context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
     phase = checkpoint.phase(name, graph.num_slots)
@@ -93,7 +93,7 @@ def counted_per_vertex(
         def take(self) -> PartialResult:
             counts = self._counter.counts()
             if not self._before:
-                disk.take(counts.nbytes + _HEADER, "the counts of a checkpoint")
+                disk.charge(counts.nbytes + _HEADER, "the counts of a checkpoint")
             file = write(counts)
             before, self._before = self._before, (file["name"],)
             return PartialResult(0, (file,), replaces=before)
@@ -109,15 +109,15 @@ def counted_per_vertex(
             return {"name": name, "bytes": size, "sha256": _digest(file)}
 
     def merge(files: Sequence[dict[str, Any]]) -> PartialResult:
-        with context.accounts.host.reserve(size, "counts that are added up"):
+        with context.resources.host.reserve(size, "counts that are added up"):
             total = _sum(context, files)
-            disk.take(total.nbytes + _HEADER, "the counts of a checkpoint")
+            disk.charge(total.nbytes + _HEADER, "the counts of a checkpoint")
             return PartialResult(0, (write(total),), replaces=tuple(file["name"] for file in files))
 
     size = 2 * 8 * rows * graph.num_vertices
     with lent_to_copies(context):
         run_tasks(context, phase, tasks, engine.workers, VertexWorker, merge=merge)
-    with context.accounts.host.reserve(size, "the counts"):
+    with context.resources.host.reserve(size, "the counts"):
         yield _sum(context, phase.files())
 
 

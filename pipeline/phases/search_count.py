@@ -54,9 +54,8 @@ def predict(plan: MatchPlan, context: Environment, graph: GraphArrays, memory: i
     effort = min(_MOST_EFFORT, max(plan.cost * _PREDICTION_SHARE, _LEAST_EFFORT))
     memory = min(memory, _SAMPLE_BYTES)
     try:
-        on_host = context.engine.free_memory() is None
-        with context.engine.faults(), context.accounts.host.reserve(memory if on_host else 0, "a sample"):
-            return predicted_rows(plan, estimate_levels(plan, graph, context.engine, memory, effort=effort))
+        with context.engine.faults(), context.resources.work.reserve(memory, "a sample"):
+            return predicted_rows(plan, estimate_levels(plan, graph, context.resources, memory, effort=effort))
     except (InputError, RunError, ShortOfMemory):
         return {}
 
@@ -103,8 +102,8 @@ def count_matches(plan: MatchPlan, context: Environment) -> int:
         total = count_in_chunks(plan, context, graph, memory, phase, pieces)
     else:
         tasks = ranges(graph.num_slots, pieces)
-        sources = tasks[0].size * _SOURCE_ROW_BYTES * engine.workers if engine.free_memory() is None else 0
-        with context.accounts.host.reserve(sources, "the edges of the workers' tasks"):
+        sources = tasks[0].size * _SOURCE_ROW_BYTES * engine.workers
+        with context.resources.work.reserve(sources, "the edges of the workers' tasks"):
             total = sum(run_tasks(context, phase, tasks, engine.workers, SearchWorker, combine=sum))
     record_levels(context, phase.partials, {1: "source", last: "count"}, predicted)
     embeddings, rest = divmod(total, plan.redundancy)

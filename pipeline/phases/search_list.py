@@ -58,7 +58,7 @@ def list_matches(plan: MatchPlan, context: Environment) -> Listed:
     graph, memory = load_graph(context)
     rooms = WorkerMemory.within(plan.pattern.num_vertices, graph, context, memory, exporting=True)
     listing = _Listing(plan, context, graph, rooms, predict(plan, context, graph, memory))
-    with context.accounts.host.reserve(listing.rooms.host * context.engine.workers, "the workers' tables"):
+    with context.resources.host.reserve(listing.rooms.host * context.engine.workers, "the workers' tables"):
         rows = (_by_levels if context.spec.scheduler.order == "levels" else _depth_first)(listing)
     limit = context.spec.export.limit
     return Listed(rows, limit is not None and rows >= limit)
@@ -227,7 +227,7 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
     context, name = listing.context, f"checkpoint/level-{columns}/"
     folder = context.checkpoint.folder / f"level-{columns}"
     if folder.exists():  # of an earlier attempt
-        context.checkpoint.reserve(phase, context.accounts.disk)
+        context.checkpoint.reserve(phase, context.resources.disk)
     if phase.complete:
         return
     folder.mkdir(exist_ok=True)
@@ -247,7 +247,7 @@ def _write_level(listing: _Listing, columns: int, before: Phase | None, phase: P
                     return
                 if len(chunk):
                     number = context.checkpoint.next_number(name)
-                    record = write_chunk(chunk.to(np), folder / f"{number:08}", context.accounts.disk, sync=True)
+                    record = write_chunk(chunk.to(np), folder / f"{number:08}", context.resources.disk, sync=True)
                     file = {"name": f"{name}{number:08}", "rows": record.rows}
                     self._files.append(file | {"stored": record.stored, "checksum": record.checksum})
                     self._rows += record.rows
@@ -328,4 +328,4 @@ def _drop(listing: _Listing, phase: Phase | None) -> None:
     if phase is not None:
         folder = listing.context.checkpoint.folder / phase.name.split(" ", 1)[1].replace(" ", "-")
         if listing.context.checkpoint.remove(folder):
-            listing.context.accounts.disk.take(-sum(file["stored"] for file in phase.files()), "")
+            listing.context.resources.disk.charge(-sum(file["stored"] for file in phase.files()), "")

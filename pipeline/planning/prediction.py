@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longwall.kernels.interface.engine import Engine, GraphArrays, WorkspaceTooLarge
+from longwall.kernels.interface.engine import GraphArrays, WorkspaceTooLarge
 from longwall.kernels.interface.search_program import SetKind
 from longwall.kernels.interface.workspaces import Extension
 from longwall.pipeline.planning.search_plan import MatchPlan
@@ -26,6 +26,7 @@ from longwall.pipeline.planning.stratified_sample import StratifiedSample, posit
 from longwall.stages.source import admissible
 from longwall.storage.errors import RunError
 from longwall.storage.memory.machine_budget import require
+from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
 
 Array = Any  # a NumPy or a CuPy array
@@ -74,7 +75,7 @@ class LevelEstimate:
 
 
 def estimate_levels(
-    plan: MatchPlan, graph: GraphArrays, engine: Engine, memory: int, *, effort: float = EFFORT, seed: int = 0
+    plan: MatchPlan, graph: GraphArrays, resources: Resources, memory: int, *, effort: float = EFFORT, seed: int = 0
 ) -> tuple[LevelEstimate, ...]:
     """Predict the number of rows of every level of a plan.
 
@@ -84,8 +85,8 @@ def estimate_levels(
         The search.
     graph
         The data graph, where the engine reads it.
-    engine
-        Extends the sampled rows; one searcher is made.
+    resources
+        The engine that extends the sampled rows; one searcher is made.
     memory
         Bytes that sampling may take, where the engine works.
     effort
@@ -106,7 +107,7 @@ def estimate_levels(
     RunError
         If the engine's scratch does not fit, a count does not fit 64-bit integers, or the engine was interrupted.
     """
-    sampler = _Sampler(plan, graph, engine, memory)
+    sampler = _Sampler(plan, graph, resources, memory)
     whole = sampler.enumerate(effort)
     if whole is not None:
         return _summarize(plan, graph, [whole])
@@ -156,13 +157,13 @@ class _Descent:
 class _Sampler:
     """The engine's scratch for a plan, and the sizes that fit the memory."""
 
-    def __init__(self, plan: MatchPlan, graph: GraphArrays, engine: Engine, memory: int):
+    def __init__(self, plan: MatchPlan, graph: GraphArrays, resources: Resources, memory: int):
+        engine, option = resources.engine, resources.work.option
         self._plan, self._graph, self._xp = plan, graph, engine.xp
         half = memory // 2
         # Rows that are extended and a copy, rows that are kept and a copy; counts, sums, positions, parents.
         row_bytes = 20 * plan.program.depth + 64
         least = 4 * (graph.max_degree + 1) + _ROWS[0] * (row_bytes + _SLOT_BYTES)
-        option = "memory.host" if engine.free_memory() is None else "memory.device"
         require("predicting rows", least, half, option)
         self._slots_at_once = _clip((half - least) / 4 / _SLOT_BYTES, (_ROWS[0], _SLOTS_AT_ONCE))
         self._capacity = graph.max_degree + 1 + _clip((half - least) / 4 / 4, (0, _CHUNK_ROWS))

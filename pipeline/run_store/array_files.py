@@ -48,7 +48,7 @@ def write_array(
     prefix = f"checkpoint/{folder}/"
     name = f"{prefix}{context.checkpoint.next_number(prefix)}.npy"
     path = context.checkpoint.folder.parent / name
-    with context.accounts.disk.reserve(size, "arrays of the checkpoint"):
+    with context.resources.disk.reserve(size, "arrays of the checkpoint"):
         path.parent.mkdir(exist_ok=True)
         try:
             header = io.BytesIO()
@@ -65,7 +65,7 @@ def write_array(
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-    context.accounts.disk.take(size, "arrays of the checkpoint")
+    context.resources.disk.charge(size, "arrays of the checkpoint")
     facts = {"shape": [int(one) for one in shape], "dtype": dtype.str, "sha256": digest.hexdigest()}
     return {"name": name, "stored": size} | facts
 

@@ -213,7 +213,7 @@ class CommitLog:
 
     def reserve(self, phase: Phase, disk: MemoryBudget) -> None:
         """Book what an earlier attempt finished of a phase, and is still there."""
-        disk.take(checkpoint_bytes(phase.files()), "what the run has finished")
+        disk.charge(checkpoint_bytes(phase.files()), "what the run has finished")
 
     def remove(self, folder: Path) -> bool:
         """Remove the files of a phase that no other reads any more; return whether there were any."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.run_store.commit_log import FORMAT
 from longwall.storage.errors import InputError
 from longwall.storage.stored_files import Damage, plain_file, read_range
+from longwall.storage.version import longwall_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,9 +115,7 @@ def _sha256(text: str) -> str:
 
 
 def _versions() -> dict[str, str]:
-    from longwall import __version__
-
-    versions = {"longwall": __version__, "python": platform.python_version()}
+    versions = {"longwall": longwall_version(), "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
             versions[name] = version(name)

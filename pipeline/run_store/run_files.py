@@ -25,6 +25,6 @@ def opened(context: Environment, file: dict[str, Any]) -> Iterator[Path]:
         yield path
         return
     with mirror.fetched(
-        file["name"], checkpoint_bytes([file]), context.checkpoint.folder, context.accounts.disk
+        file["name"], checkpoint_bytes([file]), context.checkpoint.folder, context.resources.disk
     ) as copy:
         yield copy

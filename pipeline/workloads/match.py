@@ -2,7 +2,8 @@
 
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.execution.environment import Environment, PatternCount
-from longwall.pipeline.patterns.pattern import Pattern, parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_plans import CountPlan, plan_count
 from longwall.pipeline.phases.search_list import list_matches
 from longwall.pipeline.planning.search_plan import MatchPlan

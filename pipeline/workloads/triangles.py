@@ -8,7 +8,7 @@ import pyarrow as pa
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.pipeline.config import WorkloadSection
 from longwall.pipeline.execution.environment import Environment, PatternCount
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import counted_per_vertex
 from longwall.pipeline.phases.count_plans import CountPlan, plan_count
 from longwall.pipeline.phases.search_list import list_matches

@@ -7,7 +7,7 @@ They are aggregated by (pattern, way to grow) before anything is written; then t
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import reduce
 from itertools import pairwise
 from typing import Any, Protocol
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.pattern_growth import GrowKernel, GrowthBatch, Images, TypedGraph
 from longwall.stages.aggregation.support import Candidates, Support
-from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.embedding_table import EmbeddingTable, from_columns
 
 Array = Any  # a NumPy or a CuPy array
 Take = Callable[[int, Callable[[int], Any]], Any]
+Reserve = Callable[[int, str], AbstractContextManager[object]]
 
 _ROW_BYTES, _ROW_COLUMN_BYTES = 48, 12  # of a row that is looked at, and for each of its columns
 _MOST_ROWS = 1 << 31  # at once: kernels number them with 32 bits
@@ -59,8 +59,8 @@ class GrowPatterns:
         Does a piece of work of at most so many rows, with fewer where memory is short.
     memory
         Bytes for what is counted, and as much again for the rows in work, where the engine works.
-    pool
-        Where that is booked, where the engine works in host memory: chunks make room for it.
+    reserve
+        Reserves bytes where the engine works, for what a noun names; chunks of tables make room for them.
     check
         Called now and then; raises where the work is to end.
     """
@@ -72,12 +72,11 @@ class GrowPatterns:
         support: Support,
         take: Take,
         memory: int,
-        pool: ChunkPool,
+        reserve: Reserve,
         check: Callable[[int], None],
     ):
         self._xp, self._take, self._memory = engine.xp, take, memory
-        # Where the engine has a device, all that is large is there, and its pool keeps the limit.
-        self._pool = pool if engine.free_memory() is None else None
+        self._reserve = reserve
         self._engine, self._graph, self._support = engine, graph, support
         self._growers = self._new_growers()
         self._check = check
@@ -93,7 +92,7 @@ class GrowPatterns:
     def count(self, table: Rows, growth: GrowthBatch, num_slots: int) -> NDArray[np.int64]:
         """Count the rows that each way to grow would have: int64[slots]."""
         xp, there = self._xp, growth.to(self._xp)
-        with self._book(8 * num_slots * len(self._growers), "the ways in which patterns can grow"):
+        with self._reserve(8 * num_slots * len(self._growers), "the ways in which patterns can grow"):
             counts = [xp.zeros(num_slots, xp.int64) for _ in self._growers]
             self._for_rows(table, growth, lambda worker, rows: self._growers[worker].count(rows, there, counts[worker]))
             return on_host(reduce(xp.add, counts))
@@ -157,10 +156,11 @@ class GrowPatterns:
             if self._support.of == "images":
                 size = 4 * len(some) * columns * (words + 1) + 4 * some.num_slots
                 size += _SEEN_BYTES * self._graph.num_vertices
-                with self._book(size * workers, "the images of patterns"):
+                with self._reserve(size * workers, "the images of patterns"):
                     yield begin, self._images(table, some, shape)
             else:
-                with self._book(4 * len(some) * words * workers + 4 * some.num_slots, "the transactions of patterns"):
+                size = 4 * len(some) * words * workers + 4 * some.num_slots
+                with self._reserve(size, "the transactions of patterns"):
                     yield begin, self._groups(table, some, shape)
 
     def _groups(self, table: Rows, some: Candidates, shape: tuple[int, int, int]) -> Array:
@@ -221,7 +221,7 @@ class GrowPatterns:
         xp, there = self._xp, growth.to(self._xp)
         child_bytes = _CHILD_BYTES + _CHILD_COLUMN_BYTES * (table.num_levels + 1)
         most = max(self._memory // len(self._growers) // child_bytes, 1)
-        with self._book(4 * num_slots + most * child_bytes * len(self._growers), "embeddings that are grown"):
+        with self._reserve(4 * num_slots + most * child_bytes * len(self._growers), "embeddings that are grown"):
             alive = self._alive(num_slots, slots)
 
             def count(worker: int, rows: Array) -> tuple[Array, Array]:
@@ -238,7 +238,7 @@ class GrowPatterns:
                     end = int(xp.searchsorted(own, min(most, int(own[-1])), side="right")) - 1
                     end = max(end, 1)
                     grown = int(own[end])
-                    with self._book(max(grown - most, 0) * child_bytes, "what one embedding grows into"):
+                    with self._reserve(max(grown - most, 0) * child_bytes, "what one embedding grows into"):
                         return self._grown(
                             self._growers[worker], rows[:, begin : begin + end], there, alive, own[: end + 1], first
                         ), begin + end
@@ -267,9 +267,6 @@ class GrowPatterns:
             columns[level] = rows[level][parents]
         columns[-1] = vertices[order]
         return from_columns(columns, xp).to(np)
-
-    def _book(self, size: int, what: str) -> AbstractContextManager[object]:
-        return nullcontext() if self._pool is None else self._pool.reserve(size, what)
 
     def _alive(self, num_slots: int, slots: NDArray[np.int64]) -> Array:
         alive = np.full(num_slots, -1, np.int32)
@@ -307,7 +304,7 @@ class GrowPatterns:
 
         workers = len(self._growers)
         # The main thread does nothing but wait: it is the one that is told of an interrupt.
-        with self._book(row_bytes * step * workers, "embeddings"), ThreadPoolExecutor(workers) as threads:
+        with self._reserve(row_bytes * step * workers, "embeddings"), ThreadPoolExecutor(workers) as threads:
             for chunk in table.stream():
                 begin, end = _rows_of(chunk, first + low, first + high)
                 if begin == end:

@@ -19,9 +19,7 @@ from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.build import Watcher, build_in_memory, build_store
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
-from longwall.storage.memory.reservations import Accounts
-from longwall.storage.memory.resources import open_resources
-from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.memory.resources import Resources, given_or_default
 
 _LABELS_A_BLOCK = 2**14
 _NOUNS = {int: "an integer", float: "a number"}
@@ -32,7 +30,7 @@ class Generator:
     """A kind of random graph."""
 
     draw: Callable[..., Iterator[EdgeBlock]]
-    """(seed, accounts, **parameters) -> edges; checks the parameters when the iteration begins."""
+    """(seed, resources, **parameters) -> edges; checks the parameters when the iteration begins."""
     parameters: dict[str, type]
     """Parameter -> int or float."""
     defaults: dict[str, int | float]
@@ -73,8 +71,7 @@ def generate(
     *,
     seed: int,
     num_labels: int = 0,
-    accounts: Accounts | None = None,
-    spill: SpillFolder | None = None,
+    resources: Resources | None = None,
     adjacency: NewArray = np.empty,
     **params: int | float,
 ) -> Graph:
@@ -88,10 +85,9 @@ def generate(
         From 0 to 2^64 - 1.
     num_labels
         Vertex labels, drawn uniformly from 0 to `num_labels` - 1; 0 for an unlabelled graph.
-    accounts
-        Budgets, this machine's defaults if not given. The graph's `nbytes` stay booked in `accounts.host`.
-    spill
-        Where scratch files go, `spill` in the working folder if not given.
+    resources
+        Budgets and spill folder; if not given, this machine's defaults, and `spill` in the working folder. The graph's
+        `nbytes` stay reserved in `resources.host`.
     adjacency
         Makes the array of the neighbours.
     **params
@@ -104,13 +100,12 @@ def generate(
     RunError
         A budget or the disk is too small.
     """
-    require_type("accounts", accounts, (Accounts, NoneType), "longwall's own budgets, or nothing")
-    require_type("spill", spill, (SpillFolder, NoneType), "longwall's own spill folder, or nothing")
+    require_type("resources", resources, (Resources, NoneType), "longwall's own resources, or nothing")
     with (
-        open_resources(accounts, spill) as (accounts, spill),
-        _open(kind, seed, num_labels, params, accounts) as raw,
+        given_or_default(resources) as resources,
+        _open(kind, seed, num_labels, params, resources) as raw,
     ):
-        return build_in_memory(raw, accounts, spill, adjacency=adjacency)
+        return build_in_memory(raw, resources, adjacency=adjacency)
 
 
 def generate_store(
@@ -119,8 +114,7 @@ def generate_store(
     *,
     seed: int,
     num_labels: int = 0,
-    accounts: Accounts | None = None,
-    spill: SpillFolder | None = None,
+    resources: Resources | None = None,
     watcher: Watcher | None = None,
     **params: int | float,
 ) -> GraphStats:
@@ -136,28 +130,28 @@ def generate_store(
         As `generate`.
     """
     with (
-        open_resources(accounts, spill) as (accounts, spill),
-        _open(kind, seed, num_labels, params, accounts) as raw,
+        given_or_default(resources) as resources,
+        _open(kind, seed, num_labels, params, resources) as raw,
     ):
-        return build_store(raw, path, accounts, spill, watcher)
+        return build_store(raw, path, resources, watcher)
 
 
 @contextmanager
 def _open(
-    kind: str, seed: int, num_labels: int, params: dict[str, int | float], accounts: Accounts
+    kind: str, seed: int, num_labels: int, params: dict[str, int | float], resources: Resources
 ) -> Iterator[EdgeStream]:
     """Check the parameters and begin to draw."""
     values = _checked(kind, seed, num_labels, params)
     generator = GENERATORS[kind]
     source = f"generator {kind}"
     with ExitStack() as held:
-        drawing = held.enter_context(EdgeStream(source, generator.draw(seed, accounts, **values)))
+        drawing = held.enter_context(EdgeStream(source, generator.draw(seed, resources, **values)))
         # The first block now: what is held while edges are drawn has to be booked before the build takes most of
         # what is free.
         raw = EdgeStream(source, chain([next(drawing.blocks)], drawing.blocks))
         if num_labels:
             size = generator.vertices(values)
-            held.enter_context(accounts.host.reserve(size, "the vertices to be labelled"))
+            held.enter_context(resources.host.reserve(size, "the vertices to be labelled"))
             drawn = np.zeros(size, np.bool_)
             raw.blocks = _marked(raw.blocks, drawn)
             raw.vertex_labels = _RandomLabels(seed, num_labels, drawn)

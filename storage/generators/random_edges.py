@@ -14,7 +14,8 @@ from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded
+from longwall.storage.memory.reservations import BudgetExceeded
+from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
 
 _BLOCK = 2**20  # edges that share a block of random words
@@ -46,7 +47,7 @@ def draw_words(seed: int, stream: int, block: int, size: int, start: int = 0) ->
 
 
 def rmat(
-    seed: int, accounts: Accounts, *, scale: int, edge_factor: int, a: float, b: float, c: float
+    seed: int, resources: Resources, *, scale: int, edge_factor: int, a: float, b: float, c: float
 ) -> Iterator[EdgeBlock]:
     """Draw `edge_factor` times 2^`scale` edges of R-MAT, on all cores; repetitions and loops are among them.
 
@@ -59,14 +60,14 @@ def rmat(
     OverBudget
         There is no room in memory, or not for what will be sorted.
     """
-    host = accounts.host
+    host = resources.host
     _need(1 <= scale <= 31, "scale", scale, "from 1 to 31")
     _need(1 <= edge_factor < 2**62, "edge_factor", edge_factor, "at least 1 and below 2^62")
     for name, chance in (("a", a), ("b", b), ("c", c)):
         _need(0 <= chance <= 1, name, chance, "from 0 to 1")
     _need(a + b + c <= 1 + 1e-9, "a + b + c", a + b + c, "at most 1")
     edges = edge_factor << scale
-    _require_scratch(accounts, edges)
+    _require_scratch(resources, edges)
     thresholds = np.array([min(round(p * 2**32), 2**32) for p in (a, a + b, a + b + c)], np.uint64)
     with host.reserve(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as booking:
         order = np.argsort(draw_words(seed, _PERMUTATION, 0, 1 << scale), kind="stable")
@@ -109,7 +110,7 @@ def _descend(words: Words, thresholds: Words, twice: bool, src: Int64s, dst: Int
             dst[at] = 2 * dst[at] + right
 
 
-def _require_scratch(accounts: Accounts, edges: int) -> None:
+def _require_scratch(resources: Resources, edges: int) -> None:
     """Refuse to draw for days what cannot be sorted in the end.
 
     Raises
@@ -117,7 +118,7 @@ def _require_scratch(accounts: Accounts, edges: int) -> None:
     OverBudget
         The keys of so many edges fit neither in memory nor on the disk.
     """
-    host, disk = accounts.host, accounts.disk
+    host, disk = resources.host, resources.disk
     if _KEY * edges > host.free + disk.free:
         raise BudgetExceeded(
             f"{edges:,} edges that R-MAT draws (edge_factor * 2^scale) need {round_size(_KEY * edges)} to be sorted, "
@@ -126,7 +127,7 @@ def _require_scratch(accounts: Accounts, edges: int) -> None:
         )
 
 
-def erdos_renyi(seed: int, accounts: Accounts, *, vertices: int, edges: int) -> Iterator[EdgeBlock]:
+def erdos_renyi(seed: int, resources: Resources, *, vertices: int, edges: int) -> Iterator[EdgeBlock]:
     """Draw distinct edges, every set of so many equally likely; all of them are held. Errors as `rmat`."""
     _need(2 <= vertices < 2**32, "vertices", vertices, "from 2 to 4294967295")
     possible = vertices * (vertices - 1) // 2
@@ -134,7 +135,7 @@ def erdos_renyi(seed: int, accounts: Accounts, *, vertices: int, edges: int) -> 
     # A graph with more than half of all edges is drawn as the edges that it lacks.
     drawn = min(edges, possible - edges)
     needed = _CHOSEN * drawn + (_COMPLEMENT * possible if drawn < edges else 0)
-    with accounts.host.reserve(needed, "drawing the edges of an Erdos-Renyi graph"):
+    with resources.host.reserve(needed, "drawing the edges of an Erdos-Renyi graph"):
         keys = _choose(seed, vertices, drawn)
         if drawn < edges:
             small, large = np.triu_indices(vertices, 1)
@@ -166,12 +167,12 @@ def _choose(seed: int, vertices: int, drawn: int) -> Words:
     return keys[:drawn]
 
 
-def barabasi_albert(seed: int, accounts: Accounts, *, vertices: int, edges_per_vertex: int) -> Iterator[EdgeBlock]:
+def barabasi_albert(seed: int, resources: Resources, *, vertices: int, edges_per_vertex: int) -> Iterator[EdgeBlock]:
     """Let each new vertex attach to others by degree; all edges are held. Errors as `rmat`."""
     _need(edges_per_vertex >= 1, "edges_per_vertex", edges_per_vertex, "at least 1")
     _need(edges_per_vertex < vertices < 2**32, "vertices", vertices, "above edges_per_vertex and below 2^32")
     edges = (vertices - edges_per_vertex) * edges_per_vertex
-    with accounts.host.reserve(_ATTACHED * edges, "drawing the edges of a Barabasi-Albert graph"):
+    with resources.host.reserve(_ATTACHED * edges, "drawing the edges of a Barabasi-Albert graph"):
         src, dst = _attach(np.uint64(seed), vertices, edges_per_vertex)
         for start in range(0, edges, _PIECE):
             yield _block(src[start : start + _PIECE], dst[start : start + _PIECE])

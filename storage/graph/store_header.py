@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longwall import __version__
 from longwall.storage.errors import InputError
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.edge_collector import MAX_VERTICES
 from longwall.storage.memory.reservations import MemoryBudget
-from longwall.storage.memory.resources import open_resources
+from longwall.storage.memory.resources import given_or_default
 from longwall.storage.stored_files import Damage, parse_object, plain_file, read_range
+from longwall.storage.version import longwall_version
 
 FORMAT = "longwall-graph"
 VERSION = 2
@@ -63,7 +63,7 @@ def write_header(folder: Path, stats: GraphStats, content_hash: str) -> None:
         "counts": {"vertices": stats.num_vertices, "edges": stats.num_edges},
         "stats": stats.to_dict(),
         "content_hash": content_hash,
-        "created_by": f"longwall {__version__}",
+        "created_by": f"longwall {longwall_version()}",
     }
     attributes["checksum"] = _checksum(attributes)
     document = {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
@@ -94,7 +94,7 @@ def read_header(path: Path, host: MemoryBudget | None) -> Iterator[StoreHeader]:
         file = held.enter_context(plain_file(path / _FILE, _FILE))
         size = os.fstat(file).st_size
         if size > _BEGINNING:
-            host = host or held.enter_context(open_resources(None, None))[0].host
+            host = host or held.enter_context(given_or_default(None)).host
             held.enter_context(host.reserve(_PARSED * size, "the metadata of the graph store"))
         yield _parse(path, read_range(file, 0, size, _FILE))
 

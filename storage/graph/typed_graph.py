@@ -163,7 +163,7 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudg
     with host.reserve(workers * size, "edge types"):
         # A counter per type for each thread; kernels leave zeros behind.
         counters = [np.zeros(len(known), np.int64) for _ in range(workers)]
-        host.take(16 * (n + 1), "the runs of edges of one type")
+        host.charge(16 * (n + 1), "the runs of edges of one type")
         runs, kept = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
 
         def numbers(part: tuple[int, int]) -> NDArray[np.int32]:
@@ -185,7 +185,7 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudg
             pass
         np.cumsum(runs, out=runs)
         np.cumsum(kept, out=kept)
-        host.take(12 * int(runs[-1]) + 8 + 4 * int(kept[-1]) - 8 * (n + 1), "the edges by type")
+        host.charge(12 * int(runs[-1]) + 8 + 4 * int(kept[-1]) - 8 * (n + 1), "the edges by type")
         run_types, begins = np.empty(int(runs[-1]), np.int32), np.empty(int(runs[-1]) + 1, np.int64)
         indices = np.empty(int(kept[-1]), np.uint32)
         begins[-1] = kept[-1]

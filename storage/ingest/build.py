@@ -26,9 +26,7 @@ from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.relabel import sort_by_rank, to_rows
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.memory.reservations import Accounts
-from longwall.storage.memory.resources import open_resources
-from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.paths import user_path
 from longwall.storage.sorting.external_sort import SortedKeys
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
@@ -66,8 +64,7 @@ class NobodyWatches:
 
 def build_in_memory(
     raw: EdgeStream,
-    accounts: Accounts,
-    spill: SpillFolder,
+    resources: Resources,
     watcher: Watcher | None = None,
     adjacency: NewArray = np.empty,
 ) -> Graph:
@@ -77,10 +74,9 @@ def build_in_memory(
     ----------
     raw
         The input; it is read to its end.
-    accounts
-        Budgets. The graph's `nbytes` stay booked in `accounts.host`.
-    spill
-        Where scratch files go when the host budget is short.
+    resources
+        Budgets, and the spill folder where scratch files go when the host budget is short. The graph's `nbytes` stay
+        reserved in `resources.host`.
     watcher
         Told about progress.
     adjacency
@@ -95,16 +91,14 @@ def build_in_memory(
     """
     sink = MemorySink(adjacency)
     try:
-        with Scratch(accounts, spill) as scratch:
+        with Scratch(resources) as scratch:
             return sink.graph(_build(raw, scratch, sink, watcher or NobodyWatches()))
     except BaseException:
         sink.release()
         raise
 
 
-def build_store(
-    raw: EdgeStream, path: str | Path, accounts: Accounts, spill: SpillFolder, watcher: Watcher | None = None
-) -> GraphStats:
+def build_store(raw: EdgeStream, path: str | Path, resources: Resources, watcher: Watcher | None = None) -> GraphStats:
     """Build a graph as a store, which appears under `path` complete or not at all; see `build_in_memory`.
 
     Raises
@@ -116,7 +110,7 @@ def build_store(
     """
 
     def fill(sink: StoreSink) -> GraphStats:
-        with Scratch(accounts, spill) as scratch:
+        with Scratch(resources) as scratch:
             return _build(raw, scratch, sink, watcher or NobodyWatches())
 
     return create_store(user_path(path), fill)
@@ -148,8 +142,8 @@ def build_graph(
     block = EdgeBlock(np.asarray(src, np.int64), np.asarray(dst, np.int64), edge_labels)
     labels = LabelArrays(*vertex_labels) if vertex_labels is not None else None
     raw = EdgeStream("the graph", iter([block]), labels)
-    with open_resources(None, None) as (accounts, spill):
-        return build_in_memory(raw, accounts, spill)
+    with given_or_default(None) as resources:
+        return build_in_memory(raw, resources)
 
 
 def _build(raw: EdgeStream, scratch: Scratch, sink: Sink, watcher: Watcher) -> GraphStats:

@@ -25,9 +25,8 @@ from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_l
 from longwall.storage.ingest.text.input_file import Progress, format_suffix, open_input
 from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelSource
-from longwall.storage.memory.reservations import Accounts, MemoryBudget
-from longwall.storage.memory.resources import open_resources
-from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.paths import user_path
 from longwall.storage.remote.urls import is_url, on_disk
 
@@ -84,8 +83,7 @@ def load_graph(
     transactions: str | Path | None = None,
     file_format: str | None = None,
     columns: tuple[str, str] | None = None,
-    accounts: Accounts | None = None,
-    spill: SpillFolder | None = None,
+    resources: Resources | None = None,
     adjacency: NewArray = np.empty,
     note: Note = lambda text: None,  # noqa: ARG005 - drops what it is given
 ) -> Graph:
@@ -110,10 +108,9 @@ def load_graph(
     columns
         The names of the two columns of an edge list or a Parquet file that hold the edges; if not given they are found
         by their names, see `readers.columns`.
-    accounts
-        Budgets, this machine's defaults if not given. The graph's `nbytes` stay booked in `accounts.host`.
-    spill
-        Where scratch files go, `spill` in the working folder if not given.
+    resources
+        Budgets and spill folder; if not given, this machine's defaults, and `spill` in the working folder. The graph's
+        `nbytes` stay reserved in `resources.host`.
     adjacency
         Makes the array of the neighbours.
     note
@@ -127,7 +124,7 @@ def load_graph(
     RunError
         A budget or the disk is too small.
     """
-    with _resources(path, labels, transactions, accounts, spill) as (inputs, accounts, spill):
+    with _inputs(path, labels, transactions, resources) as (inputs, resources):
         path, labels, transactions = inputs
         if detect_format(path) == "store":
             for name, given in (("labels", labels), ("transactions", transactions), ("columns", columns)):
@@ -135,10 +132,10 @@ def load_graph(
                     raise InputError(
                         f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them"
                     )
-            return open_store(path, accounts.host, adjacency)
+            return open_store(path, resources.host, adjacency)
         asked = _Asked(file_format, labels, transactions, columns, note)
-        with _open(path, asked, progress, accounts.host) as raw:
-            return build_in_memory(raw, accounts, spill, adjacency=adjacency)
+        with _open(path, asked, progress, resources.host) as raw:
+            return build_in_memory(raw, resources, adjacency=adjacency)
 
 
 def ingest(
@@ -149,15 +146,14 @@ def ingest(
     transactions: str | Path | None = None,
     file_format: str | None = None,
     columns: tuple[str, str] | None = None,
-    accounts: Accounts | None = None,
-    spill: SpillFolder | None = None,
+    resources: Resources | None = None,
     watcher: Watcher | None = None,
 ) -> GraphStats:
     """Turn a file of any size into a graph store, which appears complete or not at all.
 
     Parameters
     ----------
-    path, labels, transactions, file_format, columns, accounts, spill
+    path, labels, transactions, file_format, columns, resources
         As for `load_graph`; `path` is no store.
     store
         The store to make.
@@ -170,37 +166,36 @@ def ingest(
         As `load_graph`; or the store exists or cannot be written.
     """
     watcher = watcher or NobodyWatches()
-    with _resources(path, labels, transactions, accounts, spill) as (inputs, accounts, spill):
+    with _inputs(path, labels, transactions, resources) as (inputs, resources):
         path, labels, transactions = inputs
         if detect_format(path) == "store":
             raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
         asked = _Asked(file_format, labels, transactions, columns, watcher.note)
-        with _open(path, asked, Reading(watcher, path.name), accounts.host) as raw:
-            return build_store(raw, store, accounts, spill, watcher)
+        with _open(path, asked, Reading(watcher, path.name), resources.host) as raw:
+            return build_store(raw, store, resources, watcher)
 
 
 @contextmanager
-def _resources(
+def _inputs(
     path: str | Path,
     labels: str | Path | None,
     transactions: str | Path | None,
-    accounts: Accounts | None,
-    spill: SpillFolder | None,
-) -> Iterator[tuple[tuple[Path, Path | None, Path | None], Accounts, SpillFolder]]:
-    """Give budgets, a spill folder, and the inputs where they can be read."""
+    resources: Resources | None,
+) -> Iterator[tuple[tuple[Path, Path | None, Path | None], Resources]]:
+    """Open resources, and copy inputs at URLs to the disk; yields the paths of graph, labels and transactions."""
     with ExitStack() as opened:
-        accounts, spill = opened.enter_context(open_resources(accounts, spill))
+        known = opened.enter_context(given_or_default(resources))
 
-        def here(address: str | Path) -> Path:
-            return opened.enter_context(on_disk(address, accounts, spill))
+        def local(address: str | Path) -> Path:
+            return opened.enter_context(on_disk(address, known))
 
-        def there(address: str | Path | None) -> Path | None:
-            return None if address is None else here(address)
+        def local_if_given(address: str | Path | None) -> Path | None:
+            return None if address is None else local(address)
 
         for address in (labels, transactions):
             if address is not None and not is_url(address) and not is_store(path):
                 open_input(user_path(address)).close()  # to miss it once a large graph is read would be late
-        yield (here(path), there(labels), there(transactions)), accounts, spill
+        yield (local(path), local_if_given(labels), local_if_given(transactions)), known
 
 
 @dataclass(frozen=True)

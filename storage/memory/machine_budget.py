@@ -1,7 +1,6 @@
-"""How much memory and disk a run may use: the sizes of the config, or what the machine really has."""
+"""How much memory and disk a run may use where the user does not say: a share of what this machine has free."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from longwall.storage.errors import InputError
@@ -11,52 +10,26 @@ _SHARE_OF_FREE_MEMORY = 0.7
 _SHARE_OF_FREE_DISK = 0.8
 
 
-@dataclass(frozen=True)
-class Budget:
-    """Bytes that a run may use.
+def default_host_bytes() -> int:
+    """Return a share of the free memory; the cgroup's limit counts."""
+    import psutil
 
-    Attributes
+    return int(min(psutil.virtual_memory().available, cgroup_room()) * _SHARE_OF_FREE_MEMORY)
+
+
+def default_disk_bytes(spill: Path) -> int:
+    """Return a share of the free space of the file system that a spill folder is on.
+
+    Parameters
     ----------
-    device
-        Device memory; None takes what is free on the device once it is opened.
-    host
-        Host memory.
-    disk
-        Spill files.
+    spill
+        The folder. It may not exist yet: its nearest existing parent says where it will be.
     """
+    import psutil
 
-    device: int | None
-    host: int
-    disk: int
-
-    @classmethod
-    def resolve(
-        cls,
-        *,
-        device: int | None = None,
-        host: int | None = None,
-        disk: int | None = None,
-        spill: Path | None = None,
-    ) -> "Budget":
-        """Fill in what the config leaves open.
-
-        Parameters
-        ----------
-        device, host, disk
-            Bytes, or None for a share of what is free (the cgroup's limit counts).
-        spill
-            Folder for spill files, the working folder if not given; its file system's free space is what `disk`
-            defaults to. It may not exist yet: its nearest existing parent says where it will be.
-        """
-        import psutil
-
-        if host is None:
-            host = int(min(psutil.virtual_memory().available, cgroup_room()) * _SHARE_OF_FREE_MEMORY)
-        if disk is None:
-            folder = (spill or Path()).absolute()
-            folder = next(above for above in (folder, *folder.parents) if os.access(above, os.F_OK))
-            disk = int(psutil.disk_usage(str(folder)).free * _SHARE_OF_FREE_DISK)
-        return cls(device, host, disk)
+    folder = spill.absolute()
+    folder = next(above for above in (folder, *folder.parents) if os.access(above, os.F_OK))
+    return int(psutil.disk_usage(str(folder)).free * _SHARE_OF_FREE_DISK)
 
 
 def cgroup_room(root: Path = Path("/")) -> float:

@@ -1,24 +1,22 @@
-"""The accountant: one account per budget, in which every large buffer is booked before it exists.
+"""Budgets of memory and disk: every large buffer is reserved in its budget before it is made.
 
-An account never waits and never frees anything by itself. Who is refused makes its request smaller, or spills, or
-lets the sentence of `BudgetExceeded` reach the user.
+A budget never waits and never frees anything by itself. A caller that is refused asks for less, spills, or lets
+`BudgetExceeded` propagate; its message is for the user.
 """
 
 import threading
-from dataclasses import dataclass
 from types import TracebackType
 
 from longwall.storage.errors import RunError
-from longwall.storage.memory.machine_budget import Budget
 from longwall.storage.memory.sizes import round_size
 
 
 class BudgetExceeded(RunError):
-    """A booking that its budget has no room for."""
+    """A reservation does not fit its budget."""
 
 
 class Reservation:
-    """Bytes that are taken from an account until they are released; a context manager.
+    """Bytes of a budget that are in use until they are released; a context manager.
 
     Attributes
     ----------
@@ -26,24 +24,24 @@ class Reservation:
         The bytes.
     """
 
-    def __init__(self, account: "MemoryBudget", size: int):
-        self._account = account
+    def __init__(self, budget: "MemoryBudget", size: int):
+        self._budget = budget
         self.size = size
 
     def resize(self, size: int, what: str) -> None:
-        """Book more or fewer bytes.
+        """Reserve more or fewer bytes.
 
         Raises
         ------
-        OverBudget
-            If there is no room; the booking stays as it was.
+        BudgetExceeded
+            If they are not free; the reservation stays as it was.
         """
-        self._account.take(size - self.size, what)
+        self._budget.charge(size - self.size, what)
         self.size = size
 
     def release(self) -> None:
-        """Give all bytes back; more than once does no harm."""
-        self._account.take(-self.size, "")
+        """Return all bytes to the budget; a second call has no effect."""
+        self._budget.charge(-self.size, "")
         self.size = 0
 
     def __enter__(self) -> "Reservation":
@@ -56,7 +54,7 @@ class Reservation:
 
 
 class MemoryBudget:
-    """The bytes of one budget; safe to share between threads.
+    """A number of bytes and how many of them are in use; safe to share between threads.
 
     Attributes
     ----------
@@ -65,7 +63,7 @@ class MemoryBudget:
     limit
         Bytes in all.
     advice
-        What to do where it is too small.
+        What the user can do where it is too small.
 
     Parameters
     ----------
@@ -80,21 +78,21 @@ class MemoryBudget:
         self.limit = limit
         self.advice = advice or f"raise {option}"
         self._used = self._peak = 0
-        self._lock = threading.RLock()  # a finalizer may give bytes back while its thread is in here
+        self._lock = threading.RLock()  # a finalizer may release bytes while its thread is in here
 
     def reserve(self, size: int, what: str) -> Reservation:
-        """Take `size` bytes for `what` (a noun, for the message).
+        """Reserve `size` bytes for `what` (a noun, for the message).
 
         Raises
         ------
-        OverBudget
-            If they are not free: what needs how much, what is left, and what to do.
+        BudgetExceeded
+            If they are not free. The message says what needs how much, what is left, and what to do.
         """
-        self.take(size, what)
+        self.charge(size, what)
         return Reservation(self, size)
 
-    def take(self, size: int, what: str) -> None:
-        """Add `size` bytes, which may be negative, to what is used; see `book`."""
+    def charge(self, size: int, what: str) -> None:
+        """Add `size` bytes, which may be negative, to those in use; see `reserve`."""
         with self._lock:
             if size > 0 and self._used + size > self.limit:
                 raise BudgetExceeded(
@@ -106,36 +104,15 @@ class MemoryBudget:
 
     @property
     def used(self) -> int:
-        """Bytes booked now."""
+        """Bytes in use now."""
         return self._used
 
     @property
     def free(self) -> int:
-        """Bytes that may still be booked."""
+        """Bytes that may still be reserved."""
         return self.limit - self._used
 
     @property
     def peak(self) -> int:
-        """The most bytes that were ever booked at once."""
+        """The most bytes that were ever in use at once."""
         return self._peak
-
-
-@dataclass(frozen=True)
-class Accounts:
-    """The accounts of a run.
-
-    Attributes
-    ----------
-    host
-        Host memory: the graph, tables, scratch and buffers. The interpreter and the libraries are not in it.
-    disk
-        Spill files and the tables of checkpoints.
-    """
-
-    host: MemoryBudget
-    disk: MemoryBudget
-
-    @classmethod
-    def of(cls, budget: Budget, *, host: str = "memory.host", disk: str = "memory.disk") -> "Accounts":
-        """Open the accounts of a run's budgets, which the user sets by the options `host` and `disk`."""
-        return cls(MemoryBudget(host, budget.host), MemoryBudget(disk, budget.disk))

@@ -1,31 +1,217 @@
-"""Budgets and a spill folder for those who were given none."""
+"""The one opener of what a run works with: budgets of memory and disk, a spill folder, and an engine."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
-from longwall.storage.memory.machine_budget import Budget
-from longwall.storage.memory.reservations import Accounts, MemoryBudget
+from longwall.kernels import Ablation, Engine, EngineUnavailable, select_engine
+from longwall.storage.errors import InputError
+from longwall.storage.memory.machine_budget import default_disk_bytes, default_host_bytes
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 
+_DEVICE_SHARE = 0.9  # of what is free on a device: the rest is for the kernels' code and stacks
+_ROUNDED = 64  # the part of a device's budget that is lost because the driver allocates in units of 2 MiB
 _SPILL = Path("spill")
 
 
-@contextmanager
-def open_resources(accounts: Accounts | None, spill: SpillFolder | None) -> Iterator[tuple[Accounts, SpillFolder]]:
-    """Fill in what is not given: this machine's default budgets, and a folder in `spill` that goes away again."""
-    accounts = accounts or _defaults()
-    if spill is not None:
-        yield accounts, spill
-        return
-    with SpillFolder(_SPILL, advice="work in another folder, or free memory") as own:
-        yield accounts, own
+@dataclass(frozen=True)
+class OptionNames:
+    """What users call the options that set resources, for messages; advice that is None names an option.
+
+    Attributes
+    ----------
+    host, disk, device, spill, access, engine
+        The options.
+    host_advice, disk_advice, spill_advice
+        What the user can do where the host's memory or the disk is too small, or nothing can be spilled.
+    """
+
+    host: str
+    disk: str
+    device: str
+    spill: str
+    access: str
+    engine: str
+    host_advice: str | None = None
+    disk_advice: str | None = None
+    spill_advice: str | None = None
 
 
-def _defaults() -> Accounts:
-    # There is no option that sets them: the messages say what else helps.
-    budget = Budget.resolve(spill=_SPILL)
-    return Accounts(
-        MemoryBudget("the share of free memory", budget.host, "free memory, or use a machine with more"),
-        MemoryBudget("the share of free disk space", budget.disk, "free space there, or work in another folder"),
+CONFIG_OPTIONS = OptionNames(
+    "memory.host", "memory.disk", "memory.device", "memory.spill", "memory.access", "engine.kind"
+)
+CALL_OPTIONS = OptionNames("memory", "disk", "device", "spill", "access", "engine")
+COMMAND_OPTIONS = OptionNames("--memory", "--disk", "--device", "--spill", "--access", "--engine")
+# Where no option sets them, messages say what else helps.
+_NO_OPTIONS = OptionNames(
+    *("the share of free memory", "the share of free disk space", "the share of the device's memory"),
+    *("the working folder", "the access", "the engine"),
+    host_advice="free memory, or use a machine with more",
+    disk_advice="free space there, or work in another folder",
+    spill_advice="work in another folder, or free memory",
+)
+
+
+class EngineChoice(NamedTuple):
+    """The engine that the user asks for; see :func:`longwall.kernels.select_engine`."""
+
+    kind: str
+    threads: int = 0
+    ablation: Ablation | None = None
+
+
+class Resources:
+    """Budgets of memory and disk, a spill folder and an engine; a context manager that removes the spill folder.
+
+    Attributes
+    ----------
+    host
+        Host memory: the graph, tables, workspaces and buffers. The interpreter and the libraries are not in it.
+    disk
+        Spill files and the tables of checkpoints.
+    spill
+        The folder of the spill files.
+    device
+        Bytes of the device that the user allows; None for what is free there.
+    options
+        What messages call the options.
+
+    Parameters
+    ----------
+    host, disk, spill, device, options
+        See above.
+    engine
+        The engine; None opens the one of the host when it is first used.
+    """
+
+    def __init__(
+        self,
+        host: MemoryBudget,
+        disk: MemoryBudget,
+        spill: SpillFolder,
+        *,
+        engine: Engine | None = None,
+        device: int | None = None,
+        options: OptionNames = CONFIG_OPTIONS,
+    ) -> None:
+        self.host, self.disk, self.spill = host, disk, spill
+        self.device, self.options = device, options
+        self._engine = engine
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that computes."""
+        if self._engine is None:
+            self._engine = select_engine("cpu")
+        return self._engine
+
+    @cached_property
+    def work(self) -> MemoryBudget:
+        """The memory that the engine computes in: `host`, or what it may take of its device.
+
+        A device is measured when this is first used, which is when a graph or other arrays are brought to it.
+        """
+        available = self.device_bytes()
+        return self.host if available is None else MemoryBudget(self.options.device, available)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the engine computes in a memory of its own, not in the host's."""
+        return self.work is not self.host
+
+    def device_bytes(self) -> int | None:
+        """Return the bytes of the device that the run may use now; None where the engine computes on the host."""
+        free = self.free_device_bytes()
+        if free is None or self.device is None:
+            return free
+        return min(self.device - self.device // _ROUNDED, free)
+
+    def free_device_bytes(self) -> int | None:
+        """Return the usable bytes of what is free on the device, whatever the budget; None as `device_bytes`."""
+        free = self.engine.free_memory()
+        return None if free is None else int(free * _DEVICE_SHARE)
+
+    def limits(self) -> dict[str, int | None]:
+        """Return the bytes of each budget, None for what is free on the device."""
+        return {"device": self.device, "host": self.host.limit, "disk": self.disk.limit}
+
+    def with_host(self, host: MemoryBudget) -> Resources:
+        """Return the same resources with another budget of the host's memory, such as a part that is reserved."""
+        return Resources(host, self.disk, self.spill, engine=self._engine, device=self.device, options=self.options)
+
+    def __enter__(self) -> Resources:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.spill.close()
+
+
+def open_resources(
+    *,
+    host: int | None = None,
+    disk: int | None = None,
+    device: int | None = None,
+    spill: Path = _SPILL,
+    engine: EngineChoice | None = None,
+    options: OptionNames = CONFIG_OPTIONS,
+    processes: int = 1,
+    per_device: int = 1,
+) -> Resources:
+    """Open budgets, spill folder and engine.
+
+    Parameters
+    ----------
+    host, disk, device
+        Bytes; None for a share of what is free.
+    spill
+        The folder in which the spill folder is made.
+    engine
+        The engine; None opens the one of the host when it is first used.
+    options
+        What messages call the options.
+    processes
+        How many processes share `host` and `disk` evenly.
+    per_device
+        How many processes share `device` evenly.
+
+    Raises
+    ------
+    InputError
+        If this machine does not have the engine.
+    """
+    chosen = None if engine is None else _choose_engine(engine, options)
+    host = default_host_bytes() if host is None else host
+    disk = default_disk_bytes(spill) if disk is None else disk
+    if chosen is not None and per_device > 1 and (free := chosen.free_memory()) is not None:
+        device = (device or free) // per_device
+    return Resources(
+        MemoryBudget(options.host, host // processes, options.host_advice),
+        MemoryBudget(options.disk, disk // processes, options.disk_advice),
+        SpillFolder(spill, advice=options.spill_advice or f"choose another {options.spill}, or raise {options.host}"),
+        engine=chosen,
+        device=device,
+        options=options,
     )
+
+
+@contextmanager
+def given_or_default(resources: Resources | None) -> Iterator[Resources]:
+    """Use the given resources, or this machine's defaults and a spill folder that is removed afterwards."""
+    if resources is not None:
+        yield resources
+        return
+    with open_resources(options=_NO_OPTIONS) as own:
+        yield own
+
+
+def _choose_engine(choice: EngineChoice, options: OptionNames) -> Engine:
+    try:
+        return select_engine(choice.kind, choice.threads, choice.ablation)
+    except EngineUnavailable as error:
+        raise InputError(f'{options.engine} = "{choice.kind:.40}": {error}') from None

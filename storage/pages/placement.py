@@ -1,4 +1,4 @@
-"""Where a graph lies while an engine mines it, and what its device's budget leaves for the mining."""
+"""Where a graph lies while an engine mines it, and what it takes of the engine's memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,11 @@ from longwall.kernels.interface.engine import (
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import NewArray
 from longwall.storage.memory.machine_budget import require
-from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.pages.paged_graph import host_state_bytes, load_paged, state_bytes
 
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
-_DEVICE_SHARE = 0.9  # of what is free: the rest is for the kernels' code and stacks
-_ROUNDED = 64  # the part of a budget that is lost because the driver gives memory out in units of 2 MiB
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
 # Of what is left, that copies of pages have at most, in the units in which a device has room for them: what is read of
@@ -59,68 +57,53 @@ class Placement:
     limit: int | None
 
 
-def place_graph(
-    graph: GraphArrays,
-    engine: Engine,
-    wanted: Wanted,
-    device: int | None,
-    host: MemoryBudget,
-    section: str = "memory.",
-    copies: float | None = None,
-) -> Placement:
+def place_graph(graph: GraphArrays, resources: Resources, wanted: Wanted, copies: float | None = None) -> Placement:
     """Choose where a graph lies.
 
     Parameters
     ----------
     graph
         On the host.
-    engine
-        The engine.
+    resources
+        What the run works with; the host's budget has the graph.
     wanted
-        What the config says; "auto": resident where it fits well.
-    device
-        The budget of the device; None: what is free there.
-    host
-        The account of the host's memory, with the graph.
-    section
-        What the options are called by, for messages.
+        What the user asks for; "auto": resident where it fits well.
     copies
-        The part of what is left of the device's budget that copies of pages may have; None: what suits searches.
+        The part of what is left of the device's budget that the page cache may have; None: what suits searches.
 
     Raises
     ------
     InputError
         If the graph does not fit so.
     """
-    free = engine.free_memory()
-    if free is None:
-        return Placement("resident", VERTEX_ARRAYS, pages=0, memory=host.free, limit=None)
-    available = _available(free, device)
+    if not resources.on_device:
+        return Placement("resident", VERTEX_ARRAYS, pages=0, memory=resources.host.free, limit=None)
+    engine, available, option = resources.engine, resources.work.free, resources.options.device
     whole = graph.indices.nbytes + sum(getattr(graph, name).nbytes for name in VERTEX_ARRAYS)
     access = _access(engine, whole, wanted, available)
     if access == "resident":
-        require("the graph on the device", whole, available, f"{section}device")
+        require("the graph on the device", whole, available, option)
         return Placement(access, VERTEX_ARRAYS, pages=0, memory=available - whole, limit=available)
     if access == "managed":  # all pages may be touched by one extension
-        require("the graph in managed memory", graph.indices.nbytes, int(free * _DEVICE_SHARE), "the device")
+        require("the graph in managed memory", graph.indices.nbytes, resources.free_device_bytes() or 0, "the device")
     there, left = _vertex_arrays(graph, available)
     state = state_bytes(graph.num_slots)
-    require("what is known of the graph's pages", 4 * state, left, f"{section}device")
+    require("the state of the graph's pages", 4 * state, left, option)
     share = max(int(left * (PAGE_SHARE if copies is None else copies)) - state, 0)
     units = min(share // engine.page_unit, -(-graph.indices.nbytes // engine.page_unit))
     room = {"adaptive": units * engine.page_unit, "managed": share, "zero-copy": 0}[access]
     return Placement(access, there, room + state, memory=left - room - state, limit=available - room)
 
 
-def adjacency_maker(engine: Engine, wanted: Wanted, device: int | None) -> NewArray:
+def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:
     """Make arrays for adjacencies that need no copy where they will probably lie; parameters as of `place_graph`."""
 
     def make(length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        free = engine.free_memory()
-        if free is None:
+        engine, available = resources.engine, resources.device_bytes()
+        if available is None:
             return np.empty(length, dtype)
         # What else belongs to the graph is not known yet; managed memory can be copied to the device as well.
-        access = _access(engine, _WHOLE_SHARE * length * dtype.itemsize, wanted, _available(free, device))
+        access = _access(engine, _WHOLE_SHARE * length * dtype.itemsize, wanted, available)
         with engine.faults():
             return engine.host_array(length, dtype, access)
 
@@ -139,11 +122,6 @@ def _vertex_arrays(graph: GraphArrays, available: int) -> tuple[tuple[str, ...],
     return tuple(there), available
 
 
-def _available(free: int, device: int | None) -> int:
-    most = int(free * _DEVICE_SHARE)
-    return most if device is None else min(device - device // _ROUNDED, most)
-
-
 def _access(engine: Engine, size: int, wanted: Wanted, available: int) -> Access:
     if wanted != "auto":
         return wanted
@@ -152,14 +130,12 @@ def _access(engine: Engine, size: int, wanted: Wanted, available: int) -> Access
     return "adaptive" if engine.can_move_pages else "zero-copy"
 
 
-def bring_graph(
-    graph: GraphArrays, engine: Engine, placement: Placement, host: MemoryBudget, section: str = "memory."
-) -> GraphArrays:
-    """Bring a graph to the engine.
+def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) -> GraphArrays:
+    """Bring a graph to the engine; what it takes there, and on the host besides, is charged to the budgets.
 
     Parameters
     ----------
-    graph, engine, host, section
+    graph, resources
         See `place_graph`.
     placement
         Where it lies.
@@ -169,54 +145,54 @@ def bring_graph(
     InputError
         If there is no room for it after all, or this machine cannot do it.
     """
+    engine, host, work, options = resources.engine, resources.host, resources.work, resources.options
     if placement.limit is not None:
+        work.charge(work.free - placement.memory, "the graph on the device")
         engine.limit_memory(placement.limit)
     copied = engine.host_copy(graph, placement.access, placement.vertices)
-    host.take(copied, "copies of the graph that the device can read")
+    host.charge(copied, "copies of the graph that the device can read")
     if placement.access != "resident":
-        host.take(host_state_bytes(graph.num_slots), "what is known of the graph's pages")
+        host.charge(host_state_bytes(graph.num_slots), "the state of the graph's pages")
     try:
         with engine.faults():
             if placement.access == "resident":
                 return engine.load(graph)
             return load_paged(engine, graph, placement.access, placement.pages, placement.vertices)
     except EngineUnavailable as reason:
-        raise InputError(f'{section}access = "{placement.access}": {reason}') from None
+        raise InputError(f'{options.access} = "{placement.access}": {reason}') from None
     except ShortOfMemory:
         size = round_size(placement.limit or 0)
         raise InputError(
-            f"the device has less room than {section}device says ({size}): lower it, or end what else uses the device"
+            f"the device has less room than {options.device} says ({size}): lower it, or end what else uses the device"
         ) from None
 
 
-def bring_arrays(
-    arrays: Sequence[NDArray[Any]], engine: Engine, device: int | None, host: MemoryBudget
-) -> tuple[list[Any], int]:
+def bring_arrays(arrays: Sequence[NDArray[Any]], resources: Resources) -> tuple[list[Any], int]:
     """Bring arrays to where an engine's kernels can read them: to the device as far as they fit it, mapped beyond that.
 
     Parameters
     ----------
     arrays
         On the host; they must not change. Those that should rather be on the device come first.
-    engine, device, host
-        See `place_graph`.
+    resources
+        What the run works with; the bytes on the device are charged to `work`.
 
     Returns
     -------
     list of array
         The engine's.
     int
-        Bytes that are left where the engine works.
+        Bytes of them on the device.
     """
-    free = engine.free_memory()
-    if free is None:
-        return list(arrays), host.free
-    available = _available(free, device)
-    engine.limit_memory(available)
-    room, there = int(available * _RESIDENT_SHARE), []
+    if not resources.on_device:
+        return list(arrays), 0
+    engine, work = resources.engine, resources.work
+    engine.limit_memory(work.free)
+    room, there, taken = int(work.free * _RESIDENT_SHARE), [], 0
     for array in arrays:
-        fits = array.nbytes <= room
-        room -= array.nbytes if fits else 0
+        fits = array.nbytes <= room - taken
+        taken += array.nbytes if fits else 0
         with engine.faults():
             there.append(engine.bring(array, mapped=not fits))
-    return there, room + available - int(available * _RESIDENT_SHARE)
+    work.charge(taken, "the arrays on the device")
+    return there, taken

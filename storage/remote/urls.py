@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Accounts, Reservation
-from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.memory.reservations import Reservation
+from longwall.storage.memory.resources import Resources
 from longwall.storage.paths import user_path
 
 _BLOCK_BYTES = 4 << 20
@@ -25,17 +25,15 @@ def is_url(address: str | Path) -> bool:
 
 
 @contextmanager
-def on_disk(address: str | Path, accounts: Accounts, spill: SpillFolder) -> Iterator[Path]:
+def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
     """Give the path of an input: its own, or, of a URL, that of a copy, which is gone afterwards.
 
     Parameters
     ----------
     address
         A path, or the URL of a file or of a graph store.
-    accounts
-        The copy is booked in `disk`.
-    spill
-        Where it lies.
+    resources
+        The copy lies in `spill` and is reserved in `disk`.
 
     Raises
     ------
@@ -48,11 +46,14 @@ def on_disk(address: str | Path, accounts: Accounts, spill: SpillFolder) -> Iter
         yield user_path(address)
         return
     url = str(address)
-    folder = spill.path / f"fetched-{uuid.uuid4().hex[:12]}"
-    with accounts.disk.reserve(0, "") as booking, accounts.host.reserve(_BLOCK_BYTES, f"copying {url}"):
+    folder = resources.spill.path / f"fetched-{uuid.uuid4().hex[:12]}"
+    with (
+        resources.disk.reserve(0, "") as reserved,
+        resources.host.reserve(_BLOCK_BYTES, f"copying {url}"),
+    ):
         folder.mkdir()
         try:
-            path = _fetch(url, folder, booking)
+            path = _fetch(url, folder, reserved)
             try:
                 yield path
             except (InputError, RunError) as error:
@@ -126,22 +127,22 @@ def below(file: str, root: str, url: str) -> PurePosixPath:
     return path
 
 
-def _fetch(url: str, folder: Path, booking: Reservation) -> Path:
+def _fetch(url: str, folder: Path, reserved: Reservation) -> Path:
     """Copy a file, or all files of a store, into a folder."""
     system, root = file_system(url)
     with url_faults(url):
         target = folder / (PurePosixPath(root).name or "graph")
         if not system.exists(f"{root}/zarr.json"):
-            _copy(system, root, target, url, booking)
+            _copy(system, root, target, url, reserved)
             return target
         for file in system.find(root):
-            _copy(system, file, target / below(file, root, url), url, booking)
+            _copy(system, file, target / below(file, root, url), url, reserved)
         return target
 
 
-def _copy(system: Any, file: str, target: Path, url: str, booking: Reservation) -> None:
+def _copy(system: Any, file: str, target: Path, url: str, reserved: Reservation) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with system.open(file, "rb") as source, target.open("wb") as copy:
         while block := source.read(_BLOCK_BYTES):
-            booking.resize(booking.size + len(block), f"a copy of {url}")
+            reserved.resize(reserved.size + len(block), f"a copy of {url}")
             copy.write(block)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels import select_engine
-from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
+from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.sorting import (
     WORD,
     ChunkSorter,
@@ -22,9 +22,9 @@ from longwall.kernels.interface.sorting import (
     Work,
 )
 from longwall.storage.errors import RunError
-from longwall.storage.memory.reservations import Accounts, Reservation
+from longwall.storage.memory.reservations import Reservation
+from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
-from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting.runs import LEAST_MARKS, ORDER_SHARE, ORDERING, NeighbourRange, Run, SortedRuns
 from longwall.storage.sorting.scratch_arrays import Scratch
 
@@ -61,13 +61,10 @@ class KeySorter:
 
     Parameters
     ----------
-    engine
-        Sorts and merges.
-    accounts
-        Budgets: half of what is free of the host, at most 256 MiB or an eighth of it, is booked for chunks and
-        windows; runs take what there is of the rest.
-    spill
-        Where runs go that have no room.
+    resources
+        The engine that sorts and merges, and the budgets: half of what is free of the host, at most 256 MiB or an
+        eighth of it, is reserved for chunks and windows; runs take what there is of the rest, and are spilled where
+        there is none.
     layout
         What is sorted and what becomes of equal keys. Keys that all stay are in the order in which they were added.
     device
@@ -89,20 +86,18 @@ class KeySorter:
 
     def __init__(
         self,
-        engine: Engine,
-        accounts: Accounts,
-        spill: SpillFolder,
+        resources: Resources,
         layout: KeyLayout,
         *,
         device: int = 0,
         merge: Merge = "multi-merge",
         what: str = "sorting keys",
     ) -> None:
-        self._engine, self._layout, self._device, self._merge_kind = engine, layout, device, merge
+        self._engine, self._layout, self._device, self._merge_kind = resources.engine, layout, device, merge
         self._open = ExitStack()
-        free = accounts.host.free
+        free = resources.host.free
         most_work = min(max(_LEAST_WORK, free // _WORK_SHARE), free // 2)
-        self._scratch = Scratch(accounts, spill, what, most_work)
+        self._scratch = Scratch(resources, what, most_work)
         # Unchecked: who reads the runs to their end has them checked.
         self._open.callback(self._scratch.close)
         self._reserved: Reservation | None = None
@@ -110,7 +105,7 @@ class KeySorter:
         self._filled = 0
         self._waiting: deque[Work] = deque()
         try:
-            chunks = engine.chunk_sorter(layout, self._scratch.work, device)
+            chunks = self._engine.chunk_sorter(layout, self._scratch.work, device)
         except WorkspaceTooLarge as error:
             self.close()
             raise self._too_small(error) from None

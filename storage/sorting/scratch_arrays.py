@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded, Reservation
-from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.memory.reservations import BudgetExceeded, Reservation
+from longwall.storage.memory.resources import Resources
 
 _MOST_WORK = 256 * 2**20
 _WORK_SHARE = 0.75  # of the free host budget
@@ -36,10 +36,8 @@ class Scratch:
 
     Parameters
     ----------
-    accounts
-        Budgets of the run.
-    spill
-        Where scratch files go.
+    resources
+        Budgets, and the spill folder where scratch files go.
     what
         What the memory is for, in sentences to the user.
     most_work
@@ -53,12 +51,10 @@ class Scratch:
         Bytes that were written to files.
     """
 
-    def __init__(
-        self, accounts: Accounts, spill: SpillFolder, what: str = "sorting the edges", most_work: int = _MOST_WORK
-    ) -> None:
-        self.host, self.disk, self.what = accounts.host, accounts.disk, what
+    def __init__(self, resources: Resources, what: str = "sorting the edges", most_work: int = _MOST_WORK) -> None:
+        self.host, self.disk, self.what = resources.host, resources.disk, what
         self.spilled = 0
-        self._spill = spill
+        self._spill = resources.spill
         self._arrays: list[ScratchArray] = []
         self._bookings: list[Reservation] = []
         self._made = 0
@@ -326,13 +322,13 @@ class ScratchArray:
             os.close(self._file)
             self._file = None
             self._scratch.path(self._name).unlink(missing_ok=True)
-            self._scratch.disk.take(-self._written, "")
+            self._scratch.disk.charge(-self._written, "")
             self._written = self._checksum = 0
 
     def _write(self, values: Array) -> int:
         """Append to the file, soon, and return the offset."""
         scratch, at = self._scratch, self._written
-        scratch.disk.take(values.nbytes, scratch.what)
+        scratch.disk.charge(values.nbytes, scratch.what)
         self._written += values.nbytes
         scratch.spilled += values.nbytes
         path = scratch.path(self._name)

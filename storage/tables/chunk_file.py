@@ -209,7 +209,7 @@ def read_chunk(
 def remove_chunk(path: Path, record: ChunkRecord, disk: MemoryBudget) -> None:
     """Remove a chunk's file and give its bytes back to the account; a file that is gone does no harm."""
     path.unlink(missing_ok=True)
-    disk.take(-record.stored, "a spilled chunk")
+    disk.charge(-record.stored, "a spilled chunk")
 
 
 def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> _Stored:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from real import load, queries
 
 import longwall
 from longwall.kernels import EngineUnavailable, select_engine
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases import search_count
 from longwall.pipeline.phases.count_plans import plan_count
@@ -51,8 +50,8 @@ def budget_of(graph: Graph, share: float) -> int:
 
 
 def context_of(lab: Any, graph: Graph, access: str, share: float) -> Any:
-    context = lab.context(graph, engine="cuda", host=2 << 30, memory={"access": access})
-    return replace(context, budget=replace(context.budget, device=budget_of(graph, share)))
+    device = budget_of(graph, share)
+    return lab.context(graph, engine="cuda", host=2 << 30, device=device, memory={"access": access})
 
 
 @pytest.mark.gpu

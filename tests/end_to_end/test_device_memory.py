@@ -25,7 +25,6 @@ import longwall
 from longwall.kernels.cpu import prefix_tree
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
-from longwall.pipeline import run as run_module
 from longwall.pipeline.execution import depth_first, thread_executor, worker_memory
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_scratch
 from longwall.pipeline.execution.chunk_stack import ChunkStack
@@ -201,7 +200,7 @@ class Runner:
 
     def run(self, workload: str, engine: TroubledEngine, order: str = "depth") -> longwall.Result:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(run_module, "choose_engine", lambda spec: engine)
+            patch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: engine)
             return longwall.run(self.config(workload, order))
 
     def calls(self, order: str, share: float) -> int:
@@ -225,7 +224,7 @@ class Runner:
     def resumed(self, workload: str, path: Path) -> None:
         """The run goes on, on an engine without trouble, to the right results."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(run_module, "choose_engine", lambda spec: TroubledEngine(never))
+            patch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: TroubledEngine(never))
             assert answer(longwall.resume(path).path) == self.undisturbed(workload)
 
 
@@ -402,7 +401,8 @@ def test_a_device_that_is_lost_while_sampling_ends_the_run(runner: Runner) -> No
 def test_the_command_line_says_so_with_exit_code_1(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.pipeline.cli import app
 
-    monkeypatch.setattr(run_module, "choose_engine", lambda spec: TroubledEngine(lambda *_: ShortOfMemory("device")))
+    engine = TroubledEngine(lambda *_: ShortOfMemory("device"))
+    monkeypatch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: engine)
     config = runner.folder / "run.toml"
     config.write_text(
         f'[graph]\npath = "{runner.folder / "graph.txt"}"\n[workload]\nkind = "cliques"\nk = 4\n'

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.patterns.pattern import parse_pattern
-from longwall.pipeline.run import choose_engine, resolve_budget
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.run import open_resources
 from longwall.pipeline.workloads import get_workload
 from longwall.storage.errors import InputError
 
@@ -198,8 +198,8 @@ def _accept(state: State, spec: RunSpec, folder: Path) -> None:
     again = load_config(folder / "again.toml")
     # Not a number equals nothing.
     assert again == spec.with_absolute_paths() or "nan" in spec.to_toml(), (again, spec)
-    resolve_budget(spec)
-    choose_engine(spec.on_host())
+    with open_resources(spec.on_host()):
+        pass
     workload = spec.workload
     pattern = None if workload.pattern is None else parse_pattern(workload.pattern, workload.pattern_labels)
     size = pattern.num_vertices if pattern is not None else workload.k or 0

@@ -18,15 +18,15 @@ import networkx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from budgets import make_budgets
 
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
 from longwall.storage.ingest.text import text_file
-from longwall.storage.memory.reservations import Accounts, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 
 SECONDS = 10.0
@@ -288,9 +288,9 @@ def _tagged_edges(content: bytes, suffix: str) -> Pairs:
 
 
 def _graph(path: Path, folder: Path, **others: Path) -> Graph:
-    accounts = Accounts(MemoryBudget("memory.host", _HOST), MemoryBudget("memory.disk", 2**28))
+    budgets = make_budgets(_HOST, 2**28)
     with SpillFolder(folder / "spill") as spill:
-        return load_graph(path, accounts=accounts, spill=spill, **others)
+        return load_graph(path, resources=budgets.at(spill), **others)
 
 
 def _compare(graph: Graph, pairs: Pairs) -> None:

@@ -11,7 +11,7 @@ from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.cuda import extension
 from longwall.kernels.cuda.runtime.search_header import stored_sets
 from longwall.kernels.interface.search_program import SearchProgram, emitted_set, to_extend
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.generators.kinds import generate

@@ -20,7 +20,6 @@ from breakable import EDGES, answer
 import longwall
 from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
 from longwall.kernels.interface.engine import EngineLost, EngineUnavailable, GraphArrays, ShortOfMemory
-from longwall.pipeline import run as run_module
 from longwall.pipeline.execution import depth_first
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -265,7 +264,7 @@ def test_a_run_goes_on_when_others_fill_the_device(mine: Any, cuda: Any, monkeyp
         return make(*arguments)
 
     undisturbed = answer(mine("listing", "cpu").path)
-    monkeypatch.setattr(run_module, "choose_engine", lambda spec: cuda)
+    monkeypatch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: cuda)
     mine("listing")  # kernels are loaded, which takes memory, too
     cuda.release()
     monkeypatch.setattr(depth_first, "edge_source", filling)
@@ -284,7 +283,7 @@ def test_everything_that_a_run_allocates_comes_from_its_pool(
     others = cuda.xp.get_default_memory_pool()
     others.free_all_blocks()
     before = others.total_bytes()
-    monkeypatch.setattr(run_module, "choose_engine", lambda spec: cuda)
+    monkeypatch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: cuda)
     for workload in WORKLOADS:
         mine(workload)
     assert others.total_bytes() == before

@@ -96,6 +96,17 @@ def test_nobody_above_the_kernels_asks_which_engine_it_has():
     assert not wrong
 
 
+def test_budgets_say_what_memory_an_engine_works_in():
+    """Above storage, `Resources.work` is asked, and never the engine."""
+    wrong = [
+        str(path.relative_to(ROOT))
+        for part in ("stages", "pipeline")
+        for path in (ROOT / part).rglob("*.py")
+        if "free_memory" in path.read_text()
+    ]
+    assert not wrong
+
+
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["patterns"]])
 def test_light_commands_import_no_heavy_library(words):
     code = (

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from budgets import Budgets, make_budgets
 
 from longwall.storage.errors import InputError
 from longwall.storage.generators.kinds import GENERATORS, generate, generate_store
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 
 SMALL: dict[str, dict[str, int]] = {
@@ -147,13 +148,13 @@ def test_what_drawing_holds_may_be_most_of_the_budget(
     tmp_path: Path, kind: str, parameters: dict[str, int], held: int
 ) -> None:
     host = held * 9 // 4
-    accounts = Accounts(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", 1 << 30))
+    budgets = make_budgets(host, 1 << 30)
     with SpillFolder(tmp_path / "spill") as spill, pytest.MonkeyPatch.context() as patch:
         patch.setattr("longwall.storage.generators.random_edges._PIECE", 1 << 12)
         patch.setattr("longwall.storage.graph.sharded_array.CHUNK_BYTES", 1 << 12)
-        generate_store(kind, tmp_path / "store", seed=1, accounts=accounts, spill=spill, **parameters)
-    assert accounts.host.used == 0
-    assert accounts.host.peak <= host
+        generate_store(kind, tmp_path / "store", seed=1, resources=budgets.at(spill), **parameters)
+    assert budgets.host.used == 0
+    assert budgets.host.peak <= host
 
 
 @pytest.mark.parametrize(
@@ -179,27 +180,27 @@ def test_what_could_never_be_sorted_is_not_drawn(
 
     monkeypatch.setattr("longwall.storage.generators.random_edges.draw_words", draw)
     monkeypatch.setattr("longwall.storage.generators.random_edges._attach", draw)
-    accounts = Accounts(MemoryBudget("--memory", 1 << 30), MemoryBudget("--disk", 1 << 33))
+    budgets = Budgets(MemoryBudget("--memory", 1 << 30), MemoryBudget("--disk", 1 << 33))
     with SpillFolder(tmp_path / "spill") as spill, pytest.raises(BudgetExceeded, match=says):
-        generate_store(kind, tmp_path / "store", seed=1, accounts=accounts, spill=spill, **parameters)
-    assert accounts.host.used == 0
+        generate_store(kind, tmp_path / "store", seed=1, resources=budgets.at(spill), **parameters)
+    assert budgets.host.used == 0
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_disk_that_is_large_enough_is_no_reason_to_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longwall.storage.generators.random_edges._PIECE", 1 << 12)
-    accounts = Accounts(MemoryBudget("--memory", 3 << 20), MemoryBudget("--disk", 4 << 20))
+    budgets = Budgets(MemoryBudget("--memory", 3 << 20), MemoryBudget("--disk", 4 << 20))
     with SpillFolder(tmp_path / "spill") as spill:
         stats = generate_store(
-            "rmat", tmp_path / "store", seed=1, scale=10, edge_factor=512, accounts=accounts, spill=spill
+            "rmat", tmp_path / "store", seed=1, scale=10, edge_factor=512, resources=budgets.at(spill)
         )
     assert stats.num_edges > 10_000
 
 
 @pytest.mark.parametrize("kind", SMALL)
 def test_a_failed_build_ends_the_drawing(tmp_path: Path, kind: str) -> None:
-    accounts = Accounts(MemoryBudget("memory.host", 1 << 26), MemoryBudget("memory.disk", 1 << 30))
+    budgets = make_budgets(1 << 26, 1 << 30)
     (tmp_path / "store").mkdir()
     with SpillFolder(tmp_path / "spill") as spill, pytest.raises(InputError, match="exists already"):
-        generate_store(kind, tmp_path / "store", seed=1, accounts=accounts, spill=spill, **SMALL[kind])
-    assert accounts.host.used == 0
+        generate_store(kind, tmp_path / "store", seed=1, resources=budgets.at(spill), **SMALL[kind])
+    assert budgets.host.used == 0

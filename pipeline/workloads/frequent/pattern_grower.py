@@ -4,7 +4,7 @@ What grows, and when, is in :mod:`longwall.pipeline.workloads.frequent.levels`.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -45,7 +45,7 @@ class PatternGrower:
     Parameters
     ----------
     plan, context
-        The run; its accounts hold what is made here until `close`.
+        The run; its budgets hold what is made here until `close`.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class PatternGrower:
 
     def __init__(self, plan: FrequentPlan, context: Environment):
         self._plan, self._context = plan, context
-        self._host = context.accounts.host
-        self.pool = ChunkPool(self._host, context.accounts.disk, context.spill)
+        self._host = context.resources.host
+        self.pool = ChunkPool(self._host, context.resources.disk, context.resources.spill)
         self._portion = AdaptiveBatch(context.engine)
         self._labels = Labels(context.graph, self._host)
         self.types = self._labels.types(self._host)
@@ -72,7 +72,7 @@ class PatternGrower:
             self.support = Support("images", context.graph.num_vertices, enough)
         else:
             self.support = Support("groups", context.graph.num_transactions, enough)
-        self._graph_bytes = 0
+        self._graph_bytes = self._device_bytes = 0
 
     def close(self) -> None:
         """Let go of all tables."""
@@ -86,9 +86,11 @@ class PatternGrower:
         graph = typed_graph(context.graph, self._labels, self.types, self._host)
         self._graph_bytes = graph.nbytes - graph.targets.nbytes - graph.groups.nbytes
         self.room = self._host.free // _ROOM_SHARE
-        brought, memory = bring_arrays(graph.arrays(), context.engine, context.budget.device, self._host)
-        take, work = self._portion.take, memory // _WORK_SHARE
-        return GrowPatterns(context.engine, TypedGraph(*brought), self.support, take, work, self.pool, self.check)
+        resources = context.resources
+        brought, self._device_bytes = bring_arrays(graph.arrays(), resources)
+        take, work = self._portion.take, resources.work.free // _WORK_SHARE
+        reserve = _unreserved if resources.on_device else self.pool.reserve
+        return GrowPatterns(context.engine, TypedGraph(*brought), self.support, take, work, reserve, self.check)
 
     def check(self, rows: int) -> None:
         """See that nobody interrupted; tell how far the level is."""
@@ -244,7 +246,7 @@ class PatternGrower:
         """
         with self._sentence():
             for _, sets in self.stage.sets(table, _candidates(ways, ways.slots(pattern, edges)), columns):
-                copied = 0 if self._context.engine.free_memory() is None else int(sets.nbytes)
+                copied = int(sets.nbytes) if self._context.resources.on_device else 0
                 with self.pool.reserve(copied, "the images of patterns"):
                     yield on_host(sets)
 
@@ -253,7 +255,7 @@ class PatternGrower:
         try:
             yield
         except WorkspaceTooLarge as error:
-            option = "memory.host" if self._context.engine.free_memory() is None else "memory.device"
+            option = self._context.resources.work.option
             raise RunError(
                 f"the images of one pattern need {round_size(error.needed)} for each worker: raise {option}"
             ) from None
@@ -311,8 +313,14 @@ class PatternGrower:
         if not kept.all():
             self.types = self.types.selected(kept)
             self.__dict__.pop("stage", None)
-            self._host.take(-self._graph_bytes, "")
-            self._graph_bytes = 0
+            self._host.charge(-self._graph_bytes, "")
+            self._context.resources.work.charge(-self._device_bytes, "")
+            self._graph_bytes = self._device_bytes = 0
+
+
+def _unreserved(size: int, what: str) -> AbstractContextManager[object]:  # noqa: ARG001 - a `Reserve`
+    """Reserve nothing: the engine's allocator keeps the limit of a device."""
+    return nullcontext()
 
 
 def grown_sizes(patterns: DfsPatterns, parents: NDArray[np.int64], edges: NDArray[Any]) -> NDArray[np.int64]:

@@ -101,7 +101,7 @@ class PatternBatch:
         """Begin a phase; the disk's account has what an earlier attempt wrote."""
         phase = self._context.checkpoint.phase(f"{what} of {self._name}", total)
         if self._folder(phase).exists():
-            self._context.checkpoint.reserve(phase, self._context.accounts.disk)
+            self._context.checkpoint.reserve(phase, self._context.resources.disk)
         self._context.observer.phase(f"{what} of {self._name}", total, "parts")
         return phase
 
@@ -111,7 +111,7 @@ class PatternBatch:
     def _remove(self, phase: Phase) -> None:
         """Remove the files of a phase."""
         if self._context.checkpoint.remove(self._folder(phase)):
-            self._context.accounts.disk.take(-checkpoint_bytes(phase.files()), "")
+            self._context.resources.disk.charge(-checkpoint_bytes(phase.files()), "")
 
     def _over_parts(self, phase: Phase, make_worker: Callable[[int], Worker]) -> None:
         run_tasks(
@@ -153,7 +153,7 @@ class PatternBatch:
         numbers[:, 0], numbers[:, 1:6], numbers[:, 6], numbers[:, 7] = chosen[:4]
         columns = growing.support.columns(grown_sizes(self._patterns, chosen.parents, chosen.edges))
         room = min(
-            _SETS_BYTES, growing.room // _SETS_SHARE, self._context.accounts.disk.free // (2 * self._parts.number)
+            _SETS_BYTES, growing.room // _SETS_SHARE, self._context.resources.disk.free // (2 * self._parts.number)
         )
         step = max(room // (4 * columns * max(growing.support.words, 1)), 1)
         size = 0 if self._plan.support == "instances" else len(numbers)

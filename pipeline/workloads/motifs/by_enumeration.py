@@ -126,7 +126,7 @@ def _count_by_class(context: Environment, k: int, cost: float) -> NDArray[np.int
             places = np.flatnonzero(new)
             return PartialResult((places.tolist(), new[places].tolist()))
 
-    with context.accounts.host.reserve(
+    with context.resources.host.reserve(
         8 * shape[0] * shape[1] * (_TOTALS_COPIES * engine.workers + 2) + book.entries.nbytes, "the motifs' counts"
     ):
         parts = run_tasks(context, phase, tasks, engine.workers, MotifWorker, combine=_added)

@@ -19,7 +19,7 @@ def motif_ranges(context: Environment, k: int, cost: float) -> list[Task]:
         return uniform
     slots = uniform[-1].last
     size = min(slots, _SLOTS_AT_ONCE) * _SLOT_BYTES + -(-slots // _BIN) * 16
-    with context.accounts.host.reserve(size, "the weights of slots"):
+    with context.resources.host.reserve(size, "the weights of slots"):
         weights = np.concatenate(
             [_weights(context, k, at, min(at + _SLOTS_AT_ONCE, slots)) for at in range(0, slots, _SLOTS_AT_ONCE)]
         )

@@ -57,7 +57,7 @@ class OrbitPlan:
         columns = {"vertex": graph.original_ids, "orbit_0": np.diff(graph.indptr)}
         counts: list[int] = []
         size = 8 * (1 + _num_orbits(self.k)) * graph.num_vertices
-        with context.accounts.host.reserve(size, "the graphlet degree vectors"):
+        with context.resources.host.reserve(size, "the graphlet degree vectors"):
             for vertices in range(3, self.k + 1):
                 of = orbits(vertices)
                 rows = _count(context, vertices, of, self.cost)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from budgets import make_budgets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ from longwall.pipeline.execution.environment import Metrics
 from longwall.pipeline.execution.thread_executor import Task, Work, missing_tasks
 from longwall.pipeline.run_store.commit_log import Commit, Phase
 from longwall.storage.errors import FinalError, RunError
-from longwall.storage.memory.reservations import Accounts, MemoryBudget
 
 WORKERS = ["a", "b", "c"]
 
@@ -130,12 +130,12 @@ class Cluster:
 
 def context() -> Any:
     """What of a run deals out."""
-    accounts = Accounts(MemoryBudget("memory.host", 0), MemoryBudget("memory.disk", 1 << 40))
+    budgets = make_budgets(0, 1 << 40)
     return SimpleNamespace(
         cancel=threading.Event(),
         observer=Observer(),
         metrics=Metrics(),
-        accounts=accounts,
+        resources=budgets,
         results=Path("/none/results"),
     )
 
@@ -239,7 +239,7 @@ def test_files_are_merged_in_a_tree_and_values_are_combined(tasks, seed, late):
     assert sum(partial.value for partial in phase.partials) == total
     files = phase.files()
     assert sum(file["sum"] for file in files) == total
-    assert run.accounts.disk.used == 10 * len(files)
+    assert run.resources.disk.used == 10 * len(files)
     assert len(files) < 8 * 3  # less than 8 for every height of the tree, of at most 500 files
 
 

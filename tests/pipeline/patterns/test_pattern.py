@@ -3,7 +3,8 @@
 import networkx as nx
 import pytest
 
-from longwall.pipeline.patterns.pattern import MAX_VERTICES, Pattern, make_pattern, named_patterns, parse_pattern
+from longwall.pipeline.patterns.parse import named_patterns, parse_pattern
+from longwall.pipeline.patterns.pattern import MAX_VERTICES, Pattern, make_pattern
 from longwall.storage.errors import InputError
 
 

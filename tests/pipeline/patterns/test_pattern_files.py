@@ -5,7 +5,7 @@ import os
 import networkx as nx
 import pytest
 
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.storage.errors import InputError
 
 SQUARE = "t 4 4\nv 5 1 2\nv 6 0 2\nv 7 1 2\nv 9 2 2\ne 5 6\ne 6 7\ne 7 9\ne 5 9\n"

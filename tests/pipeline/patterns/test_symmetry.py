@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import PATTERNS, queries
 
-from longwall.pipeline.patterns.pattern import make_pattern, parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic, orbit, restrictions
 
 SMALL = [query for size in range(2, 6) for query in PATTERNS[size]]

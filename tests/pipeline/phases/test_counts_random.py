@@ -16,7 +16,8 @@ from strategies import PATTERNS, SmallGraph, graphs, queries
 
 import longwall
 from longwall.pipeline.execution.thread_executor import ranges
-from longwall.pipeline.patterns.pattern import make_pattern, parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.phases import count_plans, search_count
 from longwall.pipeline.phases.count_plans import plan_count
 from longwall.pipeline.planning.search_planner import plan_match

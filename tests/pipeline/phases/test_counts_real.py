@@ -14,7 +14,8 @@ import pytest
 from real import load, queries
 from strategies import PATTERNS
 
-from longwall.pipeline.patterns.pattern import Pattern, make_pattern, parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import Pattern, make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.phases import search_count
 from longwall.pipeline.phases.count_plans import plan_count

@@ -187,8 +187,8 @@ def test_intermediate_results_of_a_hundred_times_the_budget(lab, engine_kind, tm
     middles = sum((len(near[u]) - 1) * (len(near[v]) - 1) for u, v in edges)
     assert rows == middles - sum(naive.triangles_per_vertex(edges).values())
     metrics = [row for row in context.metrics.rows() if row.tasks]
-    assert sum(row.bytes for row in metrics) > 100 * context.budget.host
-    assert max(row.bytes / row.tasks for row in metrics) < context.budget.host / 2
+    assert sum(row.bytes for row in metrics) > 100 * context.resources.host.limit
+    assert max(row.bytes / row.tasks for row in metrics) < context.resources.host.limit / 2
 
 
 def run(tmp_path, engine_kind, edges, workload, **sections):

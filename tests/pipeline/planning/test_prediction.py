@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from strategies import graphs, queries
 
 from longwall.pipeline.execution.device_graph import load_graph
-from longwall.pipeline.patterns.pattern import make_pattern, parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.phases.search_count import count_matches
 from longwall.pipeline.phases.search_list import list_matches
 from longwall.pipeline.planning import prediction
@@ -55,7 +56,7 @@ def predict(lab, engine_kind):
     def by_plan(graph, plan, *, memory=MEMORY, **options):
         context = lab.context(graph, engine=engine_kind)
         arrays, _ = load_graph(context)
-        estimates = estimate_levels(plan, arrays, context.engine, memory, **options)
+        estimates = estimate_levels(plan, arrays, context.resources, memory, **options)
         return estimates, lambda: actual_rows(plan, arrays, context)
 
     return by_plan
@@ -217,10 +218,10 @@ def test_memory_is_kept(lab):
     plan = plan_match(parse_pattern("house"), graph.stats, counting=False)
     context = lab.context(graph)
     arrays, _ = load_graph(context)
-    wide = estimate_levels(plan, arrays, context.engine, 1 << 24)
+    wide = estimate_levels(plan, arrays, context.resources, 1 << 24)
     for memory in (1 << 18, 1 << 20, 1 << 22, 1 << 24):
         tracemalloc.start()
-        estimates = estimate_levels(plan, arrays, context.engine, memory)
+        estimates = estimate_levels(plan, arrays, context.resources, memory)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak <= memory
@@ -233,9 +234,9 @@ def test_too_little_memory_is_one_sentence(lab):
     context = lab.context(graph)
     arrays, _ = load_graph(context)
     with pytest.raises(InputError, match=r"memory\.host leaves .*: raise memory\.host"):
-        estimate_levels(plan, arrays, context.engine, 1 << 10)
+        estimate_levels(plan, arrays, context.resources, 1 << 10)
     with pytest.raises((InputError, RunError), match=r"raise memory\.host"):
-        estimate_levels(plan, arrays, context.engine, 1 << 15)
+        estimate_levels(plan, arrays, context.resources, 1 << 15)
 
 
 def test_an_interrupted_engine_ends_the_prediction(lab):
@@ -244,7 +245,7 @@ def test_an_interrupted_engine_ends_the_prediction(lab):
     context = lab.context(graph)
     context.engine.interrupt()
     with pytest.raises(RunError, match="interrupted"):
-        estimate_levels(plan, load_graph(context)[0], context.engine, MEMORY)
+        estimate_levels(plan, load_graph(context)[0], context.resources, MEMORY)
 
 
 @given(key=st.integers(0, 2**64 - 1), shift=st.integers(0, 12), first=st.integers(0, 2**40))

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import graphs, queries
 
-from longwall.pipeline.patterns.pattern import make_pattern, parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
 from longwall.pipeline.phases.count_plans import plan_count
 from longwall.pipeline.planning.search_planner import plan_match

@@ -96,7 +96,7 @@ def answer(context: Environment, scheduler: Any) -> Answer:
     context.scheduler = scheduler
     found = workload.execute(workload.plan(context.spec.workload, context.graph), context)
     assert [path.name for path in context.checkpoint.folder.iterdir()] == ["journal.jsonl"]
-    assert context.accounts.disk.used == 0
+    assert context.resources.disk.used == 0
     rows: list[tuple[Any, ...]] = []
     for file in context.results.glob("embeddings-*.parquet"):
         table = pq.read_table(file)
@@ -213,10 +213,10 @@ def test_runs_go_on_wherever_they_ended(lab: Any, monkeypatch: pytest.MonkeyPatc
 def test_a_full_disk_is_told_with_a_sentence(lab: Any) -> None:
     graph = random_graph(60, 180)
     context = lab.context(graph, workload={"kind": "frequent"} | SECTIONS["mni"])
-    context.accounts.disk.take(context.accounts.disk.free - 2000, "others")
+    context.resources.disk.charge(context.resources.disk.free - 2000, "others")
     with pytest.raises(BudgetExceeded, match=r"arrays of the checkpoint needs .*raise memory.disk"):
         answer(context, InTurn())
-    assert context.accounts.disk.free >= 0
+    assert context.resources.disk.free >= 0
 
 
 def test_a_damaged_array_is_told_with_a_sentence(lab: Any, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ REAL = ("ca-GrQc", "yeast", pytest.param("ca-AstroPh", marks=pytest.mark.slow))
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", REAL)
 def test_published_counts_of_real_graphs(lab, data, name, method):
-    from longwall.pipeline.patterns.pattern import parse_pattern
+    from longwall.pipeline.patterns.parse import parse_pattern
 
     truth = json.loads((data / "truth" / "counts.json").read_text())[name]["induced"]
     graph = longwall.open_graph(data / "graphs" / f"{name}.edges.gz")

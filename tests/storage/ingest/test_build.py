@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budgets import make_budgets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -26,16 +27,11 @@ from longwall.storage.ingest.build import build_graph, build_in_memory, build_st
 from longwall.storage.ingest.ingest import ingest, load_graph
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.vertex_labels import LabelArrays
-from longwall.storage.memory.machine_budget import Budget
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 
 ARRAYS = ("indptr", "indices", "split", "original_ids", "labels", "edge_labels")
 Edges = list[tuple[int, int]]
-
-
-def accounts(host: int) -> Accounts:
-    return Accounts(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", 1 << 30))
 
 
 def stream(edges: Edges, cut: int, labels: dict[int, int] | None = None, edge_labels: Any = None) -> EdgeStream:
@@ -104,17 +100,17 @@ def test_every_budget_builds_the_naive_graph(
     folder = tmp_path_factory.mktemp("build")
     size = 64 * len(expected["original_ids"]) + 12 * len(expected["indices"])
     # Matching labels takes 32 bytes for each label of a block, and there is one block.
-    budgets = accounts(8_000 + spare + size + 40 * len(labels or ()))
+    budgets = make_budgets(8_000 + spare + size + 40 * len(labels or ()))
     with SpillFolder(folder) as spill:
-        graph = build_in_memory(stream(edges, cut, labels, edge_labels), budgets, spill)
+        graph = build_in_memory(stream(edges, cut, labels, edge_labels), budgets.at(spill))
         assert arrays_of(graph) == expected
         assert budgets.host.used == graph.nbytes
         assert budgets.disk.used == 0
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sharded_array, "CHUNK_BYTES", 128)
-            budgets = accounts(8_000 + spare + size + 40 * len(labels or ()))
-            stats = build_store(stream(edges, cut, labels, edge_labels), folder / "store", budgets, spill)
+            budgets = make_budgets(8_000 + spare + size + 40 * len(labels or ()))
+            stats = build_store(stream(edges, cut, labels, edge_labels), folder / "store", budgets.at(spill))
         assert budgets.host.used == budgets.disk.used == 0
         opened = open_store(folder / "store")
         assert arrays_of(opened) == expected
@@ -139,11 +135,11 @@ def test_a_small_budget_spills_and_makes_the_same_store(tmp_path: Path, kind: st
     edges = [tuple(pair) for pair in ends.tolist()]
     with SpillFolder(tmp_path / "spill") as spill, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sharded_array, "CHUNK_BYTES", 1 << 14)
-        budgets = accounts(1 << 28)
-        build_store(stream(edges, 5000), tmp_path / "large", budgets, spill)
+        budgets = make_budgets(1 << 28)
+        build_store(stream(edges, 5000), tmp_path / "large", budgets.at(spill))
         assert budgets.disk.peak == 0
-        budgets = accounts(700_000)
-        build_store(stream(edges, 5000), tmp_path / "small", budgets, spill)
+        budgets = make_budgets(700_000)
+        build_store(stream(edges, 5000), tmp_path / "small", budgets.at(spill))
         assert budgets.disk.peak > 0
         assert budgets.host.peak <= budgets.host.limit
         assert budgets.host.used == budgets.disk.used == 0
@@ -155,17 +151,17 @@ def test_tables_of_ranks_in_many_blocks(tmp_path: Path) -> None:
     edges = [(at, at + 1) for at in range(30_000)]
     with SpillFolder(tmp_path) as spill, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sharded_array, "CHUNK_BYTES", 4096)
-        budgets = accounts(100_000)  # a table of all ranks has 120 KB
-        build_store(stream(edges, 1000), tmp_path / "store", budgets, spill)
+        budgets = make_budgets(100_000)  # a table of all ranks has 120 KB
+        build_store(stream(edges, 1000), tmp_path / "store", budgets.at(spill))
         assert budgets.host.peak <= budgets.host.limit
     assert arrays_of(open_store(tmp_path / "store")) == naive(edges, None, None)
 
 
 def test_a_graph_that_does_not_fit_is_refused_with_the_option(tmp_path: Path) -> None:
     edges = [(at, at + 1) for at in range(30_000)]
-    budgets = accounts(300_000)
+    budgets = make_budgets(300_000)
     with SpillFolder(tmp_path) as spill, pytest.raises(BudgetExceeded, match=r"the graph.* raise memory\.host"):
-        build_in_memory(stream(edges, 1000), budgets, spill)
+        build_in_memory(stream(edges, 1000), budgets.at(spill))
     assert budgets.host.used == budgets.disk.used == 0
     assert list(tmp_path.iterdir()) == []
 
@@ -187,7 +183,7 @@ def test_two_labels_of_an_edge_name_the_edge(tmp_path: Path, ids: tuple[int, int
     edges = [(u, v), *((10, at) for at in range(11, 500)), (v, u)]
     labels = [3, *([0] * 489), 4]
     with SpillFolder(tmp_path) as spill, pytest.raises(InputError) as caught:
-        build_in_memory(stream(edges, 7, None, labels), accounts(host), spill)
+        build_in_memory(stream(edges, 7, None, labels), make_budgets(host).at(spill))
     assert f"edge {u}-{v} is given twice with different labels (3 and 4)" in str(caught.value)
 
 
@@ -212,8 +208,7 @@ def test_ingest_equals_load(tmp_path: Path) -> None:
             text,
             tmp_path / "store",
             tmp_path / "labels.txt",
-            accounts=accounts(4_000_000),
-            spill=spill,
+            resources=make_budgets(4_000_000).at(spill),
             watcher=Watcher(),
         )
     loaded = load_graph(text, tmp_path / "labels.txt")
@@ -229,7 +224,7 @@ def test_a_bad_line_leaves_neither_store_nor_scratch(tmp_path: Path) -> None:
     text = tmp_path / "edges.txt"
     text.write_text("".join(f"{at} {at + 1}\n" for at in range(50_000)) + "1 x\n")
     with SpillFolder(tmp_path / "spill") as spill, pytest.raises(InputError, match="line 50001"):
-        ingest(text, tmp_path / "store", accounts=accounts(1_000_000), spill=spill)
+        ingest(text, tmp_path / "store", resources=make_budgets(1_000_000).at(spill))
     assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
 
 
@@ -240,15 +235,15 @@ def test_a_generated_store_is_the_generated_graph(tmp_path: Path, kind: str) -> 
         "erdos-renyi": {"vertices": 500, "edges": 4000},
         "barabasi-albert": {"vertices": 500, "edges_per_vertex": 5},
     }[kind]
-    budgets = accounts(6_000_000)
+    budgets = make_budgets(6_000_000)
     with SpillFolder(tmp_path / "spill") as spill, pytest.MonkeyPatch.context() as patch:
         patch.setattr("longwall.storage.generators.random_edges._PIECE", 1 << 10)
-        generate_store(kind, tmp_path / "store", seed=3, num_labels=4, accounts=budgets, spill=spill, **parameters)
+        generate_store(kind, tmp_path / "store", seed=3, num_labels=4, resources=budgets.at(spill), **parameters)
     assert budgets.host.used == 0
     graph = generate(kind, seed=3, num_labels=4, **parameters)
     assert open_store(tmp_path / "store").content_hash == graph.content_hash
     with pytest.raises(BudgetExceeded, match=r"raise memory\.host"):
-        generate(kind, seed=3, accounts=accounts(10_000), **parameters)
+        generate(kind, seed=3, resources=make_budgets(10_000).at(spill), **parameters)
 
 
 def test_statistics_equal_those_of_a_naive_count() -> None:
@@ -314,13 +309,13 @@ def test_no_graph_is_made_of_damaged_scratch_files(tmp_path: Path, kind: str, to
     host = (110_000 if to == "memory" else 40_000) + (60_000 if labels else 0)
 
     def make(disk: BadDisk) -> Graph:
-        budgets, raw = accounts(host), stream(edges, 500, labels, edge_labels)
+        budgets, raw = make_budgets(host), stream(edges, 500, labels, edge_labels)
         with SpillFolder(tmp_path / "spill") as spill, pytest.MonkeyPatch.context() as patch:
             patch.setattr(sharded_array, "CHUNK_BYTES", 128)
             patch.setattr("os.pwrite", disk)
             if to == "memory":
-                return build_in_memory(raw, budgets, spill)
-            build_store(raw, tmp_path / "store", budgets, spill)
+                return build_in_memory(raw, budgets.at(spill))
+            build_store(raw, tmp_path / "store", budgets.at(spill))
         return open_store(tmp_path / "store")
 
     good = BadDisk()
@@ -361,11 +356,9 @@ def test_the_command_line_names_its_own_options(
 def test_functions_without_an_option_say_what_else_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = 10_000
 
-    def little(**_: object) -> Budget:
-        return Budget(None, 1 << 20, disk)
-
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("longwall.storage.memory.resources.Budget.resolve", little)
+    monkeypatch.setattr("longwall.storage.memory.resources.default_host_bytes", lambda: 1 << 20)
+    monkeypatch.setattr("longwall.storage.memory.resources.default_disk_bytes", lambda spill: disk)
     with pytest.raises(
         BudgetExceeded, match=r"the share of free memory = .*: free memory, or use a machine with more$"
     ):

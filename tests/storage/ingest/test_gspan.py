@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from budgets import make_budgets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -21,7 +22,7 @@ from longwall.storage.graph.graph_store import open_store, write_graph
 from longwall.storage.ingest.build import build_in_memory
 from longwall.storage.ingest.ingest import detect_format, ingest, load_graph
 from longwall.storage.ingest.readers.gspan import open_transactions
-from longwall.storage.memory.reservations import Accounts, MemoryBudget
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 
 Transaction = tuple[int, list[int], dict[tuple[int, int], int]]
@@ -236,12 +237,8 @@ def test_lines_are_counted_over_many_blocks_of_text(tmp_path: Path, more: str, s
     path = tmp_path / "graphs.gspan"
     path.write_text(long_database(10_000) + more)
     with SpillFolder(tmp_path / "spill") as spill, pytest.raises(InputError) as caught:
-        build_in_memory(open_transactions(path, 2**21, 2), small_accounts(), spill)
+        build_in_memory(open_transactions(path, 2**21, 2), make_budgets(2**26).at(spill))
     assert str(caught.value).startswith(f"{path}{says}")
-
-
-def small_accounts(host: int = 2**26) -> Accounts:
-    return Accounts(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", 1 << 30))
 
 
 def test_transactions_and_edge_labels_survive_a_small_budget_and_a_store(tmp_path: Path) -> None:
@@ -255,11 +252,11 @@ def test_transactions_and_edge_labels_survive_a_small_budget_and_a_store(tmp_pat
     path.write_text("\n".join(lines))
     whole = load_graph(path)
 
-    accounts = small_accounts(4 * 2**20)
+    budgets = make_budgets(4 * 2**20)
     with SpillFolder(tmp_path / "spill") as spill:
-        assert ingest(path, tmp_path / "store", accounts=accounts, spill=spill) == whole.stats
-    assert accounts.host.used == 0
-    assert accounts.disk.peak > 0
+        assert ingest(path, tmp_path / "store", resources=budgets.at(spill)) == whole.stats
+    assert budgets.host.used == 0
+    assert budgets.disk.peak > 0
     write_graph(whole, tmp_path / "copy")
     host = MemoryBudget("memory.host", 2**26)
     stored = open_store(tmp_path / "store", host)
@@ -377,7 +374,9 @@ class TestTransactionsOfAnOrdinaryGraph:
             "edge 3-2 joins transaction 8 to transaction 6" in message
         )
         with pytest.raises(InputError, match="joins transaction"):
-            ingest(edges, tmp_path / "store", transactions=path, spill=SpillFolder(tmp_path / "spill"))
+            ingest(
+                edges, tmp_path / "store", transactions=path, resources=make_budgets(2**26).at(SpillFolder(tmp_path))
+            )
         assert not (tmp_path / "store").exists()
 
     def test_they_are_given_once(self, tmp_path: Path, edges: Path) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwall.storage.errors import RunError
-from longwall.storage.memory.machine_budget import Budget, cgroup_room
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
+from longwall.storage.memory.machine_budget import cgroup_room, default_disk_bytes
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 
 
 def test_a_booking_takes_bytes_and_gives_them_back():
@@ -69,17 +69,6 @@ def test_an_exception_releases_what_a_context_has_booked():
     assert account.used == 0
 
 
-def test_the_accounts_of_a_run_are_named_after_the_options():
-    accounts = Accounts.of(Budget(device=None, host=10, disk=20))
-    assert (accounts.host.option, accounts.host.limit) == ("memory.host", 10)
-    assert (accounts.disk.option, accounts.disk.limit) == ("memory.disk", 20)
-    accounts = Accounts.of(Budget(device=None, host=10, disk=20), host="--memory", disk="--disk")
-    with pytest.raises(BudgetExceeded, match=r"--memory = 10 B has 10 B left: raise --memory$"):
-        accounts.host.reserve(11, "a table")
-    with pytest.raises(BudgetExceeded, match=r"--disk = 20 B has 20 B left: raise --disk$"):
-        accounts.disk.reserve(21, "a run")
-
-
 def test_an_account_that_no_option_sets_says_what_else_helps():
     account = MemoryBudget("the share of free memory", 10, "free memory, or use a machine with more")
     with pytest.raises(BudgetExceeded, match=r"the share of free memory = 10 B has 10 B left: free memory, or use a m"):
@@ -98,11 +87,10 @@ def test_the_disk_budget_is_that_of_the_nearest_existing_folder_above_the_spill_
 
     monkeypatch.setattr("psutil.disk_usage", usage)
     monkeypatch.chdir("/")
-    assert Budget.resolve(host=1, spill=tmp_path / "not" / "yet").disk == 800
+    assert default_disk_bytes(tmp_path / "not" / "yet") == 800
     monkeypatch.chdir(tmp_path)
-    Budget.resolve(host=1, spill=Path("spill"))
-    Budget.resolve(host=1)
-    assert asked == [str(tmp_path)] * 3
+    default_disk_bytes(Path("spill"))
+    assert asked == [str(tmp_path)] * 2
 
 
 LIMITS = {"v1": ("memory.limit_in_bytes", "memory.usage_in_bytes"), "v2": ("memory.max", "memory.current")}

@@ -21,7 +21,7 @@ from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import Engine, GraphArrays
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier
 from longwall.kernels.interface.search_program import Level, SearchProgram, SetKind, SetOp
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.pages.access_heat import AccessHeat

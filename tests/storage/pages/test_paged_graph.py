@@ -15,7 +15,7 @@ from conftest import set_page_size
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays, ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.counting import count_planned, slot_reads
 from longwall.stages.extension.planned import extend_planned

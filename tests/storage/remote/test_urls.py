@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from budgets import make_budgets
 from typer.testing import CliRunner
 
 import longwall
@@ -18,8 +19,7 @@ from longwall.pipeline.config import load_config
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_store import write_graph
 from longwall.storage.ingest.ingest import load_graph
-from longwall.storage.memory.machine_budget import Budget
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded
+from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.remote.urls import is_url, on_disk
 
@@ -42,10 +42,6 @@ def spill(tmp_path: Path) -> Iterator[SpillFolder]:
         yield folder
 
 
-def accounts(disk: int = 1 << 30) -> Accounts:
-    return Accounts.of(Budget(None, 1 << 28, disk))
-
-
 def test_urls_are_told_from_paths() -> None:
     for url in ("s3://bucket/x", "memory://x", "file:///x", "simplecache::s3://bucket/x", "https://host/x.gz"):
         assert is_url(url)
@@ -54,8 +50,8 @@ def test_urls_are_told_from_paths() -> None:
 
 
 def test_a_store_is_read_from_a_url(store: str, tmp_path: Path, spill: SpillFolder) -> None:
-    budget = accounts()
-    there = load_graph(store, accounts=budget, spill=spill)
+    budget = make_budgets()
+    there = load_graph(store, resources=budget.at(spill))
     here = load_graph(tmp_path / "graph.zarr")
     assert there.content_hash == here.content_hash
     assert there.indices.tolist() == here.indices.tolist()
@@ -67,7 +63,7 @@ def test_a_store_is_read_from_a_url(store: str, tmp_path: Path, spill: SpillFold
 def test_files_and_labels_are_read_from_urls(memory: Any, spill: SpillFolder) -> None:
     memory.pipe("/data/edges.txt", EDGES.encode())
     memory.pipe("/data/labels.txt", b"1 5\n2 6\n3 5\n4 7\n")
-    graph = load_graph("memory://data/edges.txt", "memory://data/labels.txt", accounts=accounts(), spill=spill)
+    graph = load_graph("memory://data/edges.txt", "memory://data/labels.txt", resources=make_budgets().at(spill))
     assert graph.num_edges == 4
     assert graph.stats.num_labels == 3
 
@@ -75,7 +71,7 @@ def test_files_and_labels_are_read_from_urls(memory: Any, spill: SpillFolder) ->
 def test_a_bad_line_is_named_by_the_url(memory: Any, spill: SpillFolder) -> None:
     memory.pipe("/data/edges.txt", b"1 2\nthree 4\n")
     with pytest.raises(InputError, match=r"^memory://data/edges\.txt, line 2: "):
-        load_graph("memory://data/edges.txt", accounts=accounts(), spill=spill)
+        load_graph("memory://data/edges.txt", resources=make_budgets().at(spill))
     assert list(spill.path.iterdir()) == []
 
 
@@ -96,16 +92,16 @@ def test_what_cannot_be_read_is_said(
     if url.startswith("lacking"):
         monkeypatch.setattr("fsspec.core.url_to_fs", lacking)
     with pytest.raises(InputError, match=said) as caught:
-        load_graph(url, accounts=accounts(), spill=spill)
+        load_graph(url, resources=make_budgets().at(spill))
     assert str(caught.value).startswith(url)
     assert len(str(caught.value).splitlines()) == 1
 
 
 def test_a_copy_stays_inside_the_budget_of_the_disk(memory: Any, spill: SpillFolder) -> None:
     memory.pipe("/data/edges.txt", EDGES.encode() * 1000)
-    budget = accounts(disk=5000)
+    budget = make_budgets(disk=5000)
     with pytest.raises(BudgetExceeded, match=r"memory\.disk"):
-        load_graph("memory://data/edges.txt", accounts=budget, spill=spill)
+        load_graph("memory://data/edges.txt", resources=budget.at(spill))
     assert budget.disk.free == 5000
     assert list(spill.path.iterdir()) == []
 
@@ -118,7 +114,7 @@ def test_a_listing_cannot_write_outside_of_the_copy(
         listing = ["/data/graph.zarr/zarr.json", wrong]
         memory.pipe(wrong, b"evil")
         monkeypatch.setattr(type(memory), "find", lambda *arguments, listing=listing, **options: listing)
-        with pytest.raises(InputError, match="outside of the folder"), on_disk(store, accounts(), spill):
+        with pytest.raises(InputError, match="outside of the folder"), on_disk(store, make_budgets().at(spill)):
             pass
     spill.close()
     assert sorted(tmp_path.rglob("*")) == before
@@ -153,8 +149,8 @@ def test_a_store_is_read_over_http(store: str, tmp_path: Path, spill: SpillFolde
         thread.start()
         try:
             url = f"http://127.0.0.1:{server.server_address[1]}"
-            graph = load_graph(f"{url}/graph.zarr", accounts=accounts(), spill=spill)
-            plain = load_graph(f"{url}/edges.txt", accounts=accounts(), spill=spill)
+            graph = load_graph(f"{url}/graph.zarr", resources=make_budgets().at(spill))
+            plain = load_graph(f"{url}/edges.txt", resources=make_budgets().at(spill))
         finally:
             server.shutdown()
             thread.join()

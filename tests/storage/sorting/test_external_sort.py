@@ -5,20 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from budgets import make_budgets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
+from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting.external_sort import KeyBlock, SortedKeys, external_sort
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 
 DISK = 1 << 30
-
-
-def accounts(host: int, disk: int = DISK) -> Accounts:
-    return Accounts(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", disk))
 
 
 def clash(key: int, one: int, other: int) -> InputError:
@@ -50,9 +47,9 @@ def test_keys_come_out_sorted_and_once(
             part = slice(start, start + cut)
             yield KeyBlock(given_keys[part], given_labels[part] if labelled else None)
 
-    budgets = accounts(budget + 64 * len(keys))  # runs of a few keys keep each key in memory as a fence
+    budgets = make_budgets(budget + 64 * len(keys))  # runs of a few keys keep each key in memory as a fence
     folder = tmp_path_factory.mktemp("sort")
-    with SpillFolder(folder) as spill, Scratch(budgets, spill) as scratch:
+    with SpillFolder(folder) as spill, Scratch(budgets.at(spill)) as scratch:
         memory = min(scratch.work, budget)
         made = external_sort(blocks(), scratch, memory, labelled=labelled, clash=clash)
         expected = np.unique(given_keys).tolist()
@@ -68,8 +65,8 @@ def test_keys_come_out_sorted_and_once(
 
 def test_large_input_spills_and_merges_in_several_passes(tmp_path: Path) -> None:
     keys = np.random.Generator(np.random.Philox(1)).integers(0, 2**40, 200_000).astype(np.uint64)
-    budgets = accounts(400_000)
-    with SpillFolder(tmp_path) as spill, Scratch(budgets, spill) as scratch:
+    budgets = make_budgets(400_000)
+    with SpillFolder(tmp_path) as spill, Scratch(budgets.at(spill)) as scratch:
         made = external_sort(iter([KeyBlock(keys, None)]), scratch, 100_000)
         assert made._widest(20_000) < len(made._runs)
         out = np.concatenate([block.keys for block in made.blocks(20_000)])
@@ -80,7 +77,7 @@ def test_large_input_spills_and_merges_in_several_passes(tmp_path: Path) -> None
 
 def test_everything_that_fits_stays_in_memory(tmp_path: Path) -> None:
     keys = np.arange(10_000, dtype=np.uint64)[::-1].copy()
-    with SpillFolder(tmp_path / "spill") as spill, Scratch(accounts(1 << 24), spill) as scratch:
+    with SpillFolder(tmp_path / "spill") as spill, Scratch(make_budgets(1 << 24).at(spill)) as scratch:
         made = external_sort(iter([KeyBlock(keys, None)]), scratch, 10_000)
         made.to_one_run(10_000)
         assert scratch.spilled == 0
@@ -95,7 +92,7 @@ def test_a_key_with_two_labels_is_refused_wherever_they_stand(tmp_path: Path, cu
     blocks = (KeyBlock(keys[at : at + cut], labels[at : at + cut]) for at in range(0, 2000, cut))
     with (
         SpillFolder(tmp_path) as spill,
-        Scratch(accounts(200_000), spill) as scratch,
+        Scratch(make_budgets(200_000).at(spill)) as scratch,
         pytest.raises(InputError, match=r"^0: 0 and 5$"),
     ):
         external_sort(blocks, scratch, 2000, labelled=True, clash=clash).to_one_run(2000)
@@ -107,14 +104,14 @@ def test_a_full_disk_and_a_small_disk_budget_are_sentences(tmp_path: Path) -> No
 
     with (
         SpillFolder(tmp_path) as spill,
-        Scratch(accounts(20_000, disk=100), spill) as scratch,
+        Scratch(make_budgets(20_000, disk=100).at(spill)) as scratch,
         pytest.raises(BudgetExceeded, match=r"raise memory\.disk"),
     ):
         external_sort(blocks(), scratch, 2000)
     (tmp_path / "file").write_text("")
     with (
         SpillFolder(tmp_path / "file") as spill,
-        Scratch(accounts(20_000), spill) as scratch,
+        Scratch(make_budgets(20_000).at(spill)) as scratch,
         pytest.raises(RunError, match=r"choose another memory\.spill, or raise memory\.host"),
     ):
         external_sort(blocks(), scratch, 2000)
@@ -125,11 +122,11 @@ def test_a_failed_write_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.pwrite", full)
-    budgets = accounts(20_000)
+    budgets = make_budgets(20_000)
     with (
         pytest.raises(RunError, match=r"cannot be written \(No space left on device\): free space"),
         SpillFolder(tmp_path) as spill,
-        Scratch(budgets, spill) as scratch,
+        Scratch(budgets.at(spill)) as scratch,
     ):
         external_sort(iter([KeyBlock(np.arange(10_000, dtype=np.uint64), None)]), scratch, 2000)
     assert budgets.host.used == budgets.disk.used == 0
@@ -157,9 +154,9 @@ def flip(path: Path, at: int) -> None:
 @pytest.mark.parametrize("at", [0, 262_143, 262_144, 999_999])
 @pytest.mark.parametrize("end", ["drop", "gather", "leave", "fail"])
 def test_a_flipped_bit_in_a_scratch_file_is_noticed(tmp_path: Path, at: int, end: str) -> None:
-    budgets = accounts(10_000_000)
+    budgets = make_budgets(10_000_000)
     with SpillFolder(tmp_path, advice="do something") as spill:
-        with pytest.raises(RunError) as caught, Scratch(budgets, spill) as scratch:  # noqa: PT012
+        with pytest.raises(RunError) as caught, Scratch(budgets.at(spill)) as scratch:  # noqa: PT012
             array, path = spilled(scratch)
             flip(path, at)
             if end == "fail":
@@ -180,7 +177,7 @@ def test_an_error_that_says_what_is_wrong_does_not_wait_for_a_check(tmp_path: Pa
     with (  # noqa: PT012
         SpillFolder(tmp_path) as spill,
         pytest.raises(type(error)) as caught,
-        Scratch(accounts(10_000_000), spill) as scratch,
+        Scratch(make_budgets(10_000_000).at(spill)) as scratch,
     ):
         flip(spilled(scratch)[1], 0)
         raise error
@@ -188,7 +185,7 @@ def test_an_error_that_says_what_is_wrong_does_not_wait_for_a_check(tmp_path: Pa
 
 
 def test_an_undamaged_scratch_file_passes(tmp_path: Path) -> None:
-    with SpillFolder(tmp_path) as spill, Scratch(accounts(10_000_000), spill) as scratch:
+    with SpillFolder(tmp_path) as spill, Scratch(make_budgets(10_000_000).at(spill)) as scratch:
         array, _ = spilled(scratch)
         array.append(np.arange(7, dtype=np.uint64))
         array.spill()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from budgets import make_budgets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.storage.errors import RunError
-from longwall.storage.memory.reservations import Accounts, BudgetExceeded, MemoryBudget
+from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting.key_sorter import KeySorter, Merge
 from longwall.storage.sorting.runs import SortedRuns
@@ -55,10 +56,6 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(sorting, "TILE", 64)
     monkeypatch.setattr(sorting, "STRETCH", 64)
-
-
-def accounts(host: int, disk: int = DISK) -> Accounts:
-    return Accounts(MemoryBudget("memory.host", host), MemoryBudget("memory.disk", disk))
 
 
 def make_keys(shape: str, words: int, count: int) -> Any:
@@ -128,9 +125,9 @@ def test_keys_beyond_every_budget_come_out_in_order(
     engine: Engine, tmp_path: Path, small_tiles: None, layout: KeyLayout, shape: str
 ) -> None:
     given = make_table(make_keys(shape, layout.words, 12_000), layout)
-    budgets = accounts(TIGHT)
+    budgets = make_budgets(TIGHT)
     with SpillFolder(tmp_path / "spill") as spill:
-        with KeySorter(engine, budgets, spill, layout, device=DEVICE) as sorter:
+        with KeySorter(budgets.at(spill, engine=engine), layout, device=DEVICE) as sorter:
             found, _ = run(sorter, given, cut=2_000)
             if layout.reduce == "none":
                 assert sorter.spilled > 0
@@ -149,7 +146,7 @@ def test_all_ways_to_merge_give_the_same(
         given = make_table(make_keys(shape, layout.words, 3_000), layout)
         with (
             SpillFolder(tmp_path / "spill") as spill,
-            KeySorter(engine, accounts(200_000), spill, layout, device=DEVICE, merge=merge) as sorter,
+            KeySorter(make_budgets(200_000).at(spill, engine=engine), layout, device=DEVICE, merge=merge) as sorter,
         ):
             check(run(sorter, given, cut=700)[0], given, layout)
 
@@ -160,7 +157,7 @@ def test_keys_may_be_given_in_the_arrays_of_the_engine(engine: Engine, tmp_path:
     with (
         engine.faults(),
         SpillFolder(tmp_path / "spill") as spill,
-        KeySorter(engine, accounts(TIGHT), spill, layout, device=DEVICE) as sorter,
+        KeySorter(make_budgets(TIGHT).at(spill, engine=engine), layout, device=DEVICE) as sorter,
     ):
         check(run(sorter, given, cut=500, move=engine.xp.asarray)[0], given, layout)
 
@@ -168,10 +165,10 @@ def test_keys_may_be_given_in_the_arrays_of_the_engine(engine: Engine, tmp_path:
 def test_memory_may_be_prepared(engine: Engine, tmp_path: Path) -> None:
     layout, limit = KeyLayout(reduce="count"), 3_000_000
     given = make_table(make_keys("random", 1, 20_000), layout)
-    budgets = accounts(limit)
+    budgets = make_budgets(limit)
     with (
         SpillFolder(tmp_path / "spill") as spill,
-        KeySorter(engine, budgets, spill, layout, device=1_000_000) as sorter,
+        KeySorter(budgets.at(spill, engine=engine), layout, device=1_000_000) as sorter,
     ):
         sorter.reserve(20_000)
         before = budgets.host.used
@@ -186,7 +183,7 @@ def test_memory_may_be_prepared(engine: Engine, tmp_path: Path) -> None:
 def test_keys_of_another_layout_are_refused(engine: Engine, tmp_path: Path, layout: KeyLayout) -> None:
     with (
         SpillFolder(tmp_path / "spill") as spill,
-        KeySorter(engine, accounts(TIGHT), spill, layout, device=DEVICE) as sorter,
+        KeySorter(make_budgets(TIGHT).at(spill, engine=engine), layout, device=DEVICE) as sorter,
         pytest.raises(TypeError, match="takes uint64 keys"),
     ):
         sorter.add(np.zeros((layout.words, 3), np.int64) if layout.words == 2 else np.zeros(3, np.uint64))
@@ -200,7 +197,7 @@ def test_one_key_and_none(engine: Engine, tmp_path: Path, layout: KeyLayout) -> 
         given = make_table(make_keys("equal", layout.words, count), layout)
         with (
             SpillFolder(tmp_path / "spill") as spill,
-            KeySorter(engine, accounts(TIGHT), spill, layout, device=DEVICE) as sorter,
+            KeySorter(make_budgets(TIGHT).at(spill, engine=engine), layout, device=DEVICE) as sorter,
         ):
             check(run(sorter, given, cut=1)[0], given, layout)
         assert not (tmp_path / "spill").exists()
@@ -226,9 +223,9 @@ def test_any_keys_in_any_budget(
     both = np.array(keys, np.uint64).reshape(-1, 2).T.copy()
     given = make_table(both if layout.words == 2 else both[1], layout)
     # Runs of a few keys hold each of them as a checkpoint.
-    budgets = accounts(host + 200 * len(keys))
+    budgets = make_budgets(host + 200 * len(keys))
     with SpillFolder(tmp_path_factory.mktemp("sort") / "spill") as spill:
-        with KeySorter(engine, budgets, spill, layout, device=80_000, merge=merge) as sorter:
+        with KeySorter(budgets.at(spill, engine=engine), layout, device=80_000, merge=merge) as sorter:
             found, lengths = run(sorter, given, cut=cut)
         assert all(lengths)
         check(found, given, layout)
@@ -241,7 +238,7 @@ def test_windows_hold_what_they_should(tmp_path: Path, shape: str, capacity: int
     """No window has more keys than it may have, and none has keys that come after those of the next."""
     layout, spacing = KeyLayout(), 1 if capacity < 1000 else 20
     keys = make_keys(shape, 1, 400)
-    with SpillFolder(tmp_path / "spill") as spill, Scratch(accounts(1 << 20), spill) as scratch:
+    with SpillFolder(tmp_path / "spill") as spill, Scratch(make_budgets(1 << 20).at(spill)) as scratch:
         runs = SortedRuns(scratch, layout, spacing)
         for part in (keys[:100], keys[100:101], keys[101:] if capacity > 8 else keys[101:200]):
             runs.add([[np.sort(part)]])
@@ -259,7 +256,7 @@ def test_more_runs_than_can_be_merged_at_once(engine: Engine, tmp_path: Path) ->
     given = make_table(make_keys("random", 1, 20_000), layout)
     with (
         SpillFolder(tmp_path / "spill") as spill,
-        KeySorter(engine, accounts(100_000), spill, layout, device=150_000) as sorter,
+        KeySorter(make_budgets(100_000).at(spill, engine=engine), layout, device=150_000) as sorter,
     ):
         found, _ = run(sorter, given, cut=5_000)
         assert sorter.spilled > 2 * 16 * 20_000 - 100_000
@@ -272,10 +269,10 @@ def add_all(sorter: KeySorter, given: Table) -> None:
 
 def test_what_is_closed_early_leaves_nothing(engine: Engine, tmp_path: Path) -> None:
     layout, given = KeyLayout(1), make_table(make_keys("random", 1, 20_000), KeyLayout(1))
-    budgets = accounts(TIGHT)
+    budgets = make_budgets(TIGHT)
     with SpillFolder(tmp_path / "spill") as spill:
         for blocks in (None, 0, 2):
-            sorter = KeySorter(engine, budgets, spill, layout, device=DEVICE)
+            sorter = KeySorter(budgets.at(spill, engine=engine), layout, device=DEVICE)
             add_all(sorter, given)
             if blocks is not None:
                 iterator = sorter.blocks()
@@ -292,7 +289,7 @@ def test_a_damaged_run_is_told(engine: Engine, tmp_path: Path, small_tiles: None
     given = make_table(make_keys("random", layout.words, 20_000), layout)
     with (
         SpillFolder(tmp_path / "spill") as spill,
-        KeySorter(engine, accounts(TIGHT), spill, layout, device=DEVICE) as sorter,
+        KeySorter(make_budgets(TIGHT).at(spill, engine=engine), layout, device=DEVICE) as sorter,
     ):
         add_all(sorter, given)
         sorter._scratch.settle()
@@ -310,13 +307,13 @@ def test_a_damaged_run_is_told(engine: Engine, tmp_path: Path, small_tiles: None
 
 def test_a_full_disk_is_told(engine: Engine, tmp_path: Path) -> None:
     given = make_table(make_keys("random", 1, 60_000), KeyLayout(1))
-    budgets = accounts(TIGHT, disk=10_000)
+    budgets = make_budgets(TIGHT, disk=10_000)
     with (
         SpillFolder(tmp_path / "spill") as spill,
         pytest.raises(
             BudgetExceeded, match=r"sorting keys needs .*, memory.disk = 9.77 KiB has .* left: raise memory.disk"
         ),
-        KeySorter(engine, budgets, spill, KeyLayout(1), device=DEVICE) as sorter,
+        KeySorter(budgets.at(spill, engine=engine), KeyLayout(1), device=DEVICE) as sorter,
     ):
         add_all(sorter, given)
     assert budgets.host.used == budgets.disk.used == 0
@@ -328,11 +325,11 @@ def test_a_disk_that_cannot_be_written_is_told(engine: Engine, tmp_path: Path, m
 
     monkeypatch.setattr(os, "pwrite", full)
     given = make_table(make_keys("random", 1, 60_000), KeyLayout(1))
-    budgets = accounts(TIGHT)
+    budgets = make_budgets(TIGHT)
     with (
         SpillFolder(tmp_path / "spill") as spill,
         pytest.raises(RunError, match=r"scratch files cannot be written .No space left on device.: free space there"),
-        KeySorter(engine, budgets, spill, KeyLayout(1), device=DEVICE) as sorter,
+        KeySorter(budgets.at(spill, engine=engine), KeyLayout(1), device=DEVICE) as sorter,
     ):
         add_all(sorter, given)
     assert budgets.host.used == budgets.disk.used == 0
@@ -347,7 +344,7 @@ def test_sums_that_do_not_fit_are_told(engine: Engine, tmp_path: Path, apart: in
     with SpillFolder(tmp_path / "spill") as spill:
         for more, message in ((-1, None), (0, "a count does not fit 64-bit integers")):
             payload[0] = 2**62 + more
-            with KeySorter(engine, accounts(TIGHT), spill, layout, device=DEVICE) as sorter:
+            with KeySorter(make_budgets(TIGHT).at(spill, engine=engine), layout, device=DEVICE) as sorter:
                 if message is None:
                     check(run(sorter, Table(keys, payload), cut=5_000)[0], Table(keys, payload), layout)
                     continue
@@ -358,9 +355,9 @@ def test_sums_that_do_not_fit_are_told(engine: Engine, tmp_path: Path, apart: in
 def test_a_budget_too_small_for_anything_is_told(engine: Engine, tmp_path: Path) -> None:
     if engine.name == "cpu":
         pytest.skip("the host's memory is the only one")
-    budgets = accounts(TIGHT)
+    budgets = make_budgets(TIGHT)
     with SpillFolder(tmp_path / "spill") as spill, pytest.raises(RunError, match="sorting keys needs at least"):
-        KeySorter(engine, budgets, spill, KeyLayout(1), device=1000)
+        KeySorter(budgets.at(spill, engine=engine), KeyLayout(1), device=1000)
     assert budgets.host.used == 0
 
 
@@ -384,7 +381,9 @@ def test_the_device_budget_is_kept(cuda: Engine, tmp_path: Path, small_tiles: No
     assert opened is not None
     with SpillFolder(tmp_path / "spill") as spill:
         for merge in MERGES[:3]:
-            with KeySorter(cuda, accounts(10_000_000), spill, layout, device=budget, merge=merge) as sorter:
+            with KeySorter(
+                make_budgets(10_000_000).at(spill, engine=cuda), layout, device=budget, merge=merge
+            ) as sorter:
                 assert sorter.chunk_capacity < 120_000
                 check(run(sorter, given, cut=120_000)[0], given, layout)
     peak = cuda.memory_peak()
