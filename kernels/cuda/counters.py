@@ -218,7 +218,7 @@ class CudaCliqueCounter:
 
 
 class CudaFourCycleCounter:
-    """Wedge counters; see ``wedges.cu``."""
+    """Wedge counters; see ``four_cycles.cu``."""
 
     workspace_bytes = 0
 
@@ -256,14 +256,14 @@ class CudaFourCycleCounter:
         heavy = device.xp.empty(last - first, device.xp.uint32)
         arrays = (graph.indptr, graph.indices, graph.split)
         device.launch(
-            "wedges.cu",
+            "four_cycles.cu",
             "measure_wedges",
             (*arrays, first, last, sizes, heavy, num_heavy),
             blocks=device.multiprocessors * 4,
             threads=_WARPS * WARP,
         )
         device.launch(
-            "wedges.cu",
+            "four_cycles.cu",
             "count_heavy",
             (
                 *arrays,
@@ -283,7 +283,7 @@ class CudaFourCycleCounter:
             shared=(self._window + 4) * 4,
         )
         device.launch(
-            "wedges.cu",
+            "four_cycles.cu",
             "count_light",
             (*arrays, sizes, first, last, light_root, device.stop_flag, result),
             blocks=device.multiprocessors * 2,

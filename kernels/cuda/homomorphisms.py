@@ -1,4 +1,4 @@
-"""Row programs on the device: scratch and launches around ``rows.cu``."""
+"""Row programs on the device: scratch and launches around ``homomorphisms.cu``."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _BITMAP_SHARE = 0.5  # of the shared memory, at most
 
 
 def row_header(program: RowProgram, *, exact: bool) -> str:
-    """Write the ``generated.cuh`` that ``rows.cu`` includes."""
+    """Write the ``generated.cuh`` that ``homomorphisms.cu`` includes."""
     width = max(len(product) for product in program.products)
     sizes = {
         "kNumOps": len(program.ops),
@@ -69,7 +69,7 @@ class CudaRowCounter:
             for j in factors:
                 values *= self._weights[j]
             device.launch(
-                "rows.cu",
+                "homomorphisms.cu",
                 "neighbour_sums",
                 (graph.indptr, graph.indices, n, values, self._weights[i]),
                 blocks=device.multiprocessors * 4,
@@ -90,7 +90,7 @@ class CudaRowCounter:
             return
         device, graph = self._device, self._graph
         device.launch(
-            "rows.cu",
+            "homomorphisms.cu",
             "run_rows",
             (
                 graph.indptr,

@@ -1,4 +1,4 @@
-"""Grow patterns by one edge on the device; see :mod:`longwall.kernels.interface.pattern_growth` and ``growth.cu``."""
+"""Grow patterns by one edge on the device; see :mod:`longwall.kernels.interface.pattern_growth` and ``pattern_growth.cu``."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from longwall.kernels.interface.pattern_growth import GrowthBatch, Images, Typed
 
 Array = Any  # a CuPy array
 
-_SOURCE = "growth.cu"
+_SOURCE = "pattern_growth.cu"
 _LOCAL_SLOTS = 4096  # whose counters fit the shared memory that a block has without asking
 _NO_ROW = 0xFFFFFFFF
 

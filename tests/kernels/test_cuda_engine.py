@@ -347,20 +347,20 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         staged = Variant(emitted=emitted_set(part, columns), lists=row_lists(part, columns)[1])
         yield f"extend_rows-{columns}-staged", *source_text("extend_rows.cu", program_header(part, columns, staged))
     alone = ("edge_extension", "gather_blocks", "heavy_vertices", "page_buffer", "page_bytes", "prefix_tree")
-    for name in (*alone, "stage_lists", "triangles", "wedges"):
+    for name in (*alone, "stage_lists", "triangles", "four_cycles"):
         yield name, *source_text(f"{name}.cu")
     for k in (4, 5, 7):
         yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
     rows = plan_homomorphisms(parse_pattern("cycle-6"))
     assert rows is not None
     for exact in (True, False):
-        yield f"rows-{exact}", *source_text("rows.cu", row_header(rows.program, exact=exact))
+        yield f"homomorphisms-{exact}", *source_text("homomorphisms.cu", row_header(rows.program, exact=exact))
     for layout in (KeyLayout(), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):
         for name in ("merge_keys", "reduce_keys"):
             header = sort_header(layout, tile=TILE, both_ways=layout.words == 1, count=layout.reduce == "count")
             yield f"{name}-{layout.words}-{layout.reduce}", *source_text(f"{name}.cu", header)
     for vertices in (2, 5, 65):
-        yield f"growth-{vertices}", *source_text("growth.cu", growth_header(vertices))
+        yield f"pattern_growth-{vertices}", *source_text("pattern_growth.cu", growth_header(vertices))
     for k, classes in ((3, 1), (5, 6), (8, 853)):
         yield f"motifs-{k}", *source_text("motifs.cu", motif_header(k, classes, per_vertex=False))
     yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
