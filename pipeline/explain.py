@@ -70,7 +70,7 @@ def explain(
     lines = [
         f"workload     {spec.workload.kind}, output = {spec.workload.output}",
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",
-        f"engine       {engine.name} ({engine.device})",
+        f"engine       {engine.name} ({engine.device.name})",
         f"memory       {sizes}",
         *_describe_placement(placement),
         plan.describe(),
@@ -148,7 +148,7 @@ def _describe_totals(
 ) -> list[str]:
     """What a listing holds in memory, on disk, and writes; and whether there is room."""
     flight = _bytes_in_flight(estimates) * engine.workers
-    option = "memory.host" if engine.free_memory() is None else "memory.device"
+    option = "memory.host" if engine.memory.free() is None else "memory.device"
     lines = [
         f"in flight    at most {round_size(flight)} in {engine.workers} workers; "
         + (

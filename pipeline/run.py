@@ -317,7 +317,7 @@ def _run(
                 name: {"limit": account.limit, "peak": account.peak}
                 for name, account in (("host", accounts.host), ("disk", accounts.disk))
             }
-            peak = engine.memory_peak()
+            peak = engine.memory.peak()
             if peak is not None:
                 device = {"limit": budget.device, "peak": peak.allocator, "driver": peak.driver, "before": peak.before}
                 directory.manifest["memory"]["device"] = device
@@ -396,7 +396,7 @@ def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str]) -> dict
         return {"name": "cluster", "device": None}
     if devices:
         return {"name": "cuda", "device": f"{len(devices)} devices"}
-    return {"name": engine.name, "device": engine.device}
+    return {"name": engine.name, "device": engine.device.name}
 
 
 def choose_engine(spec: RunSpec) -> Engine:

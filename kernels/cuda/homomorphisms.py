@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import array, constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
-from longwall.kernels.interface.engine import GraphArrays, WorkspaceTooLarge
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Op, RowProgram
 
 Array = Any  # a CuPy array
@@ -15,6 +16,13 @@ Array = Any  # a CuPy array
 _THREADS = 1024
 _CONTROL_BYTES = 16
 _BITMAP_SHARE = 0.5  # of the shared memory, at most
+
+
+def row_counter(
+    device: Device, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool
+) -> "CudaRowCounter":
+    """Make a counter for a row program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaRowCounter(device, graph, program, memory, exact=exact)
 
 
 def row_header(program: RowProgram, *, exact: bool) -> str:

@@ -264,7 +264,7 @@ class Replica:
 
     def _do(self, work: Work, ranges: list[Range], seconds: float) -> tuple[list[Range], PartialResult]:
         assert self._context is not None
-        on_device = self._context.engine.free_memory() is not None
+        on_device = self._context.engine.memory.free() is not None
         worker = work.make_worker(next(self._numbers))
         try:
             done = do_ranges(worker, work.tasks, ranges, seconds, self._cancel, on_device=on_device)
@@ -382,7 +382,7 @@ def _compare_versions(coordinator: str) -> None:
 
 def _sharing_device(spec: RunSpec, engine: Engine, processes: int) -> RunSpec:
     """The config of one of so many processes that may work with the same device."""
-    free = engine.free_memory()
+    free = engine.memory.free()
     if free is None or processes == 1:
         return spec
     device = (spec.memory.device or free) // processes

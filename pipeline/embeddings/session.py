@@ -127,7 +127,7 @@ class Session:
             self._placement = place_graph(
                 in_memory, self.engine, access, budget.device, self.host, section="", copies=copies
             )
-        self._device_free = self.engine.free_memory()
+        self._device_free = self.engine.memory.free()
         arrays = bring_graph(in_memory, self.engine, self._placement, self.host, section="")
         self.arrays = replace(
             arrays, **{name: read_only(getattr(arrays, name)) for name in ("indptr", "indices", "split", "labels")}

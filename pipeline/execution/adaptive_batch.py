@@ -85,7 +85,7 @@ class AdaptiveBatch:
                 self._done = 0
                 if self._grown:
                     self._patience, self._grown = min(self._patience * 2, _MOST_PATIENCE), False
-            self._engine.release()
+            self._engine.memory.release()
 
 
 def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> Found:
@@ -113,4 +113,4 @@ def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> F
     except WorkspaceTooLarge as error:
         if not portion.cut:
             raise
-        raise ShortOfMemory("host" if engine.free_memory() is None else "device", error.needed) from None
+        raise ShortOfMemory("host" if engine.memory.free() is None else "device", error.needed) from None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.stages.source import host_arrays
 from longwall.storage.pages.paged_graph import GraphPages
@@ -31,7 +31,7 @@ def load_graph(context: Environment) -> tuple[GraphArrays, int]:
         placement = place_graph(host, engine, context.spec.memory.access, context.budget.device, account)
         context.on_engine = DeviceGraph(bring_graph(host, engine, placement, account), placement)
     there = context.on_engine
-    return there.graph, account.free if engine.free_memory() is None else there.placement.memory
+    return there.graph, account.free if engine.memory.free() is None else there.placement.memory
 
 
 @contextmanager
@@ -52,8 +52,8 @@ def lend_to_copies(context: Environment, kept: int) -> None:
     """Let copies of the graph's pages have what nobody uses of the device's budget, but for `kept` bytes."""
     pages = _pages(context)
     if pages is not None and pages.may_lend:
-        context.engine.release()
-        _limit(context, pages.lend(context.engine.spare_memory() - kept))
+        context.engine.memory.release()
+        _limit(context, pages.lend(context.engine.memory.spare() - kept))
 
 
 def _pages(context: Environment) -> GraphPages | None:
@@ -65,4 +65,4 @@ def _limit(context: Environment, lent: int) -> None:
     assert context.on_engine is not None
     limit = context.on_engine.placement.limit
     assert limit is not None
-    context.engine.limit_memory(limit - lent)
+    context.engine.memory.limit(limit - lent)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import Environment
 from longwall.stages.export import WriterMemory, bytes_per_row
 from longwall.storage.errors import InputError
@@ -81,7 +81,7 @@ class WorkerMemory:
         InputError
             If not even a short chunk fits.
         """
-        on_host = context.engine.free_memory() is None
+        on_host = context.engine.memory.free() is None
         host = context.accounts.host.free // context.engine.workers
         share = memory // context.engine.workers
         table_row = 12 * k  # a value and an offset for each level, where no prefix is shared

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from longwall.kernels.interface.engine import GraphArrays, ShortOfMemory, WorkspaceTooLarge
+from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowProgram
 from longwall.kernels.interface.workspaces import RangeCounter
 from longwall.pipeline.execution.adaptive_batch import make_scratch
@@ -54,7 +55,7 @@ def predict(plan: MatchPlan, context: Environment, graph: GraphArrays, memory: i
     effort = min(_MOST_EFFORT, max(plan.cost * _PREDICTION_SHARE, _LEAST_EFFORT))
     memory = min(memory, _SAMPLE_BYTES)
     try:
-        on_host = context.engine.free_memory() is None
+        on_host = context.engine.memory.free() is None
         with context.engine.faults(), context.accounts.host.reserve(memory if on_host else 0, "a sample"):
             return predicted_rows(plan, estimate_levels(plan, graph, context.engine, memory, effort=effort))
     except (InputError, RunError, ShortOfMemory):
@@ -81,7 +82,9 @@ def count_matches(plan: MatchPlan, context: Environment) -> int:
 
     class SearchWorker(Summing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            self._searcher = make_scratch(engine, share // 2, lambda memory: engine.searcher(graph, program, memory))
+            self._searcher = make_scratch(
+                engine, share // 2, lambda memory: engine.kernels.searcher(engine.device, graph, program, memory)
+            )
             super().__init__(context, self._searcher)
             self._meter = StageTimer()
 
@@ -103,7 +106,7 @@ def count_matches(plan: MatchPlan, context: Environment) -> int:
         total = count_in_chunks(plan, context, graph, memory, phase, pieces)
     else:
         tasks = ranges(graph.num_slots, pieces)
-        sources = tasks[0].size * _SOURCE_ROW_BYTES * engine.workers if engine.free_memory() is None else 0
+        sources = tasks[0].size * _SOURCE_ROW_BYTES * engine.workers if engine.memory.free() is None else 0
         with context.accounts.host.reserve(sources, "the edges of the workers' tasks"):
             total = sum(run_tasks(context, phase, tasks, engine.workers, SearchWorker, combine=sum))
     record_levels(context, phase.partials, {1: "source", last: "count"}, predicted)
@@ -191,7 +194,7 @@ def run_row_program(
             self._counter = make_scratch(
                 engine,
                 range_scratch(context),
-                lambda memory: engine.row_counter(graph, program, memory, exact=exact),
+                lambda memory: engine.kernels.row_counter(engine.device, graph, program, memory, exact=exact),
             )
             super().__init__(context, self._counter)
             self._taken = ([0] * len(program.products), [0.0] * len(program.products))

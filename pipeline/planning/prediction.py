@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longwall.kernels.interface.engine import Engine, GraphArrays, WorkspaceTooLarge
+from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SetKind
 from longwall.kernels.interface.workspaces import Extension
 from longwall.pipeline.planning.search_plan import MatchPlan
@@ -162,13 +163,13 @@ class _Sampler:
         # Rows that are extended and a copy, rows that are kept and a copy; counts, sums, positions, parents.
         row_bytes = 20 * plan.program.depth + 64
         least = 4 * (graph.max_degree + 1) + _ROWS[0] * (row_bytes + _SLOT_BYTES)
-        option = "memory.host" if engine.free_memory() is None else "memory.device"
+        option = "memory.host" if engine.memory.free() is None else "memory.device"
         require("predicting rows", least, half, option)
         self._slots_at_once = _clip((half - least) / 4 / _SLOT_BYTES, (_ROWS[0], _SLOTS_AT_ONCE))
         self._capacity = graph.max_degree + 1 + _clip((half - least) / 4 / 4, (0, _CHUNK_ROWS))
         self._most = _ROWS[0] + int((half - least) / 2 / row_bytes)
         try:
-            self._searcher = engine.searcher(graph, plan.program, half)
+            self._searcher = engine.kernels.searcher(engine.device, graph, plan.program, half)
         except WorkspaceTooLarge as failure:
             raise RunError(
                 f"predicting rows needs {round_size(failure.needed)} of scratch memory, {option} leaves "

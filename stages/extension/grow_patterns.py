@@ -77,14 +77,17 @@ class GrowPatterns:
     ):
         self._xp, self._take, self._memory = engine.xp, take, memory
         # Where the engine has a device, all that is large is there, and its pool keeps the limit.
-        self._pool = pool if engine.free_memory() is None else None
+        self._pool = pool if engine.memory.free() is None else None
         self._engine, self._graph, self._support = engine, graph, support
         self._growers = self._new_growers()
         self._check = check
 
     def _new_growers(self) -> list[GrowKernel]:
         workers = self._engine.workers
-        return [self._engine.grower(self._graph, self._memory // workers) for _ in range(workers)]
+        return [
+            self._engine.kernels.grower(self._engine.device, self._graph, self._memory // workers)
+            for _ in range(workers)
+        ]
 
     def most_slots(self) -> int:
         """How many ways to grow can be counted at once."""

@@ -7,14 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import (
-    VERTEX_ARRAYS,
-    Access,
-    Engine,
-    EngineUnavailable,
-    GraphArrays,
-    ShortOfMemory,
-)
+from longwall.kernels.interface.engine import Engine, EngineUnavailable, ShortOfMemory
+from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import NewArray
 from longwall.storage.memory.machine_budget import require
@@ -92,7 +86,7 @@ def place_graph(
     InputError
         If the graph does not fit so.
     """
-    free = engine.free_memory()
+    free = engine.memory.free()
     if free is None:
         return Placement("resident", VERTEX_ARRAYS, pages=0, memory=host.free, limit=None)
     available = _available(free, device)
@@ -107,8 +101,8 @@ def place_graph(
     state = state_bytes(graph.num_slots)
     require("what is known of the graph's pages", 4 * state, left, f"{section}device")
     share = max(int(left * (PAGE_SHARE if copies is None else copies)) - state, 0)
-    units = min(share // engine.page_unit, -(-graph.indices.nbytes // engine.page_unit))
-    room = {"adaptive": units * engine.page_unit, "managed": share, "zero-copy": 0}[access]
+    units = min(share // engine.paging.unit, -(-graph.indices.nbytes // engine.paging.unit))
+    room = {"adaptive": units * engine.paging.unit, "managed": share, "zero-copy": 0}[access]
     return Placement(access, there, room + state, memory=left - room - state, limit=available - room)
 
 
@@ -116,13 +110,13 @@ def adjacency_maker(engine: Engine, wanted: Wanted, device: int | None) -> NewAr
     """Make arrays for adjacencies that need no copy where they will probably lie; parameters as of `place_graph`."""
 
     def make(length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        free = engine.free_memory()
+        free = engine.memory.free()
         if free is None:
             return np.empty(length, dtype)
         # What else belongs to the graph is not known yet; managed memory can be copied to the device as well.
         access = _access(engine, _WHOLE_SHARE * length * dtype.itemsize, wanted, _available(free, device))
         with engine.faults():
-            return engine.host_array(length, dtype, access)
+            return engine.paging.host_array(length, dtype, access)
 
     return make
 
@@ -149,7 +143,7 @@ def _access(engine: Engine, size: int, wanted: Wanted, available: int) -> Access
         return wanted
     if size <= available * _RESIDENT_SHARE:
         return "resident"
-    return "adaptive" if engine.can_move_pages else "zero-copy"
+    return "adaptive" if engine.paging.supported else "zero-copy"
 
 
 def bring_graph(
@@ -170,7 +164,7 @@ def bring_graph(
         If there is no room for it after all, or this machine cannot do it.
     """
     if placement.limit is not None:
-        engine.limit_memory(placement.limit)
+        engine.memory.limit(placement.limit)
     copied = engine.host_copy(graph, placement.access, placement.vertices)
     host.take(copied, "copies of the graph that the device can read")
     if placement.access != "resident":
@@ -208,11 +202,11 @@ def bring_arrays(
     int
         Bytes that are left where the engine works.
     """
-    free = engine.free_memory()
+    free = engine.memory.free()
     if free is None:
         return list(arrays), host.free
     available = _available(free, device)
-    engine.limit_memory(available)
+    engine.memory.limit(available)
     room, there = int(available * _RESIDENT_SHARE), []
     for array in arrays:
         fits = array.nbytes <= room

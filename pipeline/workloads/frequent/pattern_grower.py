@@ -244,7 +244,7 @@ class PatternGrower:
         """
         with self._sentence():
             for _, sets in self.stage.sets(table, _candidates(ways, ways.slots(pattern, edges)), columns):
-                copied = 0 if self._context.engine.free_memory() is None else int(sets.nbytes)
+                copied = 0 if self._context.engine.memory.free() is None else int(sets.nbytes)
                 with self.pool.reserve(copied, "the images of patterns"):
                     yield on_host(sets)
 
@@ -253,7 +253,7 @@ class PatternGrower:
         try:
             yield
         except WorkspaceTooLarge as error:
-            option = "memory.host" if self._context.engine.free_memory() is None else "memory.device"
+            option = "memory.host" if self._context.engine.memory.free() is None else "memory.device"
             raise RunError(
                 f"the images of one pattern need {round_size(error.needed)} for each worker: raise {option}"
             ) from None
