@@ -66,7 +66,7 @@ def explain(
     lines = [
         f"workload     {spec.workload.kind}, output = {spec.workload.output}",
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",
-        f"engine       {engine.name} ({engine.device})",
+        f"engine       {engine.name} ({engine.device.name})",
         f"memory       {sizes}",
         *_describe_placement(placement),
         plan.describe(),

@@ -229,7 +229,7 @@ def _run(
                 name: {"limit": budget.limit, "peak": budget.peak}
                 for name, budget in (("host", resources.host), ("disk", resources.disk))
             }
-            peak = engine.memory_peak()
+            peak = engine.memory.peak()
             if peak is not None:
                 device = {
                     "limit": resources.device,
@@ -313,7 +313,7 @@ def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str]) -> dict
         return {"name": "cluster", "device": None}
     if devices:
         return {"name": "cuda", "device": f"{len(devices)} devices"}
-    return {"name": engine.name, "device": engine.device}
+    return {"name": engine.name, "device": engine.device.name}
 
 
 def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) -> Resources:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from longwall.kernels.interface.engine import GraphArrays
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import Pages
 from longwall.kernels.interface.workspaces import Searcher
 from longwall.storage.tables.embedding_table import EmbeddingTable

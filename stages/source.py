@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level
 from longwall.storage.graph.graph import Graph
 from longwall.storage.tables.embedding_table import EmbeddingTable

@@ -19,7 +19,7 @@ import numpy as np
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.runtime.launch import exact
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
@@ -52,11 +52,11 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
     on_device = engine.name == "cuda"
     fetch: Fetch = exact if on_device else int
     for k in (3, 4, 5, 6):
-        cliques = engine.clique_counter(loaded, k, memory)
+        cliques = engine.kernels.clique_counter(engine.device, loaded, k, memory)
         run = cliques.start if on_device else cliques.count
         yield f"clique-{k}", lambda run=run: run(0, loaded.num_slots), fetch
         del cliques, run
-    cycles = engine.four_cycle_counter(loaded, memory)
+    cycles = engine.kernels.four_cycle_counter(engine.device, loaded, memory)
     run = cycles.start if on_device else cycles.count
     yield "cycle-4", lambda run=run: run(0, loaded.num_vertices), fetch
     del cycles, run
@@ -66,7 +66,7 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
         plan = plan_match(parse_pattern(name), graph.stats, induced=induced)
         levels = (plan.program.levels[0], plan.program.levels[1])
         rows = engine.xp.asarray(edge_source(arrays(graph), levels, 0, loaded.num_slots, np).columns())
-        searcher = engine.searcher(loaded, plan.program, memory)
+        searcher = engine.kernels.searcher(engine.device, loaded, plan.program, memory)
         run = searcher.start if on_device else searcher.count_rows
         yield (
             f"{name}{' induced' if induced else ''} by search",
@@ -83,7 +83,7 @@ def by_rows(engine: Any, loaded: GraphArrays, name: str, memory: int) -> tuple[S
     assert found is not None
 
     def start() -> Any:
-        counter = engine.row_counter(loaded, found.program, memory, exact=True)
+        counter = engine.kernels.row_counter(engine.device, loaded, found.program, memory, exact=True)
         counter.add(0, loaded.num_vertices)
         return counter
 

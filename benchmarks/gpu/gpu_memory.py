@@ -147,7 +147,7 @@ def main() -> int:
         engine = CudaEngine()
     except EngineUnavailable as reason:
         raise SystemExit(f"no CUDA engine: {reason}") from None
-    xp, device = engine.xp, engine.device
+    xp, device = engine.xp, engine.device.name
     del engine
     link = LinkCounter(xp)
     check_generator(xp)

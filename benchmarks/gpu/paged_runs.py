@@ -97,7 +97,7 @@ class Loaded:
                     found = found.plus(*self._walk(first, last))
                     if self._context.cancel.is_set():
                         raise OverLimit
-                    self.engine.memory_peak()
+                    self.engine.memory.peak()
                 if self.engine.name == "cuda":
                     self.engine.xp.cuda.runtime.deviceSynchronize()
         finally:
@@ -116,7 +116,7 @@ class Loaded:
         self._context.resources.spill.close()
         self.__dict__.clear()
         gc.collect()
-        engine.release()
+        engine.memory.release()
         if engine.name == "cuda":
             engine.xp.get_default_memory_pool().free_all_blocks()
 
@@ -165,7 +165,7 @@ def measure(
             record.link_bytes = link.total if link.works else loaded.engine.link_bytes
             record.pages_in, record.pages_out = (size // paged_graph.PAGE_BYTES for size in loaded.engine.moved)
             record.copy_rate = loaded.engine.copy_rate
-            record.allocator, record.driver, _ = loaded.engine.memory_peak()
+            record.allocator, record.driver, _ = loaded.engine.memory.peak()
     except OverLimit:
         record.reason, record.over_limit, record.seconds = f"> {limit:g} s", True, limit
     except Exception as error:  # a variant that fails must not take the others' figures with it

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from longwall.kernels import cuda
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.interface.engine import Ablation
 
@@ -28,6 +29,17 @@ PLAIN = (
 )
 
 
+class Watched:
+    """Something with some of its calls replaced."""
+
+    def __init__(self, plain: Any, **calls: Callable[..., Any]):
+        self.__dict__.update(calls)
+        self._plain = plain
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain, name)
+
+
 class WatchedEngine(CudaEngine):
     """Notes what crosses the host link, without what fetching the roots takes.
 
@@ -42,6 +54,9 @@ class WatchedEngine(CudaEngine):
     def __init__(self, variant: Variant):
         plain = variant.plain
         super().__init__(Ablation(plain == "two-pass", plain != "ungrouped", plain != "unordered"))
+        self._plain_paging = self.paging
+        self.kernels: Any = Watched(cuda, searcher=self._searcher, bytes_per_page=self._bytes_per_page)
+        self.paging: Any = Watched(self._plain_paging, send_back=self._send_back, frames=self._frames)
         self._on_touch = variant.access == "managed"
         self.pages: Any = None
         self._stagings: list[Any] = []
@@ -65,9 +80,9 @@ class WatchedEngine(CudaEngine):
         copied = sum(staging.copied for staging in self._stagings)
         return (copied or self._read) + self.moved[self._on_touch]
 
-    def searcher(self, *arguments: Any) -> Any:
+    def _searcher(self, *arguments: Any) -> Any:
         """As the engine's."""
-        searcher = super().searcher(*arguments)
+        searcher = cuda.searcher(*arguments)
         if searcher.staging is not None:
             self._stagings.append(searcher.staging)
             searcher.staging._launch = self._timed(searcher.staging._launch)
@@ -91,24 +106,24 @@ class WatchedEngine(CudaEngine):
 
         return timed
 
-    def page_bytes(self, graph: Any, reads: Any, page_slots: int) -> Any:
+    def _bytes_per_page(self, *arguments: Any) -> Any:
         """As the engine's: what will be read of pages, before any is moved for it."""
         self._add_coming()
-        self._coming = super().page_bytes(graph, reads, page_slots)
+        self._coming = cuda.bytes_per_page(*arguments)
         return self._coming
 
-    def send_back(self, graph: Any, ranges: Any) -> None:
+    def _send_back(self, graph: Any, ranges: Any) -> None:
         """As the engine's."""
         self.moved[1] += 4 * int((ranges[:, 1] - ranges[:, 0]).sum())
-        super().send_back(graph, ranges)
+        self._plain_paging.send_back(graph, ranges)
 
-    def page_buffer(self, graph: Any, number: int, page_slots: int) -> Any:
+    def _frames(self, graph: Any, number: int, page_arcs: int) -> Any:
         """As the engine's."""
-        buffer = super().page_buffer(graph, number, page_slots)
+        buffer = self._plain_paging.frames(graph, number, page_arcs)
         fill = buffer.fill
 
         def watched(pages: Any, places: Any) -> None:
-            self.moved[0] += 4 * page_slots * pages.size
+            self.moved[0] += 4 * page_arcs * pages.size
             fill(pages, places)
 
         buffer.fill = watched  # type: ignore[method-assign]

@@ -260,7 +260,7 @@ def main() -> None:
     count = int(options.keys)
     options.host = options.host or str(32 * count + (64 << 20))
     engine = select_engine(options.engine)
-    print(json.dumps({**describe_machine(), "engine": engine.name, "device": engine.device}), flush=True)
+    print(json.dumps({**describe_machine(), "engine": engine.name, "device": engine.device.name}), flush=True)
     bound = None
     if engine.name == "cuda":
         one, both = link_rates(engine)

@@ -1,1 +1,21 @@
-"""The CPU engine: Numba kernels over NumPy arrays."""
+"""The kernels of the CPU engine: the table of :class:`longwall.kernels.interface.kernels.Kernels`."""
+
+from typing import TYPE_CHECKING
+
+from longwall.kernels.lazy_table import lazy_table
+
+if TYPE_CHECKING:
+    from longwall.kernels.cpu.cliques import clique_counter as clique_counter
+    from longwall.kernels.cpu.edge_extension import edge_extender as edge_extender
+    from longwall.kernels.cpu.four_cycles import four_cycle_counter as four_cycle_counter
+    from longwall.kernels.cpu.homomorphisms import row_counter as row_counter
+    from longwall.kernels.cpu.motifs import motif_counter as motif_counter
+    from longwall.kernels.cpu.motifs import orbit_counter as orbit_counter
+    from longwall.kernels.cpu.page_bytes import bytes_per_page as bytes_per_page
+    from longwall.kernels.cpu.pattern_growth import grower as grower
+    from longwall.kernels.cpu.search import searcher as searcher
+    from longwall.kernels.cpu.sorting import chunk_sorter as chunk_sorter
+    from longwall.kernels.cpu.sorting import run_merger as run_merger
+    from longwall.kernels.cpu.triangles import triangle_vertex_counter as triangle_vertex_counter
+else:
+    __getattr__ = lazy_table(__name__)

@@ -6,71 +6,67 @@ member with the largest id.
 """
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
-from longwall.kernels.cpu.bits import popcount, trailing_zeros
-from longwall.kernels.cpu.jit import compiled
-
-
-@compiled
-def count_triangles(indptr, indices, split, first, last, marks, stop_flag):
-    """Count the triangles whose two largest vertices are joined by the slots first to last - 1.
-
-    Parameters
-    ----------
-    indptr, indices, split
-        The graph; `indices[indptr[v]:split[v]]` are the neighbours of v with a smaller id.
-    first, last
-        Range of slots, that is, of positions in `indices`.
-    marks : uint8[num_vertices]
-        Scratch, all zero; it is left all zero.
-    stop_flag : uint8[1]
-        The kernel returns early once this is set.
-
-    Returns
-    -------
-    int
-        The number of triangles.
-    """
-    total = np.int64(0)
-    v = np.searchsorted(indptr, first, side="right") - 1
-    while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
-        a, z = indptr[v], split[v]
-        begin, end = max(a, first), min(z, last)
-        if begin < end:
-            for i in range(a, z):
-                marks[indices[i]] = 1
-            for i in range(begin, end):
-                u = indices[i]
-                for j in range(indptr[u], split[u]):
-                    total += marks[indices[j]]
-            for i in range(a, z):
-                marks[indices[i]] = 0
-        v += 1
-    return total
+from longwall.kernels.cpu.engine import CpuDevice, exact, fitting
+from longwall.kernels.cpu.triangles import CpuTriangleCounter, triangle_counter
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit import compiled
 
 
-@compiled
-def add_triangles_per_vertex(indptr, indices, split, first, last, marks, stop_flag, counts):
-    """Add every triangle of :func:`count_triangles` to the `counts` (int64[num_vertices]) of its vertices."""
-    v = np.searchsorted(indptr, first, side="right") - 1
-    while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
-        a, z = indptr[v], split[v]
-        begin, end = max(a, first), min(z, last)
-        if begin < end:
-            for i in range(a, z):
-                marks[indices[i]] = 1
-            for i in range(begin, end):
-                u = indices[i]
-                found = np.int64(0)
-                for j in range(indptr[u], split[u]):
-                    hit = marks[indices[j]]
-                    counts[indices[j]] += hit
-                    found += hit
-                counts[u] += found
-                counts[v] += found
-            for i in range(a, z):
-                marks[indices[i]] = 0
-        v += 1
+def clique_counter(
+    device: CpuDevice, graph: GraphArrays, k: int, memory: int
+) -> "CpuCliqueCounter | CpuTriangleCounter":
+    """Make a counter of k-cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return triangle_counter(device, graph, memory) if k == 3 else CpuCliqueCounter(device, graph, k, memory)
+
+
+class CpuCliqueCounter:
+    """Bitmap tables of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, k: int, memory: int):
+        words = (graph.max_out_degree + 63) // 64
+        self.workspace_bytes = fitting(graph.num_vertices * 4 + (graph.max_out_degree + 2 * k) * words * 8, memory)
+        self._graph = graph
+        self._k = k
+        self._local = np.zeros(graph.num_vertices, np.int32)
+        self._table = np.empty((graph.max_out_degree, words), np.uint64)
+        self._chosen = np.empty((k, words), np.uint64)
+        self._left = np.empty((k, words), np.uint64)
+        self._state = np.empty((2, k), np.int64)
+        self._stop_flag = device.stop_flag
+
+    def count(self, first: int, last: int) -> int:
+        """Count the cliques of a range of slots."""
+        g = self._graph
+        total, estimate = count_cliques(
+            g.indptr, g.indices, g.split, self._k, first, last, self._local, self._table, self._chosen, self._left,
+            self._state, self._stop_flag,
+        )  # fmt: skip
+        return exact(total, estimate)
+
+
+@intrinsic
+def popcount(_typing_context, word):  # noqa: ARG001 - Numba reads the signature
+    """Count the one bits of a uint64: a single machine instruction, for which Numba has no name."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def trailing_zeros(_typing_context, word):  # noqa: ARG001 - Numba reads the signature
+    """Position of the lowest one bit of a uint64 that is not zero."""
+
+    def generate(_context, builder, _signature, arguments):
+        never_zero = ir.Constant(ir.IntType(1), 1)
+        return builder.cttz(arguments[0], never_zero)
+
+    return types.int64(types.uint64), generate
 
 
 @compiled
@@ -80,7 +76,7 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, 
     Parameters
     ----------
     indptr, indices, split, first, last, stop_flag
-        As in :func:`count_triangles`.
+        As in :func:`longwall.kernels.cpu.triangles.count_triangles`.
     k
         Clique size.
     local : int32[num_vertices]
@@ -89,7 +85,6 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, 
         Scratch: the bitmap table, words >= max_out_degree / 64.
     chosen, left : uint64[k, words]
         Scratch: the candidates at each depth, and those of them that were not tried yet.
-
     state : int64[2, k]
         Scratch.
 

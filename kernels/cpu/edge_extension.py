@@ -3,12 +3,24 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.jit import compiled
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Cut
+from longwall.kernels.jit import compiled
 
 _NO_MORE = 2**32 - 1  # behind the positions that are left out of a list
+
+
+def edge_extender(
+    device: CpuDevice,  # noqa: ARG001
+    graph: GraphArrays,
+    levels: int,
+    rows: int,
+    memory: int,
+) -> "CpuEdgeExtender":
+    """Make an extender of tables of edges; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuEdgeExtender(graph, levels, rows, memory)
 
 
 @compiled

@@ -2,7 +2,29 @@
 
 import numpy as np
 
-from longwall.kernels.cpu.jit import compiled
+from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit import compiled
+
+
+def four_cycle_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuFourCycleCounter":
+    """Make a counter of 4-cycles; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuFourCycleCounter(device, graph, memory)
+
+
+class CpuFourCycleCounter:
+    """Wedge counters of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
+        self.workspace_bytes = fitting(graph.num_vertices * 4, memory)
+        self._graph = graph
+        self._wedges = np.zeros(graph.num_vertices, np.uint32)
+        self._stop_flag = device.stop_flag
+
+    def count(self, first: int, last: int) -> int:
+        """Count the 4-cycles of a range of vertices."""
+        g = self._graph
+        return int(count_four_cycles(g.indptr, g.indices, g.split, first, last, self._wedges, self._stop_flag))
 
 
 @compiled

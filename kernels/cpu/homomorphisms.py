@@ -1,9 +1,62 @@
 """Run a row program: homomorphism counts by dynamic programming over each vertex's row."""
 
-from longwall.kernels.cpu.jit import compiled
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import RowProgram
+from longwall.kernels.jit import compiled
 
 # Codes of longwall.kernels.interface.homomorphism_program.Op.
 _ONES, _PULL, _SCATTER, _MULTIPLY, _WEIGH, _PUSH, _COPY_DENSE, _MULTIPLY_DENSE, _WEIGH_DENSE, _WIDEN, _SUM = range(11)
+
+
+def row_counter(
+    device: CpuDevice, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool
+) -> "CpuRowCounter":
+    """Make a counter for a row program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuRowCounter(device, graph, program, memory, exact=exact)
+
+
+class CpuRowCounter:
+    """Vectors of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool):
+        n = graph.num_vertices
+        local = max(program.num_local, 1) * graph.max_degree
+        self.workspace_bytes = fitting(
+            8 * (local + n * max(program.num_dense + len(program.weights), 1)) + 5 * n, memory
+        )
+        dtype = np.int64 if exact else np.float64
+        self._graph = graph
+        self._ops, self._products = program.packed()
+        self._weights = np.ones((max(len(program.weights), 1), n), dtype)
+        for i, factors in enumerate(program.weights):
+            values = np.ones(n, dtype)
+            for j in factors:
+                values *= self._weights[j]
+            neighbour_sums(graph.indptr, graph.indices, values, self._weights[i])
+        self._local = np.empty((max(program.num_local, 1), graph.max_degree), dtype)
+        self._dense = np.zeros((max(program.num_dense, 1), n), dtype)
+        self._scalars = np.zeros(program.num_scalars, dtype)
+        self._reached = np.empty(n, np.uint32)
+        self._seen = np.zeros(n, np.uint8)
+        self._totals = np.zeros(len(program.products), dtype)
+        self._estimates = np.zeros(len(program.products), np.float64)
+        self._stop_flag = device.stop_flag
+
+    def add(self, first: int, last: int) -> None:
+        """Run the program for a range of vertices."""
+        run_rows(
+            self._graph.indptr, self._graph.indices, self._ops, self._products, self._weights, self._local,
+            self._dense, self._scalars, self._reached, self._seen, first, last, self._totals, self._estimates,
+            self._stop_flag,
+        )  # fmt: skip
+
+    def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Sums of the program's products so far; the first ones mean nothing where they are not exact."""
+        return self._totals.view(np.int64), self._estimates
 
 
 @compiled
@@ -18,22 +71,9 @@ def neighbour_sums(indptr, indices, values, out):
 
 @compiled
 def run_rows(
-    indptr,
-    indices,
-    ops,
-    products,
-    weights,
-    local,
-    dense,
-    scalars,
-    reached,
-    seen,
-    first,
-    last,
-    totals,
-    estimates,
+    indptr, indices, ops, products, weights, local, dense, scalars, reached, seen, first, last, totals, estimates,
     stop_flag,
-):
+):  # fmt: skip
     """Run a row program for the vertices first to last - 1.
 
     Parameters

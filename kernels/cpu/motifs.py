@@ -11,11 +11,96 @@ many vertices there are of each mask in all is known from above.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from longwall.kernels.cpu.jit import compiled
+from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit import compiled
 
 # Marks hold a bit for every member that is a neighbour; this one says that a vertex is a member itself.
 _MEMBER_BYTE = 0x80
+_EXACT_BELOW = 2.0**62
+
+
+def motif_counter(
+    device: CpuDevice, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
+) -> "CpuMotifCounter":
+    """Make a counter of motifs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuMotifCounter(device, graph, k, entries, classes, memory)
+
+
+def orbit_counter(
+    device: CpuDevice, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int
+) -> "CpuOrbitCounter":
+    """Make a counter of orbits; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuOrbitCounter(device, graph, k, orbits, memory)
+
+
+class _Workspace:
+    """Marks and tables of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, k: int, results: int, memory: int):
+        masks = 1 << (k - 2)
+        self.workspace_bytes = fitting(graph.num_vertices + 8 * (results + masks * (2 * 256 + k + 2)), memory)
+        self._graph, self._k = graph, k
+        self._marks = np.zeros(graph.num_vertices, np.uint8)
+        self._known = np.zeros((k, masks), np.int64)
+        self._fresh = np.zeros(masks, np.int64)
+        self._found = np.zeros((masks, 2, 256), np.int64)
+        self._taken = np.zeros(masks, np.int64)
+        self._stop_flag = device.stop_flag
+        self._estimate = 0.0
+
+    def _exact(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self._estimate >= _EXACT_BELOW:
+            raise OverflowError(f"counts that add up to about {self._estimate:.3g} do not fit 64-bit integers")
+        return counts
+
+
+class CpuMotifCounter(_Workspace):
+    """Counts by class and mask."""
+
+    def __init__(
+        self, device: CpuDevice, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
+    ):
+        super().__init__(device, graph, k, classes << (k - 1), memory)
+        self._entries = entries
+        self._members = np.zeros(k, np.int64)
+        self._cursors = np.zeros((k, 3), np.int64)
+        self._totals = np.zeros((classes, 1 << (k - 1)), np.int64)
+
+    def add(self, first: int, last: int) -> None:
+        """Count the subgraphs of a range of slots."""
+        self._estimate += count_motifs(
+            self._graph.indptr, self._graph.indices, self._k, first, last, self._entries, self._members,
+            self._cursors, self._marks, self._known, self._fresh, self._found, self._taken, self._totals,
+            self._stop_flag,
+        )  # fmt: skip
+
+    def counts(self) -> NDArray[np.int64]:
+        """Counts by class and mask so far."""
+        return self._exact(self._totals)
+
+
+class CpuOrbitCounter(_Workspace):
+    """Counts by orbit and vertex."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int):
+        number = int(orbits.max()) + 1
+        super().__init__(device, graph, k, number * graph.num_vertices, memory)
+        self._orbits = orbits
+        self._counts = np.zeros((number, graph.num_vertices), np.int64)
+
+    def add(self, first: int, last: int) -> None:
+        """Count the subgraphs of a range of slots."""
+        self._estimate += add_orbits(
+            self._graph.indptr, self._graph.indices, self._k, first, last, self._orbits, self._marks, self._known,
+            self._fresh, self._found, self._taken, self._counts, self._stop_flag,
+        )  # fmt: skip
+
+    def counts(self) -> NDArray[np.int64]:
+        """Counts by orbit and vertex so far."""
+        return self._exact(self._counts)
 
 
 @compiled
@@ -153,20 +238,9 @@ def count_motifs(
                         _push(indptr, indices, u, 1, marks, known, fresh)
                         cursors[2, 0], cursors[2, 1] = 0, j + 1
                         estimate += _descend(
-                            indptr,
-                            indices,
-                            k,
-                            entries,
-                            members,
-                            cursors,
-                            marks,
-                            known,
-                            fresh,
-                            found,
-                            taken,
-                            totals,
+                            indptr, indices, k, entries, members, cursors, marks, known, fresh, found, taken, totals,
                             stop_flag,
-                        )
+                        )  # fmt: skip
                         _pop(indptr, indices, u, 1, marks)
             _pop(indptr, indices, v, 0, marks)
         v += 1

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.jit import compiled
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.frontier import RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit import compiled
 
 _SMALLER, _LARGER = 1, 2  # frontier.Part
 
@@ -49,8 +50,13 @@ def _add_rows(indptr, split, vertices, prefix, part, times, page_slots, ends, st
             steps[last] -= page_slots * slot_bytes
 
 
-def page_bytes(graph: GraphArrays, reads: Sequence[RowReads], page_slots: int) -> NDArray[np.uint64]:
-    """See :meth:`longwall.kernels.interface.engine.Engine.page_bytes`."""
+def bytes_per_page(
+    device: CpuDevice,  # noqa: ARG001
+    graph: GraphArrays,
+    reads: Sequence[RowReads],
+    page_slots: int,
+) -> NDArray[np.uint64]:
+    """Count the bytes that will be read of every page; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     ends, steps = np.zeros((2, -(-graph.num_slots // page_slots)), np.int64)
     for read in reads:
         prefix = np.empty((0, 0), np.uint32) if read.prefix is None else read.prefix

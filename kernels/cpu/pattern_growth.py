@@ -5,12 +5,18 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.jit import compiled
+from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.pattern_growth import NO_SLOT, GrowthBatch, Images, TypedGraph
+from longwall.kernels.jit import compiled
 
 _NO_SLOT = int(NO_SLOT)
 _ONE = np.uint32(1)
+
+
+def grower(device: CpuDevice, graph: TypedGraph, memory: int) -> "CpuGrower":
+    """Make what grows patterns by one edge; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuGrower(device, graph, memory)
 
 
 @compiled
@@ -284,12 +290,12 @@ class CpuGrower:
 
     Parameters
     ----------
+    device
+        Its stop flag makes kernels return.
     graph
         The graph.
     memory
         Bytes that it may take; 8 for every vertex, if images are marked.
-    stop_flag
-        Set when kernels should return.
 
     Raises
     ------
@@ -297,8 +303,8 @@ class CpuGrower:
         From `mark_images`, if there is too little memory.
     """
 
-    def __init__(self, graph: TypedGraph, memory: int, stop_flag: NDArray[np.uint8]):
-        self._graph, self._memory, self._stop_flag = graph, memory, stop_flag
+    def __init__(self, device: CpuDevice, graph: TypedGraph, memory: int):
+        self._graph, self._memory, self._stop_flag = graph, memory, device.stop_flag
         self._seen: NDArray[np.int64] | None = None
         self._stamp = 1
 

@@ -8,12 +8,70 @@ members in the adjacency, whichever reads less; both are linear in the shorter s
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from longwall.kernels.cpu.jit import compiled
+from longwall.kernels.cpu.engine import CpuDevice, exact, fitting
+from longwall.kernels.interface.frontier import RowReads, frontier
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, pack, to_count, to_extend
+from longwall.kernels.interface.workspaces import Extension
+from longwall.kernels.jit import compiled
 
 # Columns of ProgramArrays.sets.
 _KIND, _SOURCE, _ADJACENT, _BELOW, _ABOVE, _LABEL, _REQUIRED, _SIZE_ONLY, _MARK = 1, 2, 3, 4, 5, 6, 7, 8, 9
 _ADJACENCY, _LABELLED, _INTERSECT = 0, 1, 2
+
+
+def searcher(device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":
+    """Make a searcher for a program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuSearcher(device, graph, program, memory)
+
+
+class CpuSearcher:
+    """Set buffers and marks of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int):
+        self._graph = graph
+        self._whole, self._program = program, pack(program)
+        self._steps: dict[int, ProgramArrays] = {}
+        self._room = graph.max_degree + 1
+        stored = max(len(program.sets), 1) * self._room
+        marked = max(self._program.num_marks, 1) * graph.num_vertices
+        self.workspace_bytes = fitting(stored * 4 + marked, memory)
+        self._store = np.empty(stored, np.uint32)
+        self._marks = np.zeros(marked, np.uint8)
+        width = 1 + max(program.depth, len(program.sets), len(program.blocks))
+        self._state = np.zeros((6, width), np.int64)
+        self._stop_flag = device.stop_flag
+
+    def count_rows(self, rows: NDArray[np.uint32]) -> int:
+        """Count the embeddings below `rows`."""
+        graph, program = self._graph, self._program
+        total, estimate = count_rows(
+            graph.indptr, graph.indices, graph.labels, rows, 0, rows.shape[1], program.sets, program.first_set,
+            program.levels, program.blocks, program.members, program.terms, self._store, self._room, self._marks,
+            self._state, self._stop_flag,
+        )  # fmt: skip
+        return exact(total, estimate)
+
+    def reads(self, rows: NDArray[np.uint32], *, counting: bool) -> list[RowReads]:
+        """Tell what counting below `rows`, or extending them, reads for their own vertices."""
+        return frontier((to_count if counting else to_extend)(self._whole, rows.shape[0]), rows)
+
+    def extend_rows(self, rows: NDArray[np.uint32], capacity: int, first: int = 0) -> Extension:
+        """Extend `rows` by one level."""
+        graph, columns = self._graph, rows.shape[0]
+        if columns not in self._steps:
+            self._steps[columns] = pack(to_extend(self._whole, columns))
+        program = self._steps[columns]
+        out = np.empty(capacity, np.uint32)
+        counts = np.empty(rows.shape[1], np.int64)
+        done, written, begun = extend_rows(
+            graph.indptr, graph.indices, graph.labels, rows, 0, rows.shape[1], program.sets, program.first_set,
+            program.levels, self._store, self._room, self._marks, self._state, self._stop_flag, out, counts, first,
+        )  # fmt: skip
+        counts[done:] = -1
+        return Extension(counts, out[:written], int(begun), counts.size - done - (begun > 0))
 
 
 @compiled
@@ -242,24 +300,9 @@ def _enter_row(r, good, rows, sets, first_set, values, indptr, indices, labels, 
 
 @compiled
 def count_rows(
-    indptr,
-    indices,
-    labels,
-    rows,
-    begin,
-    end,
-    sets,
-    first_set,
-    levels,
-    blocks,
-    members,
-    terms,
-    store,
-    room,
-    marks,
-    state,
-    stop_flag,
-):
+    indptr, indices, labels, rows, begin, end, sets, first_set, levels, blocks, members, terms, store, room, marks,
+    state, stop_flag,
+):  # fmt: skip
     """Count the embeddings below rows[:, begin:end].
 
     Parameters
@@ -334,36 +377,14 @@ def count_rows(
                 continue
             values[depth] = x
             if not _run_sets(
-                depth,
-                first_set[depth],
-                first_set[depth + 1],
-                sets,
-                values,
-                indptr,
-                indices,
-                labels,
-                start,
-                stop,
-                store,
-                room,
-                marks,
-            ):
+                depth, first_set[depth], first_set[depth + 1], sets, values, indptr, indices, labels, start, stop,
+                store, room, marks,
+            ):  # fmt: skip
                 continue
             if depth == depth_end - 1:
                 found, size = _count_suffix(
-                    depth_end,
-                    values,
-                    sets,
-                    blocks,
-                    members,
-                    terms,
-                    sizes,
-                    indptr,
-                    indices,
-                    start,
-                    stop,
-                    store,
-                )
+                    depth_end, values, sets, blocks, members, terms, sizes, indptr, indices, start, stop, store,
+                )  # fmt: skip
                 total += found
                 estimate += size
             else:
@@ -385,24 +406,9 @@ def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
 
 @compiled
 def extend_rows(
-    indptr,
-    indices,
-    labels,
-    rows,
-    begin,
-    end,
-    sets,
-    first_set,
-    levels,
-    store,
-    room,
-    marks,
-    state,
-    stop_flag,
-    out,
-    counts,
-    first,
-):
+    indptr, indices, labels, rows, begin, end, sets, first_set, levels, store, room, marks, state, stop_flag, out,
+    counts, first,
+):  # fmt: skip
     """Extend rows[:, begin:end] by one level; parameters not named here are those of :func:`count_rows`.
 
     Parameters

@@ -1,1 +1,21 @@
-"""The CUDA engine: CuPy RawModule kernels over device arrays."""
+"""The kernels of the CUDA engine: the table of :class:`longwall.kernels.interface.kernels.Kernels`."""
+
+from typing import TYPE_CHECKING
+
+from longwall.kernels.lazy_table import lazy_table
+
+if TYPE_CHECKING:
+    from longwall.kernels.cuda.cliques import clique_counter as clique_counter
+    from longwall.kernels.cuda.edge_extension import edge_extender as edge_extender
+    from longwall.kernels.cuda.four_cycles import four_cycle_counter as four_cycle_counter
+    from longwall.kernels.cuda.homomorphisms import row_counter as row_counter
+    from longwall.kernels.cuda.motifs import motif_counter as motif_counter
+    from longwall.kernels.cuda.motifs import orbit_counter as orbit_counter
+    from longwall.kernels.cuda.page_bytes import bytes_per_page as bytes_per_page
+    from longwall.kernels.cuda.pattern_growth import grower as grower
+    from longwall.kernels.cuda.search import searcher as searcher
+    from longwall.kernels.cuda.sorting import chunk_sorter as chunk_sorter
+    from longwall.kernels.cuda.sorting import run_merger as run_merger
+    from longwall.kernels.cuda.triangles import triangle_vertex_counter as triangle_vertex_counter
+else:
+    __getattr__ = lazy_table(__name__)

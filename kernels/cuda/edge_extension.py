@@ -6,8 +6,8 @@ import numpy as np
 
 from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device
 from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
-from longwall.kernels.interface.engine import GraphArrays
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import Cut
 
 Array = Any  # a CuPy array
@@ -16,6 +16,11 @@ _STAGING_SHARE = 2  # the part of the memory that lists from the host have, at l
 _SEGMENT = 1024  # kSegment
 _MOST_LISTS = 1 << 31  # kernels number them in 32 bits
 _MOST_CUTS = 64  # at once
+
+
+def edge_extender(device: Device, graph: GraphArrays, levels: int, rows: int, memory: int) -> "CudaEdgeExtender":
+    """Make an extender of tables of edges; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaEdgeExtender(device, graph, levels, rows, memory)
 
 
 class _Counted(NamedTuple):

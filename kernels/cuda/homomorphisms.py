@@ -1,4 +1,4 @@
-"""Row programs on the device: scratch and launches around ``rows.cu``."""
+"""Row programs on the device: scratch and launches around ``homomorphisms.cu``."""
 
 from typing import Any
 
@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import array, constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
-from longwall.kernels.interface.engine import GraphArrays, WorkspaceTooLarge
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Op, RowProgram
 
 Array = Any  # a CuPy array
@@ -17,8 +18,15 @@ _CONTROL_BYTES = 16
 _BITMAP_SHARE = 0.5  # of the shared memory, at most
 
 
+def row_counter(
+    device: Device, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool
+) -> "CudaRowCounter":
+    """Make a counter for a row program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaRowCounter(device, graph, program, memory, exact=exact)
+
+
 def row_header(program: RowProgram, *, exact: bool) -> str:
-    """Write the ``generated.cuh`` that ``rows.cu`` includes."""
+    """Write the ``generated.cuh`` that ``homomorphisms.cu`` includes."""
     width = max(len(product) for product in program.products)
     sizes = {
         "kNumOps": len(program.ops),

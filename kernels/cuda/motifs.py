@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
 
@@ -19,6 +19,20 @@ _SHARED_TOTALS = 1024  # counters that a block may have of its own
 _CHUNK, _LAST_CHUNK = 16, 1024
 _NO_JOB = np.uint64(0xFFFFFFFF << 32)
 _MOST_SLOTS = 1 << 32
+
+
+def motif_counter(
+    device: Device, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
+) -> "CudaMotifCounter":
+    """Make a counter of motifs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaMotifCounter(device, graph, k, entries, classes, memory)
+
+
+def orbit_counter(
+    device: Device, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int
+) -> "CudaOrbitCounter":
+    """Make a counter of orbits; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaOrbitCounter(device, graph, k, orbits, memory)
 
 
 def motif_header(k: int, classes: int, *, per_vertex: bool) -> str:

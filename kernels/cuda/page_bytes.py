@@ -7,14 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.launch import Device
-from longwall.kernels.interface.engine import GraphArrays
 from longwall.kernels.interface.frontier import RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
 
 
-def page_bytes(device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int) -> NDArray[np.uint64]:
-    """See :meth:`longwall.kernels.interface.engine.Engine.page_bytes`."""
+def bytes_per_page(
+    device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int
+) -> NDArray[np.uint64]:
+    """Count the bytes that will be read of every page; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     xp = device.xp
     sums = xp.zeros((2, -(-graph.num_slots // page_slots)), np.uint64)
     ends, steps = sums[0], sums[1]

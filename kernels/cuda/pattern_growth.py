@@ -1,4 +1,7 @@
-"""Grow patterns by one edge on the device; see :mod:`longwall.kernels.interface.pattern_growth` and ``growth.cu``."""
+"""Grow patterns by one edge on the device: the kernels of ``pattern_growth.cu``.
+
+The calls are described in :mod:`longwall.kernels.interface.pattern_growth`.
+"""
 
 from typing import Any
 
@@ -12,6 +15,11 @@ Array = Any  # a CuPy array
 _SOURCE = "pattern_growth.cu"
 _LOCAL_SLOTS = 4096  # whose counters fit the shared memory that a block has without asking
 _NO_ROW = 0xFFFFFFFF
+
+
+def grower(device: Device, graph: TypedGraph, memory: int) -> "CudaGrower":
+    """Make what grows patterns by one edge; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaGrower(device, graph, memory)
 
 
 def growth_header(vertices: int) -> str:

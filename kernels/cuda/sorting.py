@@ -42,6 +42,18 @@ _LEAST = 16  # keys of a chunk or a window
 _ROUNDED = 64 << 10  # bytes that pools round up, and the small arrays of a chunk or window
 
 
+def chunk_sorter(device: Device, layout: KeyLayout, host_memory: int, device_memory: int) -> "CudaChunkSorter":
+    """Make a sorter of chunks; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaChunkSorter(device, device.faults, layout, host_memory, device_memory)
+
+
+def run_merger(
+    device: Device, layout: KeyLayout, host_memory: int, device_memory: int, method: Method
+) -> "CudaRunMerger":
+    """Make a merger of runs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaRunMerger(device, device.faults, layout, host_memory, device_memory, method)
+
+
 def sort_header(layout: KeyLayout, *, tile: int, both_ways: bool = False, count: bool = False) -> str:
     """Write the ``generated.cuh`` of the kernels.
 

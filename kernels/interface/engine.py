@@ -1,10 +1,10 @@
-"""What an engine is: the same few calls, once over NumPy arrays and once over device arrays.
+"""The interface of an engine: one set of kernels and the memory that it works in.
 
-Nobody above this package asks which engine it has. Workers of one engine may run in parallel threads, each with
-a scratch object of its own (`Searcher`, `CliqueCounter`, ...); an engine says how many pay off.
+The packages above do not ask which engine they have. Workers of one engine may run in parallel threads, each with
+a workspace of its own (`Searcher`, `RangeCounter`, ...); an engine says how many pay off.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
@@ -12,20 +12,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.frontier import RowReads
-from longwall.kernels.interface.homomorphism_program import RowProgram
-from longwall.kernels.interface.pages import PageFrames, Pages
-from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
-from longwall.kernels.interface.search_program import SearchProgram
-from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, RunMerger
-from longwall.kernels.interface.workspaces import (
-    EdgeExtender,
-    MotifCounter,
-    RangeCounter,
-    RowCounter,
-    Searcher,
-    VertexCounter,
-)
+from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
+from longwall.kernels.interface.kernels import Kernels
+from longwall.kernels.interface.pages import PageFrames
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -93,55 +82,6 @@ class MemoryPeak(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GraphArrays:
-    """The data graph where the engine's kernels can read it.
-
-    Attributes
-    ----------
-    indptr : int64[n + 1]
-    indices : uint32[2m]
-        Rows sorted ascending.
-    split : int64[n]
-        `indices[indptr[v]:split[v]]` are the neighbours of v with a smaller id.
-    labels : int32[n] or int32[1]
-        Vertex labels; one zero where there are none.
-    max_degree, max_out_degree
-        Largest length of a row, and of its part before the split.
-    pages
-        The pages of `indices`, where these are not all in the memory that the engine works in.
-    managed
-        What the engine moves pages with, where they are in managed memory.
-    """
-
-    indptr: Array
-    indices: Array
-    split: Array
-    labels: Array
-    max_degree: int
-    max_out_degree: int
-    pages: Pages | None = None
-    managed: Any = None
-
-    @property
-    def num_vertices(self) -> int:
-        """Number of vertices."""
-        return int(self.indptr.size) - 1
-
-    @property
-    def num_slots(self) -> int:
-        """Number of adjacency slots: twice the number of edges."""
-        return int(self.indices.size)
-
-
-VERTEX_ARRAYS = ("labels", "indptr", "split")
-"""The arrays of a graph with an entry per vertex; first what kernels read most often: a label for every candidate."""
-
-Access = Literal["resident", "adaptive", "managed", "zero-copy"]
-"""Where the adjacency is: on the device; in managed memory, whose hot pages are copied there and whose other pages are
-read over the link; in managed memory, whose pages move when they are touched; or in mapped, page-locked host memory."""
-
-
-@dataclass(frozen=True)
 class Ablation:
     """What an engine can do the plain way instead, so that benchmarks can tell what it is worth.
 
@@ -160,6 +100,76 @@ class Ablation:
     page_order: bool = True
 
 
+class Device(Protocol):
+    """The hardware that kernels run on. Kernels take it as their first argument; each engine's has more that they read.
+
+    Attributes
+    ----------
+    name
+        The hardware, in words.
+    ablation
+        Optimisations that are switched off.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def ablation(self) -> Ablation: ...  # noqa: D102
+
+
+class EngineMemory(Protocol):
+    """The memory of an engine's own: a device's, of which all arrays come that are made within `Engine.faults`."""
+
+    def free(self) -> int | None:
+        """Return the bytes free on the device, with what is cached; None where the engine works in host memory."""
+        ...
+
+    def spare(self) -> int:
+        """Return the bytes that no array holds under the limit, nor are cached."""
+        ...
+
+    def limit(self, size: int) -> None:
+        """Let the engine's arrays take at most `size` bytes of the device, all together."""
+        ...
+
+    def release(self) -> None:
+        """Return cached memory to the device: a failed allocation may succeed then."""
+        ...
+
+    def peak(self) -> MemoryPeak | None:
+        """Return the most device memory that was in use so far, None where the engine works in host memory."""
+        ...
+
+
+class Paging(Protocol):
+    """Access to a graph whose adjacency is not all on the device.
+
+    Attributes
+    ----------
+    supported
+        Whether "adaptive" and "managed" access work here.
+    unit
+        Bytes of the device that page frames take at a time.
+    """
+
+    @property
+    def supported(self) -> bool: ...  # noqa: D102
+    @property
+    def unit(self) -> int: ...  # noqa: D102
+
+    def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
+        """Make an empty array on the host for an adjacency that `Engine.load` need not copy for such an access."""
+        ...
+
+    def send_back(self, graph: GraphArrays, ranges: NDArray[np.int64]) -> None:
+        """Move parts of an adjacency that is loaded for "managed" access to the host: ranges of arcs, int64[k, 2]."""
+        ...
+
+    def frames(self, graph: GraphArrays, number: int, page_arcs: int) -> PageFrames:
+        """Make room on the device for copies of pages of an adjacency that is loaded for "adaptive" access."""
+        ...
+
+
 class Engine(Protocol):
     """One implementation of the kernels.
 
@@ -172,9 +182,13 @@ class Engine(Protocol):
     workers
         Number of worker threads that pay off.
     device
-        The hardware, in words.
-    ablation
-        What it does the plain way.
+        The hardware; the first argument of every kernel.
+    kernels
+        The table of its kernels.
+    memory
+        Its own memory.
+    paging
+        How it reads an adjacency that is not all on the device.
     """
 
     @property
@@ -184,9 +198,17 @@ class Engine(Protocol):
     @property
     def workers(self) -> int: ...  # noqa: D102
     @property
-    def device(self) -> str: ...  # noqa: D102
+    def device(self) -> Device: ...  # noqa: D102
     @property
-    def ablation(self) -> Ablation: ...  # noqa: D102
+    def kernels(self) -> Kernels: ...  # noqa: D102
+    @property
+    def memory(self) -> EngineMemory: ...  # noqa: D102
+    @property
+    def paging(self) -> Paging: ...  # noqa: D102
+
+    def tasks(self, size: int) -> int:
+        """Number of tasks into which work over `size` roots should be cut: enough to balance and to show progress."""
+        ...
 
     def load(
         self, graph: GraphArrays, access: Access = "resident", vertices: Collection[str] = VERTEX_ARRAYS
@@ -209,56 +231,18 @@ class Engine(Protocol):
         """
         ...
 
-    @property
-    def can_move_pages(self) -> bool:
-        """Whether "adaptive" and "managed" access work here."""
-        ...
-
-    def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
-        """Make an empty array on the host for an adjacency that `load` brings to such an access without a copy."""
-        ...
-
     def host_copy(self, graph: GraphArrays, access: Access, vertices: Collection[str] = VERTEX_ARRAYS) -> int:
-        """Tell how many bytes of the host `load` takes for copies of a graph's arrays; parameters as of `load`."""
+        """Return the bytes of the host that `load` takes for copies of a graph's arrays; parameters as of `load`."""
         ...
 
-    def send_back(self, graph: GraphArrays, ranges: NDArray[np.int64]) -> None:
-        """Move parts of an adjacency that is loaded for "managed" access to the host: ranges of slots, int64[k, 2]."""
-        ...
-
-    def spare_memory(self) -> int:
-        """Bytes of the engine's own memory that nothing holds under its limit, nor is cached."""
-        ...
-
-    @property
-    def page_unit(self) -> int:
-        """Bytes of the device that a `page_buffer` takes at a time."""
-        ...
-
-    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> PageFrames:
-        """Make room on the device for copies of pages of an adjacency that is loaded for "adaptive" access."""
-        ...
-
-    def interrupt(self) -> None:
-        """Make running kernels return as soon as they can; the engine is of no further use."""
-        ...
-
-    def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `report` once if a kernel has to be compiled while the context is open."""
-        ...
-
-    def tasks(self, size: int) -> int:
-        """Number of tasks into which work over `size` roots should be cut: enough to balance and to show progress."""
-        ...
-
-    def free_memory(self) -> int | None:
-        """Bytes free on the device, None where the engine works in host memory."""
+    def bring(self, array: NDArray[Any], *, mapped: bool) -> Array:
+        """Bring an array of the host to where the kernels can read it; `mapped`: read it where it is."""
         ...
 
     def faults(self) -> AbstractContextManager[None]:
         """A thread's work with the engine: a context in which its arrays come from the engine's memory.
 
-        It also turns what the engine's libraries raise into what is said here; everything else passes. Each thread
+        It also raises what the engine's libraries raise as the exceptions below; everything else passes. Each thread
         needs one of its own; they may be nested.
 
         Raises
@@ -270,132 +254,10 @@ class Engine(Protocol):
         """
         ...
 
-    def limit_memory(self, size: int) -> None:
-        """Let the arrays that are made within `faults` take at most `size` bytes of the device, all together."""
+    def watch_compilation(self, report: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `report` once if a kernel has to be compiled while the context is open."""
         ...
 
-    def release(self) -> None:
-        """Give cached memory back to the device: what an allocation that failed may be waiting for."""
-        ...
-
-    def memory_peak(self) -> MemoryPeak | None:
-        """Give the most device memory that was in use so far, None where the engine works in host memory."""
-        ...
-
-    def page_bytes(self, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int) -> NDArray[np.uint64]:
-        """Count the bytes that will be read of every page of the adjacency (GAMMA, Definition 4.1).
-
-        Parameters
-        ----------
-        graph
-            The data graph; of `indices` only the size is looked at.
-        reads
-            The frontier; see :func:`longwall.kernels.interface.frontier.frontier`.
-        page_slots
-            Adjacency slots, of 4 bytes, in a page; page p begins at slot ``p * page_slots``.
-
-        Returns
-        -------
-        uint64[number of pages]
-            On the host. The last page may be shorter than the others. For a moment 16 bytes a page are needed where the
-            engine works, and as many on the host.
-        """
-        ...
-
-    def searcher(self, graph: GraphArrays, program: SearchProgram, memory: int) -> Searcher:
-        """Scratch for a search program; at most `memory` bytes.
-
-        Raises
-        ------
-        ScratchTooLarge
-            Where the program cannot run in that much memory.
-        """
-        ...
-
-    def clique_counter(self, graph: GraphArrays, k: int, memory: int) -> RangeCounter:
-        """Scratch for counting k-cliques (k >= 3); roots are adjacency slots."""
-        ...
-
-    def four_cycle_counter(self, graph: GraphArrays, memory: int) -> RangeCounter:
-        """Scratch for counting 4-cycles by aggregating wedges; roots are vertices."""
-        ...
-
-    def row_counter(self, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool) -> RowCounter:
-        """Scratch for a row program; `exact` counts modulo 2**64, otherwise in floating point throughout."""
-        ...
-
-    def triangle_vertex_counter(self, graph: GraphArrays, memory: int) -> VertexCounter:
-        """Scratch for counting triangles per vertex; roots are adjacency slots."""
-        ...
-
-    def chunk_sorter(self, layout: KeyLayout, host: int, device: int) -> ChunkSorter:
-        """Buffers for sorting chunks of keys, in so many bytes of the host and of the device, where there is one."""
-        ...
-
-    def run_merger(self, layout: KeyLayout, host: int, device: int, method: Method) -> RunMerger:
-        """Buffers for merging sorted runs, in so many bytes of the host and of the device, where there is one."""
-        ...
-
-    def grower(self, graph: TypedGraph, memory: int) -> GrowKernel:
-        """Scratch for growing patterns by one edge, at most `memory` bytes; the graph is in the engine's arrays."""
-        ...
-
-    def motif_counter(
-        self, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
-    ) -> MotifCounter:
-        """Scratch for counting motifs of 3 to 8 vertices; roots are adjacency slots.
-
-        Parameters
-        ----------
-        graph
-            The graph.
-        k
-            Number of vertices.
-        entries : uint32[2 ** ((k - 1) (k - 2) / 2)]
-            The dictionary of k - 1 vertices, on the host: by code (bit v (v - 1) / 2 + u for the edge (u, v), u < v)
-            the class in the lowest 10 bits, and above them, 3 bits per vertex, where it stands in the class' canonical
-            form.
-        classes
-            Their number.
-        memory
-            The most bytes.
-        """
-        ...
-
-    def orbit_counter(self, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int) -> VertexCounter:
-        """Scratch for counting the orbits of motifs of 3 or 4 vertices; roots are adjacency slots.
-
-        A subgraph is counted for a vertex once for each of its other vertices without which it stays connected.
-
-        Parameters
-        ----------
-        graph
-            The graph.
-        k
-            Number of vertices.
-        orbits : int64[2 ** ((k - 1) (k - 2) / 2), 2 ** (k - 1), k - 1]
-            On the host: by code of k - 1 vertices and neighbours of one more, the orbit of each of the k - 1, from 0.
-        memory
-            The most bytes.
-        """
-        ...
-
-    def bring(self, array: NDArray[Any], *, mapped: bool) -> Array:
-        """Bring an array of the host to where the kernels can read it; `mapped`: read it where it is."""
-        ...
-
-    def edge_extender(self, graph: GraphArrays, levels: int, rows: int, memory: int) -> EdgeExtender:
-        """Scratch for extending tables of edges.
-
-        Parameters
-        ----------
-        graph
-            The data graph.
-        levels
-            Of the tables.
-        rows
-            The most that are extended at once.
-        memory
-            The most bytes, but where a single row takes more.
-        """
+    def interrupt(self) -> None:
+        """Make running kernels return as soon as they can; the engine is of no further use."""
         ...

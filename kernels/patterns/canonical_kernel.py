@@ -6,7 +6,7 @@ may stand for labels), refined by the colours of their neighbours, and takes amo
 the smallest sorted edge list.
 """
 
-from longwall.kernels.cpu.jit import compiled
+from longwall.kernels.jit import compiled
 
 MAX_VERTICES = 8  # four bits per colour class count the neighbours there
 

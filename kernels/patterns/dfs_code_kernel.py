@@ -1,6 +1,6 @@
 """Whether DFS codes are minimal; see :mod:`longwall.kernels.patterns.dfs_codes`."""
 
-from longwall.kernels.cpu.jit import compiled
+from longwall.kernels.jit import compiled
 
 
 @compiled

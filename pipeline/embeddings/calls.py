@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.embeddings.session import Access, Session
 from longwall.stages import filtering
 from longwall.stages.aggregation import by_key, by_pattern

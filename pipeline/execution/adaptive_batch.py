@@ -87,7 +87,7 @@ class AdaptiveBatch:
                 self._done = 0
                 if self._grown:
                     self._patience, self._grown = min(self._patience * 2, _MOST_PATIENCE), False
-            self._engine.release()
+            self._engine.memory.release()
 
 
 def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> Found:

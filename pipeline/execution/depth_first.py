@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longwall.kernels.interface.engine import GraphArrays, ShortOfMemory
+from longwall.kernels.interface.engine import ShortOfMemory
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, MakeRoom, give_up_copies, make_scratch, no_room
 from longwall.pipeline.execution.chunk_stack import ChunkStack, trimmed
@@ -75,7 +76,9 @@ class ChunkExtender:
         """Scratch of a worker."""
         engine = self.context.engine
         return make_scratch(
-            engine, self.rooms.scratch, lambda memory: engine.searcher(self.graph, self.program, memory)
+            engine,
+            self.rooms.scratch,
+            lambda memory: engine.kernels.searcher(engine.device, self.graph, self.program, memory),
         )
 
     def source(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.stages.source import host_arrays
 from longwall.storage.pages.paged_graph import GraphPages
@@ -51,8 +51,8 @@ def lend_to_copies(context: Environment, kept: int) -> None:
     """Let copies of the graph's pages have what nobody uses of the device's budget, but for `kept` bytes."""
     pages = _pages(context)
     if pages is not None and pages.may_lend:
-        context.engine.release()
-        _limit(context, pages.lend(context.engine.spare_memory() - kept))
+        context.engine.memory.release()
+        _limit(context, pages.lend(context.engine.memory.spare() - kept))
 
 
 def _pages(context: Environment) -> GraphPages | None:
@@ -64,4 +64,4 @@ def _limit(context: Environment, lent: int) -> None:
     assert context.on_engine is not None
     limit = context.on_engine.placement.limit
     assert limit is not None
-    context.engine.limit_memory(limit - lent)
+    context.engine.memory.limit(limit - lent)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from longwall.kernels import Engine
-    from longwall.kernels.interface.engine import GraphArrays
+    from longwall.kernels.interface.graph_arrays import GraphArrays
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.thread_executor import Scheduler
     from longwall.pipeline.progress.observers import Observer

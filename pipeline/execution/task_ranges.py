@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from longwall.kernels.interface.engine import GraphArrays, ShortOfMemory
+from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.thread_executor import Task, ranges

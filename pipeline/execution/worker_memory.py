@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import Environment
 from longwall.stages.export import WriterMemory, bytes_per_row
 from longwall.storage.errors import InputError

@@ -6,7 +6,7 @@ known before it is extended, so that its pages can be chosen; the suffix of the 
 
 from functools import partial
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.pipeline.execution.depth_first import ChunkExtender, DepthFirstWalk
 from longwall.pipeline.execution.environment import Environment

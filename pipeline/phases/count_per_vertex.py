@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import GraphArrays
 from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import VertexCounter
 from longwall.pipeline.execution.adaptive_batch import make_scratch
 from longwall.pipeline.execution.device_graph import lend_to_copies, lent_to_copies, load_graph

@@ -7,7 +7,7 @@ of all patterns with more edges, where those are cheaper than a search.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, pairwise
 from typing import Any, Literal
 
@@ -121,11 +121,11 @@ class CountByKernel(CountPlan):
                 self.method,
                 "slots",
                 self.cost,
-                lambda graph, memory: engine.clique_counter(graph, k, memory),
+                lambda graph, memory: engine.kernels.clique_counter(engine.device, graph, k, memory),
                 copies=True,
             )
         else:
-            counter = engine.four_cycle_counter
+            counter = partial(engine.kernels.four_cycle_counter, engine.device)
             found = count_ranges(context, self.method, "vertices", self.cost, counter, copies=False)
         return self._searched(context) if found is None else found
 

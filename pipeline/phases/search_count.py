@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from longwall.kernels.interface.engine import GraphArrays, ShortOfMemory, WorkspaceTooLarge
+from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowProgram
 from longwall.kernels.interface.workspaces import RangeCounter
 from longwall.pipeline.execution.adaptive_batch import make_scratch
@@ -80,7 +81,9 @@ def count_matches(plan: MatchPlan, context: Environment) -> int:
 
     class SearchWorker(Summing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            self._searcher = make_scratch(engine, share // 2, lambda memory: engine.searcher(graph, program, memory))
+            self._searcher = make_scratch(
+                engine, share // 2, lambda memory: engine.kernels.searcher(engine.device, graph, program, memory)
+            )
             super().__init__(context, self._searcher)
             self._meter = StageTimer()
 
@@ -190,7 +193,7 @@ def run_row_program(
             self._counter = make_scratch(
                 engine,
                 range_scratch(context),
-                lambda memory: engine.row_counter(graph, program, memory, exact=exact),
+                lambda memory: engine.kernels.row_counter(engine.device, graph, program, memory, exact=exact),
             )
             super().__init__(context, self._counter)
             self._taken = ([0] * len(program.products), [0.0] * len(program.products))

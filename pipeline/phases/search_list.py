@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.pipeline.execution.depth_first import ChunkExtender, DepthFirstWalk, PendingRows
 from longwall.pipeline.execution.device_graph import load_graph

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longwall.kernels.interface.engine import GraphArrays, WorkspaceTooLarge
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SetKind
 from longwall.kernels.interface.workspaces import Extension
 from longwall.pipeline.planning.search_plan import MatchPlan
@@ -169,7 +170,7 @@ class _Sampler:
         self._capacity = graph.max_degree + 1 + _clip((half - least) / 4 / 4, (0, _CHUNK_ROWS))
         self._most = _ROWS[0] + int((half - least) / 2 / row_bytes)
         try:
-            self._searcher = engine.searcher(graph, plan.program, half)
+            self._searcher = engine.kernels.searcher(engine.device, graph, plan.program, half)
         except WorkspaceTooLarge as failure:
             raise RunError(
                 f"predicting rows needs {round_size(failure.needed)} of scratch memory, {option} leaves "

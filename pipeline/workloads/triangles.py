@@ -1,6 +1,7 @@
 """Triangles: their number, the triangles themselves, or how many each vertex is part of."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +46,7 @@ def _count_per_vertex(context: Environment) -> int:
     with counted_per_vertex(
         context,
         "triangles per vertex",
-        context.engine.triangle_vertex_counter,
+        partial(context.engine.kernels.triangle_vertex_counter, context.engine.device),
         part=NeighbourRange.SMALLER,
         copies=True,
     ) as counts:

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from longwall.kernels.interface.engine import GraphArrays
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.patterns.pattern_codes import PatternCode, canonical_pattern, code_edges
 from longwall.stages.extension.unguided import edge_ends, is_edge
 from longwall.storage.errors import InputError

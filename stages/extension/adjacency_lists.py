@@ -8,8 +8,8 @@ host link gives seven times as much to reads in this order as to reads at random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from longwall.kernels.interface.engine import GraphArrays
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a NumPy or a CuPy array
 

@@ -83,7 +83,10 @@ class GrowPatterns:
 
     def _new_growers(self) -> list[GrowKernel]:
         workers = self._engine.workers
-        return [self._engine.grower(self._graph, self._memory // workers) for _ in range(workers)]
+        return [
+            self._engine.kernels.grower(self._engine.device, self._graph, self._memory // workers)
+            for _ in range(workers)
+        ]
 
     def most_slots(self) -> int:
         """How many ways to grow can be counted at once."""

@@ -14,8 +14,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from longwall.kernels.interface.engine import Engine, GraphArrays
+from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.stages.extension.adjacency_lists import degrees, read_lists
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -189,7 +190,9 @@ def extend_by_edge(
     if not len(table):
         return
     most = min(_rows_within(memory // 2, table), len(table))
-    extender = take(memory * 5 // 8, lambda less: engine.edge_extender(graph, table.num_levels, most, less))
+    extender = take(
+        memory * 5 // 8, lambda less: engine.kernels.edge_extender(engine.device, graph, table.num_levels, most, less)
+    )
 
     def window(begin: int, less: int) -> tuple[EmbeddingTable, Array]:
         rows = table.sliced(begin, min(begin + _rows_within(less // 2, table), len(table)))

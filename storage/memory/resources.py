@@ -134,7 +134,7 @@ class Resources:
 
     def free_device_bytes(self) -> int | None:
         """Return the usable bytes of what is free on the device, whatever the budget; None as `device_bytes`."""
-        free = self.engine.free_memory()
+        free = self.engine.memory.free()
         return None if free is None else int(free * _DEVICE_SHARE)
 
     def limits(self) -> dict[str, int | None]:
@@ -188,7 +188,7 @@ def open_resources(
     chosen = None if engine is None else _choose_engine(engine, options)
     host = default_host_bytes() if host is None else host
     disk = default_disk_bytes(spill) if disk is None else disk
-    if chosen is not None and per_device > 1 and (free := chosen.free_memory()) is not None:
+    if chosen is not None and per_device > 1 and (free := chosen.memory.free()) is not None:
         device = (device or free) // per_device
     return Resources(
         MemoryBudget(options.host, host // processes, options.host_advice),

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import VERTEX_ARRAYS, Access, Engine, GraphArrays, ShortOfMemory
+from longwall.kernels.interface.engine import Engine, ShortOfMemory
 from longwall.kernels.interface.frontier import RowReads
+from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.pages import PageFrames
 from longwall.storage.pages.access_heat import AccessHeat
 from longwall.storage.pages.heat_record import HeatRecord
@@ -73,7 +74,7 @@ class GraphPages:
 
     def __init__(self, engine: Engine, arrays: GraphArrays, access: Access, room: int):
         self._engine, self._arrays, self._access = engine, arrays, access
-        self.staged = access != "managed" and engine.ablation.page_order
+        self.staged = access != "managed" and engine.device.ablation.page_order
         number = _pages_of(arrays.num_slots, self.slots)
         # Pages that may have copies, or that may come by themselves, before anything is lent; and now.
         self._base = self._room = min(max(room - state_bytes(arrays.num_slots), 0) // PAGE_BYTES, number)
@@ -131,7 +132,7 @@ class GraphPages:
         """Give up half of the room for copies, for good, and all copies; gives whether any memory was held for them."""
         if self._buffer is None:
             return False
-        unit = self._engine.page_unit
+        unit = self._engine.paging.unit
         self._drop()
         self._give_up(self._room * PAGE_BYTES // 2 // unit * unit // PAGE_BYTES)
         return True
@@ -146,7 +147,7 @@ class GraphPages:
 
         Where that is anything, all copies are forgotten; nothing is taken before a page is copied.
         """
-        unit, missing = self._engine.page_unit, (self.hot.size - self._room) * PAGE_BYTES
+        unit, missing = self._engine.paging.unit, (self.hot.size - self._room) * PAGE_BYTES
         self.lent = min(max(memory, 0) // unit, -(-missing // unit)) * unit
         if self.lent:
             self._drop()
@@ -167,11 +168,11 @@ class GraphPages:
         self._used.touch(spatial)
         coming = int(np.count_nonzero(spatial))
         leaving = self._used.over(max(self._room, coming))
-        self._engine.send_back(self._arrays, np.minimum(leaving * self.slots, self._arrays.num_slots))
+        self._engine.paging.send_back(self._arrays, np.minimum(leaving * self.slots, self._arrays.num_slots))
 
     def _observe(self, reads: Sequence[RowReads]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """The bytes that will be read of every page, and its heat."""
-        spatial = self._engine.page_bytes(self._arrays, reads, self.slots)
+        spatial = self._engine.kernels.bytes_per_page(self._engine.device, self._arrays, reads, self.slots)
         if self._access == "managed":
             self._demand(spatial)
         return spatial, self._heat.observe(spatial)
@@ -179,7 +180,7 @@ class GraphPages:
     def _copy(self, moves: Moves) -> None:
         if self._buffer is None:
             self._owners = np.full(self._room, -1)
-            self._buffer = self._engine.page_buffer(self._arrays, self._room, self.slots)
+            self._buffer = self._engine.paging.frames(self._arrays, self._room, self.slots)
         owners = self._owners.copy()
         owners[np.isin(owners, moves.leave)] = -1
         # Both ascend, so pages that follow each other mostly do so there, too, and lists in both are in one piece.

@@ -7,14 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import (
-    VERTEX_ARRAYS,
-    Access,
-    Engine,
-    EngineUnavailable,
-    GraphArrays,
-    ShortOfMemory,
-)
+from longwall.kernels.interface.engine import Engine, EngineUnavailable, ShortOfMemory
+from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import NewArray
 from longwall.storage.memory.machine_budget import require
@@ -90,8 +84,8 @@ def place_graph(graph: GraphArrays, resources: Resources, wanted: Wanted, copies
     state = state_bytes(graph.num_slots)
     require("the state of the graph's pages", 4 * state, left, option)
     share = max(int(left * (PAGE_SHARE if copies is None else copies)) - state, 0)
-    units = min(share // engine.page_unit, -(-graph.indices.nbytes // engine.page_unit))
-    room = {"adaptive": units * engine.page_unit, "managed": share, "zero-copy": 0}[access]
+    units = min(share // engine.paging.unit, -(-graph.indices.nbytes // engine.paging.unit))
+    room = {"adaptive": units * engine.paging.unit, "managed": share, "zero-copy": 0}[access]
     return Placement(access, there, room + state, memory=left - room - state, limit=available - room)
 
 
@@ -105,7 +99,7 @@ def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:
         # What else belongs to the graph is not known yet; managed memory can be copied to the device as well.
         access = _access(engine, _WHOLE_SHARE * length * dtype.itemsize, wanted, available)
         with engine.faults():
-            return engine.host_array(length, dtype, access)
+            return engine.paging.host_array(length, dtype, access)
 
     return make
 
@@ -127,7 +121,7 @@ def _access(engine: Engine, size: int, wanted: Wanted, available: int) -> Access
         return wanted
     if size <= available * _RESIDENT_SHARE:
         return "resident"
-    return "adaptive" if engine.can_move_pages else "zero-copy"
+    return "adaptive" if engine.paging.supported else "zero-copy"
 
 
 def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) -> GraphArrays:
@@ -148,7 +142,7 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
     engine, host, work, options = resources.engine, resources.host, resources.work, resources.options
     if placement.limit is not None:
         work.charge(work.free - placement.memory, "the graph on the device")
-        engine.limit_memory(placement.limit)
+        engine.memory.limit(placement.limit)
     copied = engine.host_copy(graph, placement.access, placement.vertices)
     host.charge(copied, "copies of the graph that the device can read")
     if placement.access != "resident":
@@ -187,7 +181,7 @@ def bring_arrays(arrays: Sequence[NDArray[Any]], resources: Resources) -> tuple[
     if not resources.on_device:
         return list(arrays), 0
     engine, work = resources.engine, resources.work
-    engine.limit_memory(work.free)
+    engine.memory.limit(work.free)
     room, there, taken = int(work.free * _RESIDENT_SHARE), [], 0
     for array in arrays:
         fits = array.nbytes <= room - taken

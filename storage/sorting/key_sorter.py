@@ -105,7 +105,7 @@ class KeySorter:
         self._filled = 0
         self._waiting: deque[Work] = deque()
         try:
-            chunks = self._engine.chunk_sorter(layout, self._scratch.work, device)
+            chunks = self._engine.kernels.chunk_sorter(self._engine.device, layout, self._scratch.work, device)
         except WorkspaceTooLarge as error:
             self.close()
             raise self._too_small(error) from None
@@ -262,7 +262,9 @@ class KeySorter:
     def _make_merger(self) -> RunMerger:
         engine = select_engine("cpu") if self._merge_kind == "host" else self._engine
         try:
-            merger = engine.run_merger(self._layout, self._scratch.work, self._device, _METHODS[self._merge_kind])
+            merger = engine.kernels.run_merger(
+                engine.device, self._layout, self._scratch.work, self._device, _METHODS[self._merge_kind]
+            )
         except WorkspaceTooLarge as error:
             raise self._too_small(error) from None
         self._open.callback(merger.close)

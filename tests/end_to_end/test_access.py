@@ -133,6 +133,7 @@ def test_copies_have_what_counting_leaves_of_the_device(
 ) -> None:
     from longwall.kernels import EngineUnavailable
     from longwall.kernels.cuda.engine import CudaEngine
+    from longwall.kernels.cuda.runtime.memory import DeviceMemory
     from longwall.storage.pages.paged_graph import GraphPages
 
     try:
@@ -143,7 +144,7 @@ def test_copies_have_what_counting_leaves_of_the_device(
     set_page_size(monkeypatch, page)
     monkeypatch.setattr("longwall.storage.pages.placement.PAGE_SHARE", 0.0)
     limits, lent, held = [], [], []
-    limit, lend, give_back = CudaEngine.limit_memory, GraphPages.lend, GraphPages.give_back
+    limit, lend, give_back = DeviceMemory.limit, GraphPages.lend, GraphPages.give_back
 
     def limiting(self: Any, size: int) -> None:
         limits.append(size)
@@ -157,7 +158,7 @@ def test_copies_have_what_counting_leaves_of_the_device(
         held.append(self.hot.sum() * page)
         give_back(self)
 
-    monkeypatch.setattr(CudaEngine, "limit_memory", limiting)
+    monkeypatch.setattr(DeviceMemory, "limit", limiting)
     monkeypatch.setattr(GraphPages, "lend", lending)
     monkeypatch.setattr(GraphPages, "give_back", giving_back)
     budget = 1_500_000 if emulated() else 80_000_000

@@ -116,11 +116,12 @@ class TroubledEngine:
         scratch: int = 1 << 40,
         sampling: bool = False,
     ):
-        self._engine, self._trouble, self._remote, self._scratch = CpuEngine(threads), trouble, remote, scratch
+        self._engine, self._trouble, self._remote, self.scratch = CpuEngine(threads), trouble, remote, scratch
         self._sampling = sampling
         self._calls = itertools.count()
         self.sizes: list[int] = []
-        self.released = 0
+        self.memory = TroubledMemory(64 << 20 if remote else None)
+        self.kernels = TroubledKernels(self, CpuEngine.kernels)
         self.xp = AfarModule() if remote else np
 
     def __getattr__(self, name: str) -> Any:
@@ -135,12 +136,6 @@ class TroubledEngine:
             raise fault
         self.sizes.append(size)
 
-    def free_memory(self) -> int | None:
-        return 64 << 20 if self._remote else None
-
-    def release(self) -> None:
-        self.released += 1
-
     def tasks(self, size: int) -> int:
         return 12
 
@@ -150,13 +145,39 @@ class TroubledEngine:
         arrays = {name: afar(getattr(graph, name)) for name in ("indptr", "indices", "split", "labels")}
         return type(graph)(**arrays, max_degree=graph.max_degree, max_out_degree=graph.max_out_degree)
 
-    def searcher(self, graph: Any, program: Any, memory: int, *rest: Any) -> TroubledScratch:
-        if memory > self._scratch and threading.current_thread() is not threading.main_thread():
-            raise ShortOfMemory("device", memory)
-        return TroubledScratch(self, self._engine.searcher(graph, program, memory, *rest))
 
-    def clique_counter(self, graph: Any, k: int, memory: int) -> TroubledScratch:
-        return TroubledScratch(self, self._engine.clique_counter(graph, k, memory))
+class TroubledKernels:
+    """The CPU's, whose searchers and counters ask the engine before they work."""
+
+    def __init__(self, engine: TroubledEngine, kernels: Any):
+        self._engine, self._kernels = engine, kernels
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernels, name)
+
+    def searcher(self, device: Any, graph: Any, program: Any, memory: int) -> TroubledScratch:
+        if memory > self._engine.scratch and threading.current_thread() is not threading.main_thread():
+            raise ShortOfMemory("device", memory)
+        return TroubledScratch(self._engine, self._kernels.searcher(device, graph, program, memory))
+
+    def clique_counter(self, device: Any, graph: Any, k: int, memory: int) -> TroubledScratch:
+        return TroubledScratch(self._engine, self._kernels.clique_counter(device, graph, k, memory))
+
+
+class TroubledMemory:
+    """That of a device, of which so much is free; None: the host's."""
+
+    def __init__(self, free: int | None):
+        self._free, self.released = free, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(CpuEngine.memory, name)
+
+    def free(self) -> int | None:
+        return self._free
+
+    def release(self) -> None:
+        self.released += 1
 
 
 class TroubledScratch:
@@ -285,7 +306,7 @@ def test_a_listing_with_room_for_few_rows_at_once(runner: Runner, order: str, re
     engine = TroubledEngine(short_beyond(most), remote=remote)
     assert answer(runner.run("listing", engine, order).path) == runner.undisturbed("listing")
     assert max(engine.sizes) <= most
-    assert engine.released > 0
+    assert engine.memory.released > 0
 
 
 @pytest.mark.parametrize("workload", ["search", "cliques"])

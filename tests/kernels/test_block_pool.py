@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from longwall.kernels import EngineUnavailable, select_engine
-from longwall.kernels.cuda import extension
+from longwall.kernels.cuda import search
+from longwall.kernels.cuda.runtime.block_pool import BLOCK_BYTES, LEAST_BLOCKS
 from longwall.kernels.cuda.runtime.search_header import stored_sets
 from longwall.kernels.interface.search_program import SearchProgram, emitted_set, to_extend
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -31,24 +32,25 @@ def cuda() -> Any:
 
 def test_a_row_on_its_own_has_all_blocks_whatever_scratch_it_wants(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each tier of scratch takes a block: there are more tiers than blocks."""
-    monkeypatch.setattr(extension, "_LEAST_ROOM", 1)
-    monkeypatch.setattr(extension, "_TIER", 2)
-    monkeypatch.setattr(extension, "SHARED_ROOM", 0)
+    monkeypatch.setattr(search, "_LEAST_ROOM", 1)
+    monkeypatch.setattr(search, "_TIER", 2)
+    monkeypatch.setattr(search, "SHARED_ROOM", 0)
     graph = generate("rmat", seed=6, scale=8, edge_factor=20)
     host = host_arrays(graph)
     program = plan_match(parse_pattern("house"), graph.stats, induced=True, counting=False).program
     levels = (program.levels[0], program.levels[1])
-    cpu = select_engine("cpu", 1).searcher(host, program, PLENTY)
+    on_host = select_engine("cpu", 1)
+    cpu = on_host.kernels.searcher(on_host.device, host, program, PLENTY)
     edges = edge_source(host, levels, 0, host.num_slots, np)
     found = cpu.extend_rows(edges.columns(), PLENTY)
     rows = edges.extended(found.counts, found.values).columns()
     expected = cpu.extend_rows(rows, PLENTY)
     ends = np.cumsum(expected.counts)
     with cuda.faults():
-        searcher = cuda.searcher(cuda.load(host), program, 1 << 22)
+        searcher = cuda.kernels.searcher(cuda.device, cuda.load(host), program, 1 << 22)
         extender = searcher._extender
         extender._store = extender._store[: words_of_a_warp(program, 3, host)]
-        extender._memory = extension._LEAST_BLOCKS * extension._BLOCK_BYTES
+        extender._pool._memory = LEAST_BLOCKS * BLOCK_BYTES
         for row in range(0, rows.shape[1], rows.shape[1] // 60):
             one = searcher.extend_rows(cuda.xp.asarray(np.ascontiguousarray(rows[:, row : row + 1])), 1 << 16)
             assert (one.waiting, one.begun) == (0, 0)

@@ -11,15 +11,16 @@ import pytest
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda import search as cuda_search
-from longwall.kernels.cuda.counters import clique_header
+from longwall.kernels.cuda.cliques import clique_header
 from longwall.kernels.cuda.homomorphisms import row_header
 from longwall.kernels.cuda.motifs import motif_header
 from longwall.kernels.cuda.pattern_growth import growth_header
 from longwall.kernels.cuda.runtime.compile import source_text
 from longwall.kernels.cuda.runtime.search_header import Variant, program_header
 from longwall.kernels.cuda.sorting import TILE, sort_header
-from longwall.kernels.interface.engine import EngineUnavailable, GraphArrays, WorkspaceTooLarge
+from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import row_lists
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import emitted_set, to_extend
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -104,17 +105,17 @@ def test_count_rows(
     host, device = arrays(graph), cuda.load(arrays(graph))
     found = plan(name, graph, induced=induced, counting=True)
     rows = edges(found, host)
-    expected = cpu.searcher(host, found.program, PLENTY).count_rows(rows)
+    expected = cpu.kernels.searcher(cpu.device, host, found.program, PLENTY).count_rows(rows)
     on_device = cuda.xp.asarray(rows)
-    assert cuda.searcher(device, found.program, PLENTY).count_rows(on_device) == expected
+    assert cuda.kernels.searcher(cuda.device, device, found.program, PLENTY).count_rows(on_device) == expected
     least = cuda_search.RING_BYTES + len(found.program.sets) * 4 * host.max_degree
-    one_warp = cuda.searcher(device, found.program, least)
-    assert one_warp.count_rows(on_device[:, : rows.shape[1] // 8]) == cpu.searcher(
-        host, found.program, PLENTY
+    one_warp = cuda.kernels.searcher(cuda.device, device, found.program, least)
+    assert one_warp.count_rows(on_device[:, : rows.shape[1] // 8]) == cpu.kernels.searcher(
+        cpu.device, host, found.program, PLENTY
     ).count_rows(rows[:, : rows.shape[1] // 8])
     # Work is handed over at every chance.
     monkeypatch.setattr(cuda_search, "PATIENCE", 0)
-    searcher = cuda.searcher(device, found.program, PLENTY)
+    searcher = cuda.kernels.searcher(cuda.device, device, found.program, PLENTY)
     assert [searcher.count_rows(on_device) for _ in range(3)] == [expected] * 3
 
 
@@ -125,7 +126,10 @@ def test_extend_rows(cuda: Any, cpu: CpuEngine, graph: Graph, name: str, induced
     host, device = arrays(graph), cuda.load(arrays(graph))
     found = plan(name, graph, induced=induced, counting=False)
     rows = edges(found, host)
-    theirs, ours = cpu.searcher(host, found.program, PLENTY), cuda.searcher(device, found.program, PLENTY)
+    theirs, ours = (
+        cpu.kernels.searcher(cpu.device, host, found.program, PLENTY),
+        cuda.kernels.searcher(cuda.device, device, found.program, PLENTY),
+    )
     for capacity, few in ((9, 40), (host.max_degree + 1, 10**6), (10**6, 10**6)):
         level = rows[:, :few]
         while level.shape[0] < found.program.depth and level.shape[1]:
@@ -171,7 +175,10 @@ def cuts(end: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("k", [3, 4, 5, 6, 7, 8])
 def test_cliques(cuda: Any, cpu: CpuEngine, graph: Graph, k: int) -> None:
     host, device = arrays(graph), cuda.load(arrays(graph))
-    theirs, ours = cpu.clique_counter(host, k, PLENTY), cuda.clique_counter(device, k, PLENTY)
+    theirs, ours = (
+        cpu.kernels.clique_counter(cpu.device, host, k, PLENTY),
+        cuda.kernels.clique_counter(cuda.device, device, k, PLENTY),
+    )
     for first, last in cuts(host.num_slots):
         assert ours.count(first, last) == theirs.count(first, last)
 
@@ -185,13 +192,16 @@ def test_cliques_of_dense_graphs(
     host = arrays(generate("erdos-renyi", seed=1, vertices=vertices, edges=num_edges))
     device = cuda.load(host)
     for k in sizes:
-        expected = cpu.clique_counter(host, k, PLENTY).count(0, host.num_slots)
-        assert cuda.clique_counter(device, k, PLENTY).count(0, host.num_slots) == expected
+        expected = cpu.kernels.clique_counter(cpu.device, host, k, PLENTY).count(0, host.num_slots)
+        assert cuda.kernels.clique_counter(cuda.device, device, k, PLENTY).count(0, host.num_slots) == expected
         if k > 3:
-            monkeypatch.setattr(cuda._device, "shared_memory", 12_000)
-            assert cuda.clique_counter(device, k, PLENTY).count(0, host.num_slots) == expected
+            monkeypatch.setattr(cuda.device, "shared_memory", 12_000)
+            assert cuda.kernels.clique_counter(cuda.device, device, k, PLENTY).count(0, host.num_slots) == expected
             monkeypatch.undo()
-    theirs, ours = cpu.triangle_vertex_counter(host, PLENTY), cuda.triangle_vertex_counter(device, PLENTY)
+    theirs, ours = (
+        cpu.kernels.triangle_vertex_counter(cpu.device, host, PLENTY),
+        cuda.kernels.triangle_vertex_counter(cuda.device, device, PLENTY),
+    )
     for first, last in cuts(host.num_slots):
         theirs.add(first, last)
         ours.add(first, last)
@@ -201,7 +211,10 @@ def test_cliques_of_dense_graphs(
 @pytest.mark.gpu
 def test_triangles_per_vertex(cuda: Any, cpu: CpuEngine, graph: Graph) -> None:
     host, device = arrays(graph), cuda.load(arrays(graph))
-    theirs, ours = cpu.triangle_vertex_counter(host, PLENTY), cuda.triangle_vertex_counter(device, PLENTY)
+    theirs, ours = (
+        cpu.kernels.triangle_vertex_counter(cpu.device, host, PLENTY),
+        cuda.kernels.triangle_vertex_counter(cuda.device, device, PLENTY),
+    )
     for first, last in cuts(host.num_slots):
         theirs.add(first, last)
         ours.add(first, last)
@@ -212,8 +225,8 @@ def test_triangles_per_vertex(cuda: Any, cpu: CpuEngine, graph: Graph) -> None:
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.9])
 def test_triangles_per_vertex_where_few_vertices_fit(cuda: Any, cpu: CpuEngine, graph: Graph, share: float) -> None:
     host, device = arrays(graph), cuda.load(arrays(graph))
-    theirs = cpu.triangle_vertex_counter(host, PLENTY)
-    ours = cuda.triangle_vertex_counter(device, int(8 * host.num_vertices * share) + 8)
+    theirs = cpu.kernels.triangle_vertex_counter(cpu.device, host, PLENTY)
+    ours = cuda.kernels.triangle_vertex_counter(cuda.device, device, int(8 * host.num_vertices * share) + 8)
     for first, last in cuts(host.num_slots):
         theirs.add(first, last)
         ours.add(first, last)
@@ -228,8 +241,11 @@ def test_four_cycles(
 ) -> None:
     host, device = arrays(graph), cuda.load(arrays(graph))
     if shared_memory:
-        monkeypatch.setattr(cuda._device, "shared_memory", shared_memory)
-    theirs, ours = cpu.four_cycle_counter(host, PLENTY), cuda.four_cycle_counter(device, PLENTY)
+        monkeypatch.setattr(cuda.device, "shared_memory", shared_memory)
+    theirs, ours = (
+        cpu.kernels.four_cycle_counter(cpu.device, host, PLENTY),
+        cuda.kernels.four_cycle_counter(cuda.device, device, PLENTY),
+    )
     for first, last in cuts(host.num_vertices) * 2:
         assert ours.count(first, last) == theirs.count(first, last)
 
@@ -242,12 +258,12 @@ def test_row_programs(
 ) -> None:
     host, device = arrays(graph), cuda.load(arrays(graph))
     if shared_memory:
-        monkeypatch.setattr(cuda._device, "shared_memory", shared_memory)
+        monkeypatch.setattr(cuda.device, "shared_memory", shared_memory)
     found = plan_homomorphisms(parse_pattern(name))
     assert found is not None
     for exact in (True, False):
-        theirs = cpu.row_counter(host, found.program, PLENTY, exact=exact)
-        ours = cuda.row_counter(device, found.program, PLENTY, exact=exact)
+        theirs = cpu.kernels.row_counter(cpu.device, host, found.program, PLENTY, exact=exact)
+        ours = cuda.kernels.row_counter(cuda.device, device, found.program, PLENTY, exact=exact)
         for first, last in cuts(host.num_vertices):
             theirs.add(first, last)
             ours.add(first, last)
@@ -262,9 +278,9 @@ def test_scratch_that_does_not_fit_is_refused(cuda: Any) -> None:
     device = cuda.load(host)
     found = plan_match(parse_pattern("wheel-5"), generate("rmat", seed=1, scale=10).stats)
     with pytest.raises(WorkspaceTooLarge):
-        cuda.searcher(device, found.program, 100)
+        cuda.kernels.searcher(cuda.device, device, found.program, 100)
     with pytest.raises(WorkspaceTooLarge):
-        cuda.triangle_vertex_counter(device, host.num_vertices // 16 * 8 - 1)
+        cuda.kernels.triangle_vertex_counter(cuda.device, device, host.num_vertices // 16 * 8 - 1)
 
 
 @pytest.mark.gpu
@@ -281,7 +297,7 @@ def test_interrupt_ends_a_long_kernel() -> None:
     graph = generate("rmat", seed=1, scale=15, edge_factor=32)
     host = arrays(graph)
     found = plan_match(parse_pattern("path-7"), graph.stats, induced=True)
-    searcher = own.searcher(own.load(host), found.program, PLENTY)
+    searcher = own.kernels.searcher(own.device, own.load(host), found.program, PLENTY)
     rows = own.xp.asarray(edges(found, host))
     threading.Timer(2, own.interrupt).start()
     began = time.monotonic()
@@ -310,9 +326,11 @@ def test_sets_are_as_short_as_their_bounds_make_them(cuda: Any, cpu: CpuEngine, 
     found = plan_match(parse_pattern(OUTGROWING), bushy.stats, induced=True)
     rows = edges(found, host)
     rows = rows[:, (bushy.original_ids[rows] < 6).all(axis=0)]
-    expected = cpu.searcher(host, found.program, PLENTY).count_rows(rows)
+    expected = cpu.kernels.searcher(cpu.device, host, found.program, PLENTY).count_rows(rows)
     assert expected > 0
-    assert cuda.searcher(device, found.program, PLENTY).count_rows(cuda.xp.asarray(rows)) == expected
+    assert (
+        cuda.kernels.searcher(cuda.device, device, found.program, PLENTY).count_rows(cuda.xp.asarray(rows)) == expected
+    )
 
 
 @pytest.mark.gpu
@@ -322,7 +340,10 @@ def test_many_stored_sets_share_what_shared_memory_there_is(cuda: Any, cpu: CpuE
     text = "0-6,1-5,1-7,2-5,2-6,2-7,3-4,3-5,3-6,4-6,4-7,5-6,5-7"
     pattern = parse_pattern(text, (0, 1, 1, 1, 1, 0, 0, 0))
     found = plan_match(pattern, graph.stats, induced=True, counting=False)
-    theirs, ours = cpu.searcher(host, found.program, PLENTY), cuda.searcher(device, found.program, PLENTY)
+    theirs, ours = (
+        cpu.kernels.searcher(cpu.device, host, found.program, PLENTY),
+        cuda.kernels.searcher(cuda.device, device, found.program, PLENTY),
+    )
     level = edges(found, host)[:, :200]
     while level.shape[0] < found.program.depth and level.shape[1]:
         counts, values = drain(theirs, level, 10**6)

@@ -19,7 +19,8 @@ from breakable import EDGES, answer
 
 import longwall
 from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
-from longwall.kernels.interface.engine import EngineLost, EngineUnavailable, GraphArrays, ShortOfMemory
+from longwall.kernels.interface.engine import EngineLost, EngineUnavailable, ShortOfMemory
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution import depth_first
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -102,7 +103,7 @@ def cuda() -> Any:
 @pytest.mark.gpu
 def test_the_pool_keeps_its_limit(cuda: Any) -> None:
     xp = cuda.xp
-    cuda.limit_memory(64 * MIB)
+    cuda.memory.limit(64 * MIB)
     with cuda.faults():
         held = xp.zeros(40 * MIB, xp.uint8)
         with pytest.raises(ShortOfMemory) as caught:
@@ -111,8 +112,8 @@ def test_the_pool_keeps_its_limit(cuda: Any) -> None:
         assert caught.value.wanted == 30 * MIB
         del held
         held = xp.zeros(60 * MIB, xp.uint8)  # in the place of what is cached
-        assert cuda.memory_peak().allocator <= 64 * MIB
-        cuda.limit_memory(0)
+        assert cuda.memory.peak().allocator <= 64 * MIB
+        cuda.memory.limit(0)
         with pytest.raises(ShortOfMemory):
             xp.zeros(MIB, xp.uint8)
     assert int(held.sum()) == 0
@@ -122,7 +123,7 @@ def test_the_pool_keeps_its_limit(cuda: Any) -> None:
 @pytest.mark.parametrize("method", ["sort", "argsort"])
 def test_a_sort_without_room_for_its_workspace_is_short_of_memory(cuda: Any, method: str) -> None:
     xp = cuda.xp
-    cuda.limit_memory(20 * MIB)
+    cuda.memory.limit(20 * MIB)
     with pytest.raises(ShortOfMemory) as caught, cuda.faults():
         getattr(xp.arange(MIB + MIB // 4)[::-1].copy(), method)()
     assert caught.value.place == "limit"
@@ -135,8 +136,8 @@ def test_the_peak_is_measured_twice(cuda: Any) -> None:
     with cuda.faults():
         for size in (30, 50, 10):
             xp.zeros(size * MIB, xp.uint8)
-            cuda.release()
-    peak = cuda.memory_peak()
+            cuda.memory.release()
+    peak = cuda.memory.peak()
     assert 50 * MIB <= peak.allocator < 80 * MIB
     assert peak.driver >= 50 * MIB
     assert peak.before >= 0
@@ -145,7 +146,7 @@ def test_the_peak_is_measured_twice(cuda: Any) -> None:
 @pytest.mark.gpu
 def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> None:
     xp = cuda.xp
-    indices = cuda.host_array(64 << 20, np.dtype(np.uint32), "adaptive")
+    indices = cuda.paging.host_array(64 << 20, np.dtype(np.uint32), "adaptive")
     indices[:] = np.arange(indices.size)
     nothing = np.zeros(2, np.int64)
     host = GraphArrays(indptr=nothing, indices=indices, split=nothing, labels=nothing, max_degree=0, max_out_degree=0)
@@ -153,9 +154,9 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
         graph = cuda.load(host, "adaptive")
         xp.cuda.Device().synchronize()
         free = xp.cuda.runtime.memGetInfo()[0]
-        assert cuda.page_unit == 128 * MIB
+        assert cuda.paging.unit == 128 * MIB
         slots = MIB // 2
-        buffer = cuda.page_buffer(graph, 64, slots)
+        buffer = cuda.paging.frames(graph, 64, slots)
         copies = xp.ndarray(64 * slots, np.uint32, graph.indices.data + 4 * buffer.origin)
         rng = np.random.default_rng(1)
         for number in (64, 64, 40, 64, 64):  # of 128 pages
@@ -165,7 +166,7 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
             found = copies.reshape(64, slots)[xp.asarray(places)]
             assert (found == xp.asarray(pages.astype(np.uint32))[:, None] * slots + xp.arange(slots)).all()
             del found
-            cuda.release()
+            cuda.memory.release()
             if "PYTEST_XDIST_WORKER" not in os.environ:  # other tests would take of the device meanwhile
                 assert free - xp.cuda.runtime.memGetInfo()[0] <= 128 * MIB + 4 * MIB
         buffer.close()
@@ -177,14 +178,14 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
 @pytest.mark.gpu
 def test_other_threads_and_other_code_have_their_own_memory(cuda: Any) -> None:
     xp = cuda.xp
-    cuda.limit_memory(10 * MIB)
-    before = cuda.memory_peak().allocator
+    cuda.memory.limit(10 * MIB)
+    before = cuda.memory.peak().allocator
     with cuda.faults():
         thread = threading.Thread(target=lambda: xp.zeros(20 * MIB, xp.uint8))
         thread.start()
         thread.join()
     xp.zeros(20 * MIB, xp.uint8)
-    assert cuda.memory_peak().allocator == before
+    assert cuda.memory.peak().allocator == before
 
 
 @pytest.mark.gpu
@@ -266,7 +267,7 @@ def test_a_run_goes_on_when_others_fill_the_device(mine: Any, cuda: Any, monkeyp
     undisturbed = answer(mine("listing", "cpu").path)
     monkeypatch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: cuda)
     mine("listing")  # kernels are loaded, which takes memory, too
-    cuda.release()
+    cuda.memory.release()
     monkeypatch.setattr(depth_first, "edge_source", filling)
     try:
         result = mine("listing")

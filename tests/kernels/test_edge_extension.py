@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.kernels import EngineUnavailable, select_engine
-from longwall.kernels.interface.engine import VERTEX_ARRAYS, GraphArrays
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.stages.extension.unguided import extend_by_edge
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
@@ -63,7 +63,7 @@ def extended(engine: Any, graph: GraphArrays, rows: list[list[int]], memory: int
     found: list[list[int]] = []
     with engine.faults():
         columns = engine.xp.asarray(np.array(rows, np.int64).T.copy())
-        extender = engine.edge_extender(graph, len(rows[0]), len(rows), memory)
+        extender = engine.kernels.edge_extender(engine.device, graph, len(rows[0]), len(rows), memory)
         while len(found) < len(rows):
             first = len(found)
             extender.count(columns, first, len(rows))
@@ -172,7 +172,7 @@ def test_new_vertices_are_read_once_for_every_prefix(engine, skewed, levels):
             if i == 0 or row[: column + 1] != rows[i - 1][: column + 1]:
                 expected += ends_of(row[: column + 1])[len(ends_of(row[:column])) :]
     with engine.faults():
-        extender = engine.edge_extender(engine.load(skewed), levels, len(rows), PLENTY)
+        extender = engine.kernels.edge_extender(engine.device, engine.load(skewed), levels, len(rows), PLENTY)
         (read,) = extender.reads(engine.xp.asarray(np.array(rows, np.int64).T.copy()))
         assert (read.part, read.times, read.prefix) == (NeighbourRange.ALL, 1, None)
         assert read.vertices.dtype == np.uint32
@@ -199,7 +199,7 @@ def test_copies_of_pages_may_change_before_new_edges_are_read(cuda, skewed, monk
     with cuda.faults():
         paged = load_paged(cuda, skewed, "adaptive", state_bytes(skewed.num_slots) + skewed.indices.nbytes // 4)
         columns = cuda.xp.asarray(np.array(rows, np.int64).T.copy())
-        extender = cuda.edge_extender(paged, 1, len(rows), PLENTY)
+        extender = cuda.kernels.edge_extender(cuda.device, paged, 1, len(rows), PLENTY)
         paged.pages.prepare(1, extender.reads(columns))
         hot = paged.pages.hot.copy()
         extender.count(columns, 0, len(rows))
@@ -248,7 +248,7 @@ def test_new_edges_are_read_from_where_lists_were_brought(cuda, skewed):
     with cuda.faults():
         paged = load_paged(cuda, mapped, "zero-copy", 0)
         columns = cuda.xp.asarray(np.array(rows, np.int64).T.copy())
-        extender = cuda.edge_extender(paged, 1, len(rows), PLENTY)
+        extender = cuda.kernels.edge_extender(cuda.device, paged, 1, len(rows), PLENTY)
         extender.count(columns, 0, len(rows))
         mapped.indices[:] = 0
         _, edges = extender.new_edges(0, extender.cut(0, PLENTY))

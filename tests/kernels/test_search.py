@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import SmallGraph, graphs, queries
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.workspaces import Searcher
 from longwall.pipeline.execution.device_graph import load_graph
@@ -124,7 +124,7 @@ def test_every_compilation_of_a_small_pattern_counts_the_same(loaded, small, que
     mappings_each = automorphism_count(pattern)
     for order in connected_orders(pattern):
         for one in compilations(pattern, order, induced=query.induced):
-            searcher = context.engine.searcher(graph, one.program, 1 << 24)
+            searcher = context.engine.kernels.searcher(context.engine.device, graph, one.program, 1 << 24)
             found = count_planned(source(graph, one.program, context.engine.xp), searcher)
             assert found * mappings_each == want * one.redundancy, one
 
@@ -138,7 +138,7 @@ def test_any_order_of_a_larger_pattern_counts_the_same(loaded, small, query, cho
     mappings_each = automorphism_count(pattern)
     order = choice.draw(st.sampled_from(list(connected_orders(pattern))))
     for one in compilations(pattern, order, induced=query.induced):
-        searcher = context.engine.searcher(graph, one.program, 1 << 24)
+        searcher = context.engine.kernels.searcher(context.engine.device, graph, one.program, 1 << 24)
         found = count_planned(source(graph, one.program, context.engine.xp), searcher)
         assert found * mappings_each == want * one.redundancy, one
 
@@ -155,7 +155,7 @@ def test_any_order_lists_every_embedding_once_with_little_room(loaded, small, qu
     capacity = choice.draw(st.integers(1, graph.max_degree + 5))
     for descending in (True, False):
         program = compile_program(pattern, order, pairs, induced=query.induced, suffix=0, descending=descending)
-        searcher = context.engine.searcher(graph, program, 1 << 24)
+        searcher = context.engine.kernels.searcher(context.engine.device, graph, program, 1 << 24)
         tables = extend_all(source(graph, program, context.engine.xp), searcher, query.size, capacity)
         rows = [row for table in tables for row in host(table.columns()).T.tolist()]
         images = []
@@ -181,7 +181,9 @@ def test_counts_add_up_however_the_roots_and_rows_are_cut(loaded, small, query, 
         pattern, order, pairs, induced=query.induced, suffix=suffix, descending=choice.draw(st.booleans())
     )
     engine, depth = context.engine, program.depth
-    searcher = engine.searcher(graph, program, 1 << 24)  # one scratch for all pieces: nothing may be left in it
+    searcher = engine.kernels.searcher(
+        engine.device, graph, program, 1 << 24
+    )  # one scratch for all pieces: nothing may be left in it
     whole = count_planned(source(graph, program, engine.xp), searcher)
     cuts = sorted({0, graph.num_slots, *choice.draw(st.lists(st.integers(0, graph.num_slots), max_size=4))})
     total = 0
@@ -202,5 +204,5 @@ def test_scratch_that_is_too_large_is_refused(loaded):
     pattern = make_pattern([(0, 1), (1, 2), (0, 2)])  # its last set has to be stored
     program = compile_program(pattern, (1, 0, 2), [], induced=False, suffix=0, descending=True)
     with pytest.raises(WorkspaceTooLarge) as refusal:
-        context.engine.searcher(graph, program, 1)
+        context.engine.kernels.searcher(context.engine.device, graph, program, 1)
     assert refusal.value.needed > 1

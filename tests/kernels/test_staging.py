@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.kernels.cuda.runtime.staging import _FIXED_BYTES, _ITEM_BYTES, _SORT_BYTES, Staging
-from longwall.kernels.interface.engine import EngineUnavailable, GraphArrays
+from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 
@@ -80,7 +81,7 @@ class Lab:
     def staging(self, host: GraphArrays, away: Any, memory: int, *, staged: bool = True) -> Staging:
         loaded = self._on_device.setdefault(id(host), self.engine.load(host, "zero-copy"))
         pages = Pages(loaded.indices, away, self.xp, staged=staged)
-        return Staging(self.engine._device, replace(loaded, pages=pages), memory)
+        return Staging(self.engine.device, replace(loaded, pages=pages), memory)
 
     def check(self, staging: Staging, host: GraphArrays, rows: Any, lists: list[tuple[int, NeighbourRange]]) -> int:
         found = staging.bring(self.xp.asarray(rows), lists)
@@ -272,11 +273,11 @@ def test_all_is_inside_the_memory() -> None:
             # Hardly any two rows have a list in common.
             rows = engine.xp.asarray(np.random.default_rng(n).permuted(np.tile(np.arange(n), (3, 1)), axis=1))
             rows = rows.astype(np.uint32)
-            engine.release()
+            engine.memory.release()
             memory = _FIXED_BYTES + 2 * (_ITEM_BYTES + _SORT_BYTES) * 3 * n
-            engine.limit_memory(engine._device.memory._pool.total_bytes() + memory)
-            assert Staging(engine._device, graph, memory).bring(rows, THREE).rows == n
-            engine.limit_memory(1 << 40)
+            engine.memory.limit(engine.device.memory._pool.total_bytes() + memory)
+            assert Staging(engine.device, graph, memory).bring(rows, THREE).rows == n
+            engine.memory.limit(1 << 40)
 
 
 graphs = st.sets(

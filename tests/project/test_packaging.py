@@ -102,9 +102,100 @@ def test_budgets_say_what_memory_an_engine_works_in():
         str(path.relative_to(ROOT))
         for part in ("stages", "pipeline")
         for path in (ROOT / part).rglob("*.py")
-        if "free_memory" in path.read_text()
+        if "memory.free()" in path.read_text()
     ]
     assert not wrong
+
+
+TWINS = {name: ROOT / "kernels" / name for name in ("cpu", "cuda")}
+
+
+def members(protocol: type) -> dict[str, object]:
+    """What a protocol asks for, without its private names."""
+    return {name: item for name, item in vars(protocol).items() if not name.startswith("_")}
+
+
+def kernel_table(twin: Path) -> dict[str, tuple[Path, str]]:
+    """The file and the function of every kernel of an engine."""
+    lines = [
+        line
+        for block in ast.parse((twin / "__init__.py").read_text()).body
+        if isinstance(block, ast.If)
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+    ]
+    return {
+        alias.asname: (twin / f"{line.module.rpartition('.')[2]}.py", alias.name)
+        for line in lines
+        for alias in line.names
+    }
+
+
+def named_parameters(arguments: ast.arguments) -> list[list[str]]:
+    """Names of the positional parameters, and of those by keyword."""
+    return [[one.arg for one in some] for some in (arguments.posonlyargs + arguments.args, arguments.kwonlyargs)]
+
+
+def test_both_engines_have_the_same_files():
+    names = [{path.name for path in twin.glob("*.py")} for twin in TWINS.values()]
+    assert names[0] == names[1]
+
+
+def test_an_engine_is_small():
+    from longwall.kernels.interface.engine import Engine
+
+    assert {"name", "xp", "workers", "kernels", "load"} <= set(members(Engine))
+    assert len(members(Engine)) <= 15
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_both_tables_have_the_kernels_of_the_protocol(twin):
+    """Mypy compares types; names of parameters only here, and without CuPy."""
+    from longwall.kernels.interface.kernels import Kernels
+
+    table = kernel_table(TWINS[twin])
+    wanted = members(Kernels)
+    assert table.keys() == wanted.keys()
+    for name, (path, function) in table.items():
+        found = [
+            node
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.FunctionDef) and node.name == function
+        ]
+        assert len(found) == 1, f"{path}: no function {function}"
+        _, *asked = inspect.signature(wanted[name]).parameters.values()
+        by_keyword = [one.name for one in asked if one.kind is one.KEYWORD_ONLY]
+        positional = [one.name for one in asked if one.name not in by_keyword]
+        assert named_parameters(found[0].args) == [positional, by_keyword], f"{path}: {function}"
+
+
+def test_an_engine_imports_no_kernel_before_it_is_asked_for_one():
+    code = (
+        "import sys\nimport longwall\n"
+        "assert not [name for name in sys.modules if name.startswith('longwall.kernels.c')]\n"
+        "from longwall.kernels import select_engine\n"
+        "engine = select_engine('cpu')\n"
+        "loaded = lambda: {name for name in sys.modules if name.startswith('longwall.kernels.cpu.')}\n"
+        "assert loaded() == {'longwall.kernels.cpu.engine'}, loaded()\n"
+        "engine.kernels.four_cycle_counter\n"
+        "assert loaded() == {'longwall.kernels.cpu.engine', 'longwall.kernels.cpu.four_cycles'}, loaded()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_table_has_no_other_kernels():
+    from longwall.kernels import cpu
+
+    with pytest.raises(AttributeError, match=r"longwall\.kernels\.cpu.*no attribute 'searchers'"):
+        cpu.searchers  # noqa: B018
+
+
+def test_no_folder_of_kernels_is_crowded():
+    folders = {path.parent for path in (ROOT / "kernels").rglob("*.py")}
+    crowd = {folder: sum(path.name != "__init__.py" for path in folder.glob("*.py")) for folder in folders}
+    assert crowd
+    assert {str(folder): number for folder, number in crowd.items() if number > 12} == {}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["patterns"]])

@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays
+from longwall.kernels.interface.engine import Ablation, EngineUnavailable
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.stages.aggregation.by_pattern import vertex_codes
 from longwall.stages.extension.unguided import (

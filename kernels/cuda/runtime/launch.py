@@ -1,12 +1,14 @@
 """What every counter of the CUDA engine shares: the device, launches, and results that come back."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from longwall.kernels.cuda.runtime.compile import kernel
+from longwall.kernels.cuda.runtime.errors import cuda_faults
 from longwall.kernels.cuda.runtime.memory import DeviceMemory
-from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.engine import Ablation, WorkspaceTooLarge
 
 Array = Any  # a CuPy array
 
@@ -33,10 +35,12 @@ class Device:
         Bytes of shared memory that one block may have.
     memory
         Where arrays come from; see :func:`longwall.kernels.cuda.runtime.errors.cuda_faults`.
+    ablation
+        Optimisations that are switched off.
     """
 
-    def __init__(self, xp: Any):
-        self.xp = xp
+    def __init__(self, xp: Any, ablation: Ablation):
+        self.xp, self.ablation = xp, ablation
         self.number = int(xp.cuda.Device().id)
         properties = xp.cuda.runtime.getDeviceProperties(self.number)
         self.name = properties["name"].decode()
@@ -63,11 +67,9 @@ class Device:
         """Wait until all kernels have ended."""
         self.xp.cuda.Device(self.number).synchronize()
 
-    def free_memory(self) -> int:
-        """Bytes free on the device, with what the engine's pool caches."""
-        with self.xp.cuda.Device(self.number):
-            free, _ = self.xp.cuda.runtime.memGetInfo()
-            return int(free) + self.memory.cached()
+    def faults(self) -> AbstractContextManager[None]:
+        """Take this thread's arrays from `memory`, and raise CUDA's errors as an engine's."""
+        return cuda_faults(self.xp, self.memory.allocate)
 
     def launch(
         self,

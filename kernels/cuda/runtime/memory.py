@@ -2,15 +2,19 @@
 
 import gc
 import threading
+from contextlib import suppress
 from typing import Any
 
-from longwall.kernels.interface.engine import MemoryPeak, ShortOfMemory
+from longwall.kernels.cuda.runtime.errors import cuda_faults
+from longwall.kernels.interface.engine import EngineLost, MemoryPeak, ShortOfMemory
 
 _UNIT = 512  # bytes, of which CuPy's pools give multiples
 
 
 class DeviceMemory:
-    """A pool of device memory; `allocate` is a CuPy allocator, for any number of threads.
+    """A pool of device memory; see :class:`longwall.kernels.interface.engine.EngineMemory`.
+
+    `allocate` is a CuPy allocator, for any number of threads.
 
     An array keeps the pool alive that it came from, so it may outlive the engine.
 
@@ -72,9 +76,10 @@ class DeviceMemory:
         limit = int(self._pool.get_limit())
         return max(limit - int(self._pool.total_bytes()), 0) if limit else self._free()
 
-    def cached(self) -> int:
-        """Bytes that the pool holds and no array uses."""
-        return int(self._pool.free_bytes())
+    def free(self) -> int:
+        """Return the bytes free on the device, with those that the pool holds and no array uses."""
+        with self._xp.cuda.Device(self._device):
+            return self._free() + int(self._pool.free_bytes())
 
     def sample(self) -> None:
         """Look at what the driver has left: for `peak`, where something else than the pool grew."""
@@ -83,7 +88,9 @@ class DeviceMemory:
             self._least_free = min(self._least_free, free)
 
     def peak(self) -> MemoryPeak:
-        """Give the most that was in use so far."""
+        """Return the most that was in use so far."""
+        with suppress(EngineLost), cuda_faults(self._xp, self.allocate):
+            self.sample()
         return MemoryPeak(self._most, self._opened - self._least_free, self._before)
 
     def _free(self) -> int:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.host_memory import ManagedArray, managed_array
 from longwall.kernels.cuda.runtime.launch import Device
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 
 
 class CudaPageFrames:

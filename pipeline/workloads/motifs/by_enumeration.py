@@ -110,7 +110,9 @@ def _count_by_class(context: Environment, k: int, cost: float) -> NDArray[np.int
             self._counter = make_scratch(
                 engine,
                 range_scratch(context),
-                lambda memory: engine.motif_counter(graph, k, book.entries, len(book.codes), memory),
+                lambda memory: engine.kernels.motif_counter(
+                    engine.device, graph, k, book.entries, len(book.codes), memory
+                ),
             )
             super().__init__(context, self._counter)
             self._before = np.zeros(shape[0] * shape[1], np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import GraphArrays
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import VertexCounter
 from longwall.kernels.patterns.orbit_tables import Orbits, orbits
 from longwall.pipeline.execution.environment import Environment
@@ -76,7 +76,7 @@ def _count(context: Environment, vertices: int, of: Orbits, cost: float) -> NDAr
     """Count the orbits of one size: int64[orbits, num_vertices], owned by the caller."""
 
     def make(graph: GraphArrays, memory: int) -> VertexCounter:
-        return context.engine.orbit_counter(graph, vertices, of.table, memory)
+        return context.engine.kernels.orbit_counter(context.engine.device, graph, vertices, of.table, memory)
 
     began = time.perf_counter()
     name = f"orbits of {vertices} vertices"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import longwall
-from longwall.kernels.cpu.engine import CpuEngine
+from longwall.kernels import select_engine
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
 from longwall.pipeline.embeddings import session
 from longwall.storage.ingest.build import build_graph
@@ -364,10 +364,11 @@ def test_the_memory_that_is_said_to_be_enough_for_a_hub_is_enough(star):
 
 
 def test_the_device_is_named_where_it_is_too_small_for_a_hub(star, monkeypatch):
-    monkeypatch.setattr(CpuEngine, "free_memory", lambda self: 2**18)
+    engine = select_engine("cpu")
+    monkeypatch.setattr(type(engine.memory), "free", lambda self: 2**18)
     with pytest.raises(longwall.RunError, match=r'a device budget of 2MiB would do .*230 KiB for it.*or engine="cpu"'):
         longwall.extend_vertices(longwall.vertices(star, memory="64MiB"))
-    monkeypatch.setattr(CpuEngine, "free_memory", lambda self: 2**24)
+    monkeypatch.setattr(type(engine.memory), "free", lambda self: 2**24)
     with pytest.raises(longwall.RunError, match="a device budget of"):
         longwall.extend_vertices(longwall.vertices(star, memory="64MiB", device="256KiB"))
     for access in ("auto", "resident", "adaptive", "managed", "zero-copy"):
@@ -425,7 +426,7 @@ def test_a_session_stays_inside_the_budget_of_the_device(larger, monkeypatch, ac
     found = few_wedges(larger, engine="cuda", device="600KiB", access=access)
     assert found.arrays.pages is not None
     assert sorted(rows(found)) == sorted(rows(few_wedges(larger)))
-    assert found.session.engine.memory_peak().allocator <= 600 * 2**10
+    assert found.session.engine.memory.peak().allocator <= 600 * 2**10
 
 
 @pytest.mark.gpu
@@ -435,11 +436,11 @@ def test_a_device_that_runs_short_gets_smaller_parts(larger):
         longwall.edges(larger, engine="cuda", device="64MiB"), lambda columns, graph, xp: columns[0] % 400 == 0
     )
     engine, graph_bytes = first.session.engine, sum(a.nbytes for a in (first.arrays.indptr, first.arrays.indices))
-    engine.release()
-    engine.limit_memory(graph_bytes + 400_000)
+    engine.memory.release()
+    engine.memory.limit(graph_bytes + 400_000)
     assert sorted(rows(longwall.extend_edges(first))) == sorted(rows(few_wedges(larger)))
-    engine.release()  # what is cached could be had under any limit
-    engine.limit_memory(1)
+    engine.memory.release()  # what is cached could be had under any limit
+    engine.memory.limit(1)
     with pytest.raises(longwall.RunError, match="device is too small"):
         longwall.extend_edges(first)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import longwall
-from longwall.kernels.cpu import engine as cpu_engine
+from longwall.kernels.cpu import pattern_growth
 from longwall.kernels.cpu.pattern_growth import CpuGrower
 from longwall.kernels.patterns.dfs_codes import automorphisms, restrictions
 from longwall.pipeline.run import open_graph
@@ -201,7 +201,7 @@ def test_kernels_run_beside_the_main_thread(tmp_path: Path, monkeypatch: pytest.
                 threads.add(threading.current_thread())
             return super().__getattribute__(name)
 
-    monkeypatch.setattr(cpu_engine, "CpuGrower", Noted)
+    monkeypatch.setattr(pattern_growth, "CpuGrower", Noted)
     mine(tmp_path, labelled_graph(tmp_path), "cpu", threads=1)
     assert threads
     assert threading.main_thread() not in threads

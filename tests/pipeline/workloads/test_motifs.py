@@ -258,13 +258,15 @@ def test_blocks_help_each_other_and_cover_every_range(lab, engine_kind, k, warps
     book, plenty, found = dictionary(k - 1), 1 << 28, []
     for kind, cuts in (("cpu", 1), ("cuda", 1), ("cuda", 3)):
         engine = select_engine(kind, 1)
-        counter = engine.motif_counter(engine.load(graph), k, book.entries, len(book.codes), plenty)
+        counter = engine.kernels.motif_counter(
+            engine.device, engine.load(graph), k, book.entries, len(book.codes), plenty
+        )
         ends = np.linspace(0, graph.num_slots, cuts + 1).astype(int).tolist()
         for first, last in pairwise(ends):
             counter.add(first, last)
         found.append(counter.counts())
         if k < 5:
-            vertices = engine.orbit_counter(engine.load(graph), k, orbits(k).table, plenty)
+            vertices = engine.kernels.orbit_counter(engine.device, engine.load(graph), k, orbits(k).table, plenty)
             vertices.add(0, graph.num_slots)
             found[-1] = np.concatenate([found[-1].reshape(-1), vertices.counts().reshape(-1)])
     np.testing.assert_array_equal(found[1], found[0])
@@ -392,7 +394,7 @@ def test_counts_that_fit_no_integer_are_refused(lab, engine_kind, monkeypatch):
 
 
 def test_counters_refuse_what_their_integers_cannot_hold(lab, monkeypatch):
-    monkeypatch.setattr("longwall.kernels.cpu.motif_counters._EXACT_BELOW", 2.0**20)
+    monkeypatch.setattr("longwall.kernels.cpu.motifs._EXACT_BELOW", 2.0**20)
     star = lab.graph([(0, i) for i in range(1, 2001)])
     for workload in ({"method": "enumeration"}, {"output": "vertices"}):
         with pytest.raises(FinalError, match="do not fit 64-bit integers"):

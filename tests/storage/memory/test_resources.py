@@ -1,6 +1,7 @@
 """One opener: options name their budgets, processes share them, and the engine says what memory it works in."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,10 +26,7 @@ class Device:
     """What is asked of an engine with a memory of its own."""
 
     def __init__(self, free: int):
-        self.free = free
-
-    def free_memory(self) -> int:
-        return self.free
+        self.memory = SimpleNamespace(free=lambda: free)
 
 
 def on_device(tmp_path: Path, free: int, device: int | None = None) -> Resources:

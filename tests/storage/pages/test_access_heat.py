@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from strategies import graphs, queries
 
 from longwall.kernels import select_engine
-from longwall.kernels.interface.engine import Engine, GraphArrays
+from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level, SearchProgram, SetKind, SetOp
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match
@@ -139,13 +140,13 @@ def test_pages_of_real_programs_and_levels(engine: Engine, lab: Any, data: Any, 
     program = plan_match(parse_pattern(query.text), graph.stats, induced=query.induced, counting=False).program
     host = host_arrays(graph)
     device = engine.load(host)
-    searcher = engine.searcher(device, program, 1 << 26)
+    searcher = engine.kernels.searcher(engine.device, device, program, 1 << 26)
     table = edge_source(device, program.levels[:2], 0, device.num_slots, engine.xp)
     while table.num_levels < program.depth and len(table):
         columns = table.columns()
         rows = [tuple(row) for row in on_host(columns).T.tolist()]
         for grouped in (True, False):
-            found = engine.page_bytes(device, frontier(program, columns, grouped=grouped), 3)
+            found = engine.kernels.bytes_per_page(engine.device, device, frontier(program, columns, grouped=grouped), 3)
             walk = reads_of_a_walk(program, rows, grouped)
             assert found.tolist() == bytes_by_slots(host, walk, 3)
         extension = searcher.extend_rows(columns, 1 << 16)
@@ -211,7 +212,7 @@ def test_page_bytes_are_those_of_the_slots(engine: Engine, case: Any, page_slots
         RowReads(array_of(vertices, xp), part, times, None if prefix is None else array_of(prefix, xp))
         for vertices, part, times, prefix in given_reads
     ]
-    found = engine.page_bytes(engine.load(graph), reads, page_slots)
+    found = engine.kernels.bytes_per_page(engine.device, engine.load(graph), reads, page_slots)
     assert isinstance(found, np.ndarray)
     assert found.dtype == np.uint64
     assert found.tolist() == bytes_by_slots(graph, counted(reads), page_slots)
@@ -235,7 +236,7 @@ def test_pages_sum_up_to_rows(engine: Engine) -> None:
         for given_prefix, read in ((None, vertices), (array_of(prefix, engine.xp), vertices[new])):
             reads = [RowReads(array_of(vertices, engine.xp), part, 2, given_prefix)]
             for page_slots in (64, 1 << 12, 1 << 30):
-                found = engine.page_bytes(device, reads, page_slots)
+                found = engine.kernels.bytes_per_page(engine.device, device, reads, page_slots)
                 assert found.size == -(-graph.num_slots // page_slots)
                 assert int(found.sum()) == 8 * int(lengths[read].sum())
 
@@ -245,19 +246,23 @@ def test_an_empty_frontier_reads_nothing(engine: Engine) -> None:
     nobody = RowReads(xp.zeros(0, np.uint32), NeighbourRange.ALL)
     grouped = RowReads(xp.zeros(0, np.uint32), NeighbourRange.ALL, 1, xp.zeros((2, 0), np.uint32))
     for reads in ([], [nobody], [grouped]):
-        assert engine.page_bytes(graph, reads, 3).tolist() == [0, 0]
+        assert engine.kernels.bytes_per_page(engine.device, graph, reads, 3).tolist() == [0, 0]
 
 
 def test_vertices_and_prefixes_may_be_strided_views(engine: Engine) -> None:
     graph, xp = engine.load(rows_of_lengths([1, 1, 1, 1], [0, 0, 0, 0])), engine.xp
     vertices = array_of([3, 0, 3, 1], xp)[::2]
-    assert engine.page_bytes(graph, [RowReads(vertices, NeighbourRange.ALL)], 1).tolist() == [0, 0, 0, 8]
+    assert engine.kernels.bytes_per_page(
+        engine.device, graph, [RowReads(vertices, NeighbourRange.ALL)], 1
+    ).tolist() == [0, 0, 0, 8]
     rows = array_of([[0, 7, 0, 7, 2, 7], [1, 7, 1, 7, 1, 7], [3, 7, 3, 7, 3, 7]], xp)
     for prefix in (rows[:2, ::2], xp.ascontiguousarray(rows[:, ::2])[:2]):
         reads = [RowReads(rows[2, ::2], NeighbourRange.ALL, 1, prefix)]
-        assert engine.page_bytes(graph, reads, 1).tolist() == [0, 0, 0, 8]
+        assert engine.kernels.bytes_per_page(engine.device, graph, reads, 1).tolist() == [0, 0, 0, 8]
     part = array_of([[0, 5, 5, 6], [1, 3, 3, 3]], xp)[:, 1:]  # columns are further apart than they are long
-    assert engine.page_bytes(graph, [RowReads(part[1], NeighbourRange.ALL, 1, part[:2])], 1).tolist() == [0, 0, 0, 8]
+    assert engine.kernels.bytes_per_page(
+        engine.device, graph, [RowReads(part[1], NeighbourRange.ALL, 1, part[:2])], 1
+    ).tolist() == [0, 0, 0, 8]
 
 
 # --- the three definitions --------------------------------------------------------------------------------------

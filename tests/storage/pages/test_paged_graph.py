@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import set_page_size
 
-from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.interface.engine import VERTEX_ARRAYS, Ablation, EngineUnavailable, GraphArrays, ShortOfMemory
+from longwall.kernels.cpu.engine import CpuEngine, NoPaging
+from longwall.kernels.interface.engine import Ablation, EngineUnavailable, ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.counting import count_planned, slot_reads
@@ -63,7 +64,7 @@ def rows_of(table: EmbeddingTable) -> Any:
 
 def all_rows(graph: GraphArrays, program: Any, engine: Any, capacity: int, memory: int) -> tuple[Any, int]:
     """Every row of the last level, sorted, and the number of embeddings by counting below the second to last level."""
-    searcher = engine.searcher(graph, program, memory)
+    searcher = engine.kernels.searcher(engine.device, graph, program, memory)
     levels = (program.levels[0], program.levels[1])
     waiting = [(edge_source(graph, levels, 0, graph.num_slots, engine.xp), 0)]
     found, counted = [], 0
@@ -114,16 +115,16 @@ def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, ac
         pages, end = paged.pages, host.num_slots
         assert pages is not None
         for k in (3, 4, 5):
-            counter = engine.clique_counter(paged, k, 1 << 24)
+            counter = engine.kernels.clique_counter(engine.device, paged, k, 1 << 24)
             total = 0
             for first, last in ((0, end // 3), (end // 3, end)):
                 pages.prepare(1, list(slot_reads(paged, first, last, NeighbourRange.SMALLER, engine.xp)))
                 assert pages.hot.any() == (access == "adaptive")
                 total += counter.count(first, last)
-            assert total == cpu.clique_counter(host, k, PLENTY).count(0, end)
+            assert total == cpu.kernels.clique_counter(cpu.device, host, k, PLENTY).count(0, end)
         pages.prepare(1, list(slot_reads(paged, 0, end, NeighbourRange.ALL, engine.xp)))
-        cycles = engine.four_cycle_counter(paged, 1 << 24).count(0, host.num_vertices)
-    assert cycles == cpu.four_cycle_counter(host, PLENTY).count(0, host.num_vertices)
+        cycles = engine.kernels.four_cycle_counter(engine.device, paged, 1 << 24).count(0, host.num_vertices)
+    assert cycles == cpu.kernels.four_cycle_counter(cpu.device, host, PLENTY).count(0, host.num_vertices)
 
 
 @pytest.mark.gpu
@@ -136,7 +137,7 @@ def test_an_adjacency_that_was_made_for_it_is_not_copied(access: Any) -> None:
             seed=6,
             scale=8,
             edge_factor=6,
-            adjacency=lambda length, dtype: engine.host_array(length, dtype, access),
+            adjacency=lambda length, dtype: engine.paging.host_array(length, dtype, access),
         )
         host = host_arrays(made)
         assert engine.host_copy(host, access) == 0
@@ -177,16 +178,30 @@ class Buffer:
         self.owners = self.owners[:0]
 
 
+class WatchedPaging(NoPaging):
+    """Knows its page frames."""
+
+    unit = 256
+
+    def __init__(self) -> None:
+        self.buffer = Buffer(0)
+
+    def frames(self, graph: GraphArrays, number: int, page_arcs: int) -> Buffer:
+        assert page_arcs == 64
+        self.buffer = Buffer(number)
+        return self.buffer
+
+
 class Watched(CpuEngine):
     """Knows its copies of pages."""
 
-    page_unit = 256
-    buffer = Buffer(0)
+    def __init__(self, threads: int):
+        super().__init__(threads)
+        self.paging: WatchedPaging = WatchedPaging()
 
-    def page_buffer(self, graph: GraphArrays, number: int, page_slots: int) -> Buffer:
-        assert page_slots == 64
-        self.buffer = Buffer(number)
-        return self.buffer
+    @property
+    def buffer(self) -> Buffer:
+        return self.paging.buffer
 
     def check(self, pages: GraphPages) -> set[int]:
         """What kernels are told is what is there; gives the pages that have copies."""
@@ -253,7 +268,7 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
 
 
 def test_a_shrinking_room_has_whole_units(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Watched, "page_unit", 3 * 256)
+    monkeypatch.setattr(WatchedPaging, "unit", 3 * 256)
     host = host_arrays(graph)
     engine = Watched(1)
     pages = load_paged(engine, host, "adaptive", state_bytes(host.num_slots) + 9 * 256).pages
@@ -315,7 +330,7 @@ def test_without_room_for_a_buffer_pages_have_no_copies(graph: Graph, monkeypatc
         raise ShortOfMemory("device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "page_buffer", refusing)
+        patch.setattr(engine.paging, "frames", refusing)
         pages.prepare(2, everything)
     for _ in range(2):
         assert not engine.check(pages)
@@ -328,11 +343,11 @@ def test_an_interrupted_buffer_can_be_made_again(graph: Graph, monkeypatch: pyte
     engine, pages, everything = watched(graph)
 
     def interrupted(*arguments: Any) -> Any:
-        Watched.page_buffer(engine, *arguments)
+        WatchedPaging.frames(engine.paging, *arguments)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "page_buffer", interrupted)
+        patch.setattr(engine.paging, "frames", interrupted)
         with pytest.raises(KeyboardInterrupt):
             pages.prepare(2, everything)
     assert not pages.hot.any()
@@ -398,7 +413,7 @@ def test_the_host_fetches_once_what_an_extension_reads(
 
     with engine.faults():
         paged = load_paged(engine, host, access, room_for(host, 0.3))
-        searcher = engine.searcher(paged, program, 1 << 22)
+        searcher = engine.kernels.searcher(engine.device, paged, program, 1 << 22)
         table = edge_source(paged, program.levels[:2], 0, host.num_slots, engine.xp)
         rows = extend_planned(table, searcher, PLENTY >> 8, paged.pages).rows.columns()
         for name in ("get", "__int__", "__bool__", "__float__", "__index__", "__iter__"):
@@ -414,7 +429,7 @@ def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> No
     host = host_arrays(graph)
     sent: list[list[int]] = []
     engine = CpuEngine(1)
-    engine.send_back = lambda graph, ranges: sent.extend(ranges.tolist())  # type: ignore[method-assign]
+    engine.paging.send_back = lambda graph, ranges: sent.extend(ranges.tolist())  # type: ignore[method-assign]
     pages = load_paged(engine, host, "managed", room_for(host, 0) + 2 * 256).pages
     assert pages is not None
     owner = np.searchsorted(host.indptr, np.array([0, 640, 1280]), side="right") - 1
@@ -438,7 +453,7 @@ def test_what_is_known_of_pages_takes_no_more_memory_than_it_says(graph: Graph, 
     host = replace(host, indices=np.zeros(64 * 50_000, np.uint32))
     everything = np.arange(host.num_vertices, dtype=np.uint32)
     engine = CpuEngine(1)
-    engine.page_bytes(host, [RowReads(everything, NeighbourRange.ALL)], 64)  # compiles
+    engine.kernels.bytes_per_page(engine.device, host, [RowReads(everything, NeighbourRange.ALL)], 64)  # compiles
     pytest.importorskip("pandas")  # pyarrow imports it with its first table
     tracemalloc.start()
     try:

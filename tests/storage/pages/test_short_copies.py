@@ -55,9 +55,9 @@ def run(
 def test_copies_are_given_up_where_kernels_find_no_memory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.kernels.cuda import counters
+    from longwall.kernels.cuda import cliques, triangles
 
-    plain, refused = counters._heavy_tasks, 0
+    plain, refused = triangles.heavy_tasks, 0
 
     def heavy_tasks(device: Any, graph: Any, *rest: Any) -> Any:
         nonlocal refused
@@ -66,7 +66,8 @@ def test_copies_are_given_up_where_kernels_find_no_memory(
             raise ShortOfMemory("device", 1 << 20)
         return plain(device, graph, *rest)
 
-    monkeypatch.setattr(counters, "_heavy_tasks", heavy_tasks)
+    for module in (cliques, triangles):
+        monkeypatch.setattr(module, "heavy_tasks", heavy_tasks)
     found = run(tmp_path, WORKLOADS[name])
     assert refused
     assert found.count == run(tmp_path, WORKLOADS[name], "cpu").count
@@ -92,7 +93,7 @@ def test_what_was_added_in_part_is_not_added_again(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("name", list(WORKLOADS))
 def test_a_run_goes_on_without_a_buffer(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from longwall.kernels.cuda.engine import CudaEngine
+    from longwall.kernels.cuda.engine import CudaPaging
 
     refused = 0
 
@@ -101,7 +102,7 @@ def test_a_run_goes_on_without_a_buffer(name: str, tmp_path: Path, monkeypatch: 
         refused += 1
         raise ShortOfMemory("device", 1 << 27)
 
-    monkeypatch.setattr(CudaEngine, "page_buffer", refuse)
+    monkeypatch.setattr(CudaPaging, "frames", refuse)
     found = run(tmp_path, WORKLOADS[name])
     assert refused == 1
     assert found.count == run(tmp_path, WORKLOADS[name], "cpu").count
@@ -128,7 +129,7 @@ def test_a_row_that_is_begun_keeps_nothing_else_alive(tmp_path: Path, monkeypatc
     from longwall.pipeline.execution.chunk_stack import _held
 
     begun = []
-    plain = depth_first.Chunks.extend
+    plain = depth_first.ChunkExtender.extend
 
     def extend(self: Any, *arguments: Any) -> Any:
         step = plain(self, *arguments)
@@ -136,7 +137,7 @@ def test_a_row_that_is_begun_keeps_nothing_else_alive(tmp_path: Path, monkeypatc
             begun.append(_held(step.begun.rows))
         return step
 
-    monkeypatch.setattr(depth_first.Chunks, "extend", extend)
+    monkeypatch.setattr(depth_first.ChunkExtender, "extend", extend)
     monkeypatch.setattr("longwall.pipeline.execution.worker_memory.LARGEST_CHUNK", 8)
     monkeypatch.setattr("longwall.pipeline.execution.worker_memory._LEAST_CHUNK", 8)
     monkeypatch.setattr("longwall.pipeline.execution.worker_memory._LAST_TIMES", 1)

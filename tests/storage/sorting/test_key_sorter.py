@@ -377,7 +377,7 @@ def cuda() -> Engine:
 def test_the_device_budget_is_kept(cuda: Engine, tmp_path: Path, small_tiles: None, layout: KeyLayout) -> None:
     given = make_table(make_keys("random", layout.words, 120_000), layout)
     budget = 2_000_000  # so much that a radix sort's fixed tables do not matter
-    opened = cuda.memory_peak()
+    opened = cuda.memory.peak()
     assert opened is not None
     with SpillFolder(tmp_path / "spill") as spill:
         for merge in MERGES[:3]:
@@ -386,7 +386,7 @@ def test_the_device_budget_is_kept(cuda: Engine, tmp_path: Path, small_tiles: No
             ) as sorter:
                 assert sorter.chunk_capacity < 120_000
                 check(run(sorter, given, cut=120_000)[0], given, layout)
-    peak = cuda.memory_peak()
+    peak = cuda.memory.peak()
     assert peak is not None
     assert peak.allocator - opened.allocator <= budget
 
@@ -395,8 +395,8 @@ def test_the_device_budget_is_kept(cuda: Engine, tmp_path: Path, small_tiles: No
 @pytest.mark.parametrize("layout", LAYOUTS[:2] + LAYOUTS[4:6], ids=str)
 def test_the_workspace_of_a_radix_sort_is_in_the_budget(cuda: Engine, layout: KeyLayout) -> None:
     budget, host = 16 << 20, 1 << 30
-    cuda.limit_memory(budget)
-    chunks = cuda.chunk_sorter(layout, host, budget)
+    cuda.memory.limit(budget)
+    chunks = cuda.kernels.chunk_sorter(cuda.device, layout, host, budget)
     try:
         given = make_table(make_keys("random", layout.words, 3 * chunks.capacity), layout)
         columns = [*given.keys.reshape(layout.words, -1)]

@@ -1,0 +1,91 @@
+"""4-cycles on the device: wedge counters, and launches of ``four_cycles.cu``."""
+
+from typing import Any
+
+from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.interface.graph_arrays import GraphArrays
+
+Array = Any  # a CuPy array
+
+_WARPS = 8  # per block of the kernel for light vertices
+_VERTICES_SHARE = 8  # the part of a counter's memory that its range of vertices has
+
+
+def four_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFourCycleCounter":
+    """Make a counter of 4-cycles; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaFourCycleCounter(device, graph, memory)
+
+
+class CudaFourCycleCounter:
+    """Wedge counters; see ``four_cycles.cu``."""
+
+    workspace_bytes = 0
+
+    _LIGHT = 512  # kLight
+    _THREADS = 1024
+    _VERTEX_BYTES = 12  # of a range that is counted at once: its wedges, and its number if they are many
+
+    def __init__(self, device: Device, graph: GraphArrays, memory: int):
+        self._device, self._graph = device, graph
+        xp, n = device.xp, graph.num_vertices
+        most = device.shared_memory // 4 - 4
+        self._window = min(n, most)
+        beyond = n if n > most else 0
+        blocks_each = 2 if (self._window + 4) * 8 + 4096 < device.shared_memory else 1
+        self._most = max(min(n, memory // _VERTICES_SHARE // self._VERTEX_BYTES), 1)
+        memory -= self._most * self._VERTEX_BYTES
+        self._blocks = units_that_fit(device.multiprocessors * blocks_each, beyond * 4, memory)
+        self._store = xp.zeros(max(self._blocks * beyond, 1), xp.uint32)
+
+    def count(self, first: int, last: int) -> int:
+        """Count the 4-cycles of a range of vertices."""
+        return exact(self.start(first, last))
+
+    def start(self, first: int, last: int) -> Array:
+        """Launch the kernels; gives what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
+        result = self._device.result()
+        for begin in range(first, last, self._most):
+            self._run(begin, min(begin + self._most, last), result)
+        return result
+
+    def _run(self, first: int, last: int, result: Array) -> None:
+        device, graph = self._device, self._graph
+        light_root, heavy_number, num_heavy = device.xp.zeros((3, 1), device.xp.uint32)
+        sizes = device.xp.empty(last - first, device.xp.int64)
+        heavy = device.xp.empty(last - first, device.xp.uint32)
+        arrays = (graph.indptr, graph.indices, graph.split)
+        device.launch(
+            "four_cycles.cu",
+            "measure_wedges",
+            (*arrays, first, last, sizes, heavy, num_heavy),
+            blocks=device.multiprocessors * 4,
+            threads=_WARPS * WARP,
+        )
+        device.launch(
+            "four_cycles.cu",
+            "count_heavy",
+            (
+                *arrays,
+                first,
+                sizes,
+                heavy,
+                num_heavy,
+                graph.num_vertices,
+                self._window,
+                self._store,
+                heavy_number,
+                device.stop_flag,
+                result,
+            ),
+            blocks=min(self._blocks, last - first),
+            threads=self._THREADS,
+            shared=(self._window + 4) * 4,
+        )
+        device.launch(
+            "four_cycles.cu",
+            "count_light",
+            (*arrays, sizes, first, last, light_root, device.stop_flag, result),
+            blocks=device.multiprocessors * 2,
+            threads=_WARPS * WARP,
+            shared=2 * 2 * self._LIGHT * _WARPS * 4,
+        )

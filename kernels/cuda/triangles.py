@@ -1,0 +1,145 @@
+"""Triangles on the device, in all or per vertex: launches of ``triangles.cu`` and ``heavy_vertices.cu``."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.interface.engine import EngineLost
+from longwall.kernels.interface.graph_arrays import GraphArrays
+
+Array = Any  # a CuPy array
+
+WARPS = 8  # per block of the kernels for light vertices, here and for cliques
+# Out-degree up to which a vertex is one warp's work, for triangles and cliques; kLight. On small graphs the warps with
+# the longest rows end last: 5-cliques of ca-AstroPh take 1.6 ms with 64 and 0.4 ms with 24. Large ones hardly care.
+LIGHT = 16
+_MOST_PASSES = 16  # over the edges, to count triangles per vertex
+
+
+def triangle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaTriangleCounter":  # noqa: ARG001
+    """Make a counter of triangles."""
+    return CudaTriangleCounter(device, graph)
+
+
+def triangle_vertex_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaTriangleVertexCounter":
+    """Make a counter of triangles per vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaTriangleVertexCounter(device, graph, memory)
+
+
+def heavy_tasks(
+    device: Device, graph: GraphArrays, slots: tuple[int, int], light: int, rows: int, num_tasks: Array
+) -> Array:
+    """List what is dealt to whole blocks; see ``heavy_vertices.cu``. Takes half a byte for each of the slots."""
+    first, last = slots
+    # A vertex has a task at most for each `light` of its slots, which only of the first and the last may be elsewhere.
+    most = (last - first) // light + 2 * (graph.max_out_degree // rows + 1)
+    tasks = device.xp.empty((most, 2), device.xp.uint32)
+    device.launch(
+        "heavy_vertices.cu",
+        "find_heavy",
+        (graph.indptr, graph.split, graph.num_vertices, first, last, light, rows, tasks, num_tasks),
+        blocks=device.multiprocessors * 4,
+        threads=WARPS * WARP,
+    )
+    return tasks
+
+
+class _Triangles:
+    """What counting triangles in all and per vertex share; see ``triangles.cu``."""
+
+    workspace_bytes = 0
+
+    _WARP_SLOTS, _BLOCK_SLOTS = 1024, 8192  # kWarpSlots, kBlockSlots
+    _BLOCKS = 6  # per multiprocessor
+
+    def __init__(self, device: Device, graph: GraphArrays):
+        self._device, self._graph = device, graph
+
+    def _work(self, first: int, last: int) -> tuple[Array, Array]:
+        """Allocate what a range takes: the tasks of its heavy vertices; their number, and how far both kernels are."""
+        state = self._device.xp.zeros((3, 1), self._device.xp.uint32)
+        longest = self._graph.max_out_degree + 1
+        return heavy_tasks(self._device, self._graph, (first, last), LIGHT, longest, state[0]), state
+
+    def _run(
+        self, prefix: str, first: int, last: int, work: tuple[Array, Array], tables: int, out: tuple[Array, ...]
+    ) -> None:
+        device, graph = self._device, self._graph
+        tasks, (num_tasks, heavy_task, light_root) = work
+        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        device.launch(
+            "triangles.cu",
+            f"{prefix}_heavy",
+            (*arrays, tasks, num_tasks, first, last, heavy_task, device.stop_flag, *out),
+            blocks=min(device.multiprocessors * self._BLOCKS // tables, len(tasks)),
+            threads=WARPS * WARP,
+            shared=(4 + self._BLOCK_SLOTS * tables) * 4,
+        )
+        device.launch(
+            "triangles.cu",
+            f"{prefix}_light",
+            (*arrays, graph.num_vertices, first, last, light_root, device.stop_flag, *out),
+            blocks=device.multiprocessors * self._BLOCKS // tables,
+            threads=WARPS * WARP,
+            shared=self._WARP_SLOTS * WARPS * tables * 4,
+        )
+
+
+class CudaTriangleCounter(_Triangles):
+    """Counts triangles; its tables are in shared memory."""
+
+    def count(self, first: int, last: int) -> int:
+        """Count the triangles of a range of slots."""
+        return exact(self.start(first, last))
+
+    def start(self, first: int, last: int) -> Array:
+        """Launch the kernels; gives what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
+        result = self._device.result()
+        self._run("count", first, last, self._work(first, last), 1, (result,))
+        return result
+
+
+class CudaTriangleVertexCounter(_Triangles):
+    """Counts triangles per vertex; for as many vertices at a time as there is room for, a part of them at least."""
+
+    def __init__(self, device: Device, graph: GraphArrays, memory: int):
+        super().__init__(device, graph)
+        n = graph.num_vertices
+        least = -(-n // _MOST_PASSES)
+        self._counts = device.xp.zeros(least * units_that_fit(_MOST_PASSES, 8 * least, memory), np.int64)
+        self._sums: NDArray[np.int64] | None = None if self._counts.size >= n else np.zeros(n, np.int64)
+        self.workspace_bytes = 0 if self._sums is None else self._sums.nbytes + self._counts.nbytes
+
+    def add(self, first: int, last: int) -> None:
+        """Add the triangles of a range of slots."""
+        work = self._work(first, last)  # all that is allocated: what fails before anything is added is tried again
+        try:
+            self._add_all(first, last, work)
+        except Exception as error:
+            raise EngineLost(f"triangles of a range were added in part: {error}") from error
+
+    def counts(self) -> NDArray[np.int64]:
+        """Triangles per vertex so far."""
+        if self._sums is not None:
+            return self._sums
+        host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
+        return host
+
+    def _add_all(self, first: int, last: int, work: tuple[Array, Array]) -> None:
+        if self._sums is None:
+            self._add(first, last, work, 0)
+            return
+        for begin in range(0, self._sums.size, self._counts.size):
+            self._counts.fill(0)
+            work[1][1:] = 0
+            self._add(first, last, work, begin)
+            some = self._sums[begin : begin + self._counts.size]
+            some += self._counts[: some.size].get()
+
+    def _add(self, first: int, last: int, work: tuple[Array, Array], begin: int) -> None:
+        """Add those of the vertices from `begin` on."""
+        self._run("add", first, last, work, 2, (self._counts, begin, self._counts.size))
+        self._device.synchronize()

@@ -1,0 +1,57 @@
+"""The data graph where an engine's kernels can read it."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from longwall.kernels.interface.pages import Pages
+
+Array = Any  # a NumPy or a CuPy array
+
+
+@dataclass(frozen=True)
+class GraphArrays:
+    """The data graph where the engine's kernels can read it.
+
+    Attributes
+    ----------
+    indptr : int64[n + 1]
+    indices : uint32[2m]
+        Rows sorted ascending.
+    split : int64[n]
+        `indices[indptr[v]:split[v]]` are the neighbours of v with a smaller id.
+    labels : int32[n] or int32[1]
+        Vertex labels; one zero where there are none.
+    max_degree, max_out_degree
+        Largest length of a row, and of its part before the split.
+    pages
+        The pages of `indices`, where these are not all in the memory that the engine works in.
+    managed
+        What the engine moves pages with, where they are in managed memory.
+    """
+
+    indptr: Array
+    indices: Array
+    split: Array
+    labels: Array
+    max_degree: int
+    max_out_degree: int
+    pages: Pages | None = None
+    managed: Any = None
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+        return int(self.indptr.size) - 1
+
+    @property
+    def num_slots(self) -> int:
+        """Number of adjacency slots: twice the number of edges."""
+        return int(self.indices.size)
+
+
+VERTEX_ARRAYS = ("labels", "indptr", "split")
+"""The arrays of a graph with an entry per vertex; first what kernels read most often: a label for every candidate."""
+
+Access = Literal["resident", "adaptive", "managed", "zero-copy"]
+"""Where the adjacency is: on the device; in managed memory, whose hot pages are copied there and whose other pages are
+read over the link; in managed memory, whose pages move when they are touched; or in mapped, page-locked host memory."""

@@ -1,0 +1,162 @@
+"""The kernels: functions on arrays that every engine has.
+
+:mod:`longwall.kernels.cpu` and :mod:`longwall.kernels.cuda` are the tables, modules of this protocol (PEP 544). The
+function of a kernel is in the file of the same name in both. Its first argument is the engine's device.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.frontier import RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import RowProgram
+from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
+from longwall.kernels.interface.search_program import SearchProgram
+from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, RunMerger
+from longwall.kernels.interface.workspaces import (
+    EdgeExtender,
+    MotifCounter,
+    RangeCounter,
+    RowCounter,
+    Searcher,
+    VertexCounter,
+)
+
+Device = Any  # of the engine whose kernel it is: a CpuDevice, or the CUDA engine's Device
+
+
+class Kernels(Protocol):
+    """The table of an engine's kernels; most make the workspace of one worker, in at most `memory` bytes."""
+
+    def searcher(self, device: Device, graph: GraphArrays, program: SearchProgram, memory: int) -> Searcher:
+        """Scratch for a search program; at most `memory` bytes.
+
+        Raises
+        ------
+        ScratchTooLarge
+            Where the program cannot run in that much memory.
+        """
+        ...
+
+    def clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> RangeCounter:
+        """Scratch for counting k-cliques (k >= 3); roots are adjacency slots."""
+        ...
+
+    def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> VertexCounter:
+        """Scratch for counting triangles per vertex; roots are adjacency slots."""
+        ...
+
+    def four_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
+        """Scratch for counting 4-cycles by aggregating wedges; roots are vertices."""
+        ...
+
+    def row_counter(
+        self, device: Device, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool
+    ) -> RowCounter:
+        """Scratch for a row program; `exact` counts modulo 2**64, otherwise in floating point throughout."""
+        ...
+
+    def motif_counter(
+        self, device: Device, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
+    ) -> MotifCounter:
+        """Scratch for counting motifs of 3 to 8 vertices; roots are adjacency slots.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph.
+        k
+            Number of vertices.
+        entries : uint32[2 ** ((k - 1) (k - 2) / 2)]
+            The dictionary of k - 1 vertices, on the host: by code (bit v (v - 1) / 2 + u for the edge (u, v), u < v)
+            the class in the lowest 10 bits, and above them, 3 bits per vertex, where it stands in the class' canonical
+            form.
+        classes
+            Their number.
+        memory
+            The most bytes.
+        """
+        ...
+
+    def orbit_counter(
+        self, device: Device, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int
+    ) -> VertexCounter:
+        """Scratch for counting the orbits of motifs of 3 or 4 vertices; roots are adjacency slots.
+
+        A subgraph is counted for a vertex once for each of its other vertices without which it stays connected.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph.
+        k
+            Number of vertices.
+        orbits : int64[2 ** ((k - 1) (k - 2) / 2), 2 ** (k - 1), k - 1]
+            On the host: by code of k - 1 vertices and neighbours of one more, the orbit of each of the k - 1, from 0.
+        memory
+            The most bytes.
+        """
+        ...
+
+    def edge_extender(self, device: Device, graph: GraphArrays, levels: int, rows: int, memory: int) -> EdgeExtender:
+        """Scratch for extending tables of edges.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The data graph.
+        levels
+            Of the tables.
+        rows
+            The most that are extended at once.
+        memory
+            The most bytes, but where a single row takes more.
+        """
+        ...
+
+    def grower(self, device: Device, graph: TypedGraph, memory: int) -> GrowKernel:
+        """Scratch for growing patterns by one edge, at most `memory` bytes; the graph is in the engine's arrays."""
+        ...
+
+    def chunk_sorter(self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int) -> ChunkSorter:
+        """Buffers for sorting chunks of keys, in so many bytes of the host and of the device, where there is one."""
+        ...
+
+    def run_merger(
+        self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int, method: Method
+    ) -> RunMerger:
+        """Buffers for merging sorted runs, in so many bytes of the host and of the device, where there is one."""
+        ...
+
+    def bytes_per_page(
+        self, device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int
+    ) -> NDArray[np.uint64]:
+        """Count the bytes that will be read of every page of the adjacency (GAMMA, Definition 4.1).
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The data graph; of `indices` only the size is looked at.
+        reads
+            The frontier; see :func:`longwall.kernels.interface.frontier.frontier`.
+        page_slots
+            Adjacency slots, of 4 bytes, in a page; page p begins at slot ``p * page_slots``.
+
+        Returns
+        -------
+        uint64[number of pages]
+            On the host. The last page may be shorter than the others. For a moment 16 bytes a page are needed where the
+            engine works, and as many on the host.
+        """
+        ...
