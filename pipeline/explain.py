@@ -43,7 +43,6 @@ def explain(
         If the config, the graph or the machine cannot do what is asked.
     """
     from longwall.kernels.kernel_cache import cache_note
-    from longwall.pipeline.workloads import get_workload
     from longwall.stages.source import host_arrays
     from longwall.storage.memory.reservations import Accounts
     from longwall.storage.memory.spill_folder import SpillFolder
@@ -60,7 +59,7 @@ def explain(
         with SpillFolder(spec.memory.spill) as spill, engine.watch_compilation(lambda: observer.note(COMPILING)):
             spill.check()
             graph = read_graph(spec, observer, accounts, spill, engine)
-            plan = get_workload(spec.workload.kind).plan(spec.workload, graph)
+            plan = spec.workload.plan(graph)
             placement = place_graph(host_arrays(graph), engine, spec.memory.access, budget.device, accounts.host)
             prediction = _predict(plan, spec, graph, engine, placement, accounts)
     finally:

@@ -319,7 +319,6 @@ class Replica:
 
     def _execute(self, spec: RunSpec) -> None:
         from longwall.pipeline.run import choose_engine, read_graph, resolve_budget
-        from longwall.pipeline.workloads import get_workload
         from longwall.storage.memory.reservations import Accounts
         from longwall.storage.memory.spill_folder import SpillFolder
 
@@ -333,8 +332,7 @@ class Replica:
             job = self._wait()
             if graph.content_hash != job["graph"]:
                 raise RunError("the graph on this worker is not the coordinator's: give all the same file")
-            workload = get_workload(spec.workload.kind)
-            plan = workload.plan(spec.workload, graph)
+            plan = spec.workload.plan(graph)
             if plan.to_dict() != job["plan"]:
                 raise RunError("this worker plans otherwise than the coordinator: install the same version everywhere")
             if is_url(job["run"]):
@@ -358,7 +356,7 @@ class Replica:
                 scheduler=self._scheduler,
                 is_coordinator=False,
             )
-            workload.execute(plan, self._context)
+            spec.workload.execute(plan, self._context)
 
     def _wait(self) -> RunDescription:
         """Wait until the coordinator has read the graph, too."""
