@@ -30,8 +30,8 @@ class Workload(Section, ABC):
     adds_up: ClassVar[bool] = True
     """Whether the counts of the patterns add up to the answer; False: the answer is a table of patterns."""
 
-    kind: str
-    output: Output = "count"
+    kind: str = Field(description="what to mine")
+    output: Output = Field(default="count", description="in which form to give it")
     count: Literal["embeddings", "mappings"] = Field(
         default="embeddings", description="`embeddings` (distinct subgraphs) or, for `match`, `mappings`"
     )
@@ -90,10 +90,23 @@ def plan_pattern(pattern: Pattern, graph: Graph, output: Output, *, induced: boo
     return plan_count(pattern, graph, induced=induced)
 
 
-def count_or_list(plan: CountPlan | MatchPlan, context: Environment) -> PatternCount:
-    """Count the embeddings of a pattern or, if the plan says so, write them."""
+def count_or_list(plan: CountPlan | MatchPlan, context: Environment, *, written: int = 0) -> PatternCount:
+    """Count the embeddings of a pattern or, if the plan says so, write them.
+
+    Parameters
+    ----------
+    plan
+        For the pattern.
+    context
+        The run.
+    written
+        Embeddings of other patterns that the run has written: ``export.limit`` is for all of them.
+    """
     from longwall.pipeline.phases.search_list import list_matches
     from longwall.pipeline.planning.search_plan import MatchPlan
 
-    count, lower_bound = list_matches(plan, context) if isinstance(plan, MatchPlan) else (plan.count(context), False)
+    if isinstance(plan, MatchPlan):
+        count, lower_bound = list_matches(plan, context, written=written)
+    else:
+        count, lower_bound = plan.count(context), False
     return PatternCount(plan.pattern.edge_text, plan.pattern.labels, count, lower_bound=lower_bound)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Cliques(Workload):
     """``kind = "cliques"``: sets of `k` vertices in which every two are joined by an edge."""
 
-    kind: Literal["cliques"]
-    k: Annotated[int, Field(ge=3, le=MAX_VERTICES, description=f"number of vertices, 3 to {MAX_VERTICES}")]
+    kind: Literal["cliques"] = Field(description="sets of vertices, every two joined by an edge")
+    k: Annotated[int, Field(ge=3, le=MAX_VERTICES)] = Field(description=f"number of vertices, 3 to {MAX_VERTICES}")
     output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
 
     @property

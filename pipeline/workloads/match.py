@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Match(Workload):
     """``kind = "match"``: the embeddings of a query graph."""
 
-    kind: Literal["match"]
+    kind: Literal["match"] = Field(description="the embeddings of any small pattern")
     pattern_labels: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(as_tuple)] = Field(
         default=None, description="one label per pattern vertex; by default labels do not matter"
     )

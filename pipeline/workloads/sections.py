@@ -225,9 +225,9 @@ class MemorySection(Section):
 class SecuritySection(Section):
     """``[scheduler.security]``: PEM files by which the parts of a cluster know each other (TLS)."""
 
-    ca: FilePath
-    cert: FilePath
-    key: FilePath
+    ca: FilePath = Field(description="certificate of the authority")
+    cert: FilePath = Field(description="certificate of this machine")
+    key: FilePath = Field(description="its private key")
 
 
 class SchedulerSection(Section):
@@ -301,7 +301,7 @@ class EngineSection(Section):
 
     kind: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="`auto`, `cpu` or `cuda`")
     threads: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="CPU threads; 0: one per core, at most 256, or 4 per core"
+        default=0, description="CPU threads, at most 256, or 4 per core; 0: one per core"
     )
     devices: Annotated[
         Literal["all"] | tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(_device_numbers)

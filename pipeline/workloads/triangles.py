@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Triangles(Workload):
     """``kind = "triangles"``."""
 
-    kind: Literal["triangles"]
+    kind: Literal["triangles"] = Field(description="three vertices, every two joined by an edge")
     output: Literal["count", "embeddings", "vertices"] = Field(
         default="count", description="`count`, `embeddings`, or `vertices`: the number of triangles of each vertex"
     )

@@ -311,7 +311,7 @@ def test_only_the_given_keys_of_an_unknown_kind_are_checked():
     """As those of the kind that is nearest by name."""
     assert faults(workload(kind="motif", method="counting")) == [
         'config: workload.kind: there is no "motif"; did you mean "motifs"? Choose one of '
-        "cliques, frequent, transactions, match, motifs, triangles"
+        "cliques, frequent, transactions, match, motifs, quasi-cliques, triangles"
     ]
     assert faults(workload(kind="motif", k=9))[1] == "config: workload.k: must be at most 8, not 9"
 
@@ -562,6 +562,7 @@ def test_the_commented_configs_are_valid():
         "cliques.toml",
         "match.toml",
         "motifs.toml",
+        "quasi-cliques.toml",
         "frequent.toml",
         "transactions.toml",
     }

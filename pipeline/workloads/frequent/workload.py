@@ -29,7 +29,9 @@ class Frequent(Workload):
 
     adds_up: ClassVar[bool] = False
 
-    kind: Literal["frequent", "transactions"]
+    kind: Literal["frequent", "transactions"] = Field(
+        description="patterns that are frequent in one graph or, with `transactions`, in a database of graphs"
+    )
     output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
     support: Support | None = Field(
         default=None,

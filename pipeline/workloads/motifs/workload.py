@@ -25,11 +25,11 @@ class Motifs(Workload):
 
     adds_up: ClassVar[bool] = False
 
-    kind: Literal["motifs"]
+    kind: Literal["motifs"] = Field(description="the induced embeddings of all connected patterns of a size")
     output: Literal["count", "vertices"] = Field(
         default="count", description="`count`, or `vertices`: the orbits of each vertex"
     )
-    k: Annotated[int, Field(ge=3, le=_MAX_VERTICES, description=f"number of vertices, 3 to {_MAX_VERTICES}")]
+    k: Annotated[int, Field(ge=3, le=_MAX_VERTICES)] = Field(description=f"number of vertices, 3 to {_MAX_VERTICES}")
     method: Literal["auto", "enumeration", "counting"] = Field(
         default="auto",
         description=f"`enumeration`, `counting` (k up to {_MAX_COUNTED_VERTICES}) or `auto`, the cheaper one",
