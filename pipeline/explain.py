@@ -41,7 +41,6 @@ def explain(
         If the config, the graph or the machine cannot do what is asked.
     """
     from longwall.kernels.kernel_cache import cache_note
-    from longwall.pipeline.workloads import get_workload
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import place_graph
 
@@ -55,7 +54,7 @@ def explain(
         with resources, engine.watch_compilation(lambda: observer.note(COMPILING)):
             resources.spill.check()
             graph = read_graph(spec, observer, resources)
-            plan = get_workload(spec.workload.kind).plan(spec.workload, graph)
+            plan = spec.workload.plan(graph)
             placement = place_graph(host_arrays(graph), resources, spec.memory.access)
             prediction = _predict(plan, spec, graph, placement, resources)
     finally:

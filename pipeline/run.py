@@ -19,7 +19,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.cluster.devices import devices_of
-from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config, names_run
+from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Environment, Metrics, PatternCount
 from longwall.pipeline.progress.observers import NullObserver, Observer
 from longwall.pipeline.result import Result
@@ -173,7 +173,6 @@ def _run(
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.execution.thread_executor import user_errors
-    from longwall.pipeline.workloads import get_workload
     from longwall.storage.memory.allocator import return_freed_memory
     from longwall.storage.pages.paged_graph import GraphPages
 
@@ -199,9 +198,8 @@ def _run(
         notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), _timed(timings, "graph"):
             graph = read_graph(spec, observer, resources, notes)
-        workload = get_workload(spec.workload.kind)
         with _timed(timings, "plan"):
-            plan = workload.plan(spec.workload, graph)
+            plan = spec.workload.plan(graph)
         _settle(
             directory,
             {
@@ -223,7 +221,7 @@ def _run(
                 _timed(timings, "mine"),
                 interrupted_by(partial(_stop, cancel, engine)),
             ):
-                counts = workload.execute(plan, context)
+                counts = spec.workload.execute(plan, context)
         finally:
             directory.manifest["memory"] = {
                 name: {"limit": budget.limit, "peak": budget.peak}
@@ -253,7 +251,7 @@ def _run(
     return Result(
         path=directory.where,
         workload=spec.workload.kind,
-        count=None if spec.workload.kind in MANY_PATTERNS else counts[0].count,
+        count=sum(one.count or 0 for one in counts) if spec.workload.adds_up else None,
         patterns=tuple(counts),
         seconds=time.perf_counter() - began,
         engine=engine_name,

@@ -318,7 +318,6 @@ class Replica:
 
     def _execute(self, spec: RunSpec) -> None:
         from longwall.pipeline.run import open_resources, read_graph
-        from longwall.pipeline.workloads import get_workload
 
         resources = open_resources(
             spec.with_threads(self._threads), processes=self.opening["share"], per_device=self.opening["per_device"]
@@ -329,8 +328,7 @@ class Replica:
             job = self._wait()
             if graph.content_hash != job["graph"]:
                 raise RunError("the graph on this worker is not the coordinator's: give all the same file")
-            workload = get_workload(spec.workload.kind)
-            plan = workload.plan(spec.workload, graph)
+            plan = spec.workload.plan(graph)
             if plan.to_dict() != job["plan"]:
                 raise RunError("this worker plans otherwise than the coordinator: install the same version everywhere")
             if is_url(job["run"]):
@@ -351,7 +349,7 @@ class Replica:
                 scheduler=self._scheduler,
                 is_coordinator=False,
             )
-            workload.execute(plan, self._context)
+            spec.workload.execute(plan, self._context)
 
     def _wait(self) -> RunDescription:
         """Wait until the coordinator has read the graph, too."""

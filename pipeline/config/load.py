@@ -7,16 +7,18 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from longwall.pipeline.config.checks import conflicts
+from longwall.pipeline.config.messages import explain, location_of
 from longwall.pipeline.config.raw import parse_toml, plain_data, read_toml
-from longwall.pipeline.config.sections import MOST_NAME_BYTES, RunSpec
-from longwall.pipeline.config.values import cut, dotted, section_of
-from longwall.pipeline.config.wording import explain
+from longwall.pipeline.config.run_spec import RunSpec
+from longwall.pipeline.quoting import cut, dotted
+from longwall.pipeline.workloads import workload_kinds
+from longwall.pipeline.workloads.sections import CLUSTER_KEYS, MOST_NAME_BYTES
 from longwall.storage.arguments import require_texts, wrong_type
 from longwall.storage.errors import InputError
 from longwall.storage.paths import path_exists, user_path
@@ -121,29 +123,31 @@ class _Config:
         if isinstance(generator, dict):
             generator.setdefault("seed", DEFAULT_SEED)
         self._resolve_paths()
-        spec = None
+        if spec := self._validate(self.data):
+            return spec
+        near = get_close_matches(str(workload.get("kind")), workload_kinds(), n=1)
+        if near and workload["kind"] != near[0]:  # its other keys are checked as those of the kind that is meant
+            self._validate(self.data | {"workload": workload | {"kind": near[0]}}, only_given=True)
+        lines = list(self.faults.values())
+        more = len(lines) - _MOST_FAULTS
+        raise InputError("\n".join(lines[:_MOST_FAULTS] + ([f"{self.origin}: and {more} more"] if more > 0 else [])))
+
+    def _validate(self, data: dict[str, Any], *, only_given: bool = False) -> RunSpec | None:
+        """Return the checked config; None where there are faults: the first one of each key (that is given) is kept."""
         try:
-            spec = RunSpec.model_validate(self.data)
+            return RunSpec.model_validate(data)
         except ValidationError as error:
             for fault in error.errors():
-                self._fault(dotted(fault["loc"]), explain(fault))
+                if only_given and fault["type"] == "missing":
+                    continue
+                key = dotted(location_of(fault))
+                set_here = any(key == one or one.startswith(f"{key}.") for one in self.overridden)
+                origin = "--set" if set_here else self.origin
+                self.faults.setdefault(key, f"{origin}: {key}: {explain(fault)}")
         except UnicodeEncodeError as error:
             wrong = error.object[error.start : error.end]
             raise InputError(f"{self.origin}: a value has {wrong!a} in it, which is not UTF-8: take it out") from None
-        for key, text in conflicts(self.data):
-            self._fault(key, text)
-        if spec is None or self.faults:
-            lines = list(self.faults.values())
-            more = len(lines) - _MOST_FAULTS
-            raise InputError(
-                "\n".join(lines[:_MOST_FAULTS] + ([f"{self.origin}: and {more} more"] if more > 0 else []))
-            )
-        return spec
-
-    def _fault(self, key: str, text: str) -> None:
-        """Keep the first fault of each key."""
-        origin = "--set" if any(key == o or o.startswith(f"{key}.") for o in self.overridden) else self.origin
-        self.faults.setdefault(key, f"{origin}: {key}: {text}")
+        return None
 
     def _resolve_paths(self) -> None:
         graph, workload = section_of(self.data, "graph"), section_of(self.data, "workload")
@@ -161,10 +165,16 @@ class _Config:
                 section[key] = str(self.folder / value)
 
 
+def section_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a section of what was read; an empty one where it is missing, or no section."""
+    section = data.get(name)
+    return section if isinstance(section, dict) else {}
+
+
 def _meaningless_beside(key: str, value: Any) -> tuple[str, ...]:
     """Keys of the scheduler that were for another cluster, once a key says where the work runs."""
     if key == "kind" and value == "local":
-        return "address", "workers", "threads_per_worker", "security", "retries"
+        return CLUSTER_KEYS
     if key == "address":
         return ("workers", "threads_per_worker") + (() if str(value).startswith("tls://") else ("security",))
     return ("address", "security") if key in ("workers", "threads_per_worker") else ()

@@ -2,12 +2,13 @@
 
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from longwall.pipeline.config.values import cut, dotted, python_value, shown
+from longwall.pipeline.quoting import cut, dotted, quote
 from longwall.storage.errors import InputError
 from longwall.storage.stored_files import SpecialFile, open_regular
 
@@ -105,15 +106,25 @@ def _plain_value(value: Any, origin: str, keys: tuple[str | int, ...]) -> Any:
     where = f"{origin}: {dotted(keys)}"
     if len(keys) > _MOST_LEVELS:
         raise InputError(f"{where}: more than {_MOST_LEVELS} tables or lists in one another; no key takes so many")
-    value = python_value(value)
+    value = _python_value(value)
     if isinstance(value, Mapping):
         return plain_data(value, origin, keys)
     if isinstance(value, list | tuple):
         return [_plain_value(item, origin, (*keys, at)) for at, item in enumerate(value)]
     if isinstance(value, str):
-        _require_text(value, f"{where}: {shown(value)}")
+        _require_text(value, f"{where}: {quote(value)}")
     elif isinstance(value, int) and value not in _INTEGERS:
         raise InputError(f"{where}: a whole number has at most 64 bits")
+    return value
+
+
+def _python_value(value: Any) -> Any:
+    """Return a path as text, scalars and arrays of NumPy as numbers and lists, and anything else as it is."""
+    if isinstance(value, Path):
+        return str(value)
+    numpy = sys.modules.get("numpy")  # without it there are none of its values
+    if numpy is not None and isinstance(value, numpy.generic | numpy.ndarray):
+        return value.tolist()
     return value
 
 

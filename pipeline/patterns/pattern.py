@@ -51,6 +51,21 @@ class Pattern:
         return len(self.edges) == self.num_vertices * (self.num_vertices - 1) // 2
 
     @property
+    def is_connected(self) -> bool:
+        """Whether paths join all vertices."""
+        return len(self.reached) == self.num_vertices
+
+    @cached_property
+    def reached(self) -> frozenset[int]:
+        """The vertices to which paths from vertex 0 lead, with vertex 0 itself."""
+        reached, frontier = {0}, [0]
+        while frontier:
+            new = self.neighbours[frontier.pop()] - reached
+            reached |= new
+            frontier.extend(new)
+        return frozenset(reached)
+
+    @property
     def edge_text(self) -> str:
         """The edge list as text, for example ``0-1,0-2,1-2``."""
         return ",".join(f"{u}-{v}" for u, v in self.edges)
@@ -92,12 +107,7 @@ def make_pattern(edges: Iterable[tuple[int, int]], labels: Sequence[int] | None 
         if not 0 <= label <= MAX_LABEL:
             raise InputError(f"{shown} has the label {brief(label)}: labels are integers from 0 to {MAX_LABEL}")
     pattern = Pattern(count, tuple(unique), None if labels is None else tuple(labels), name)
-    reached, frontier = {0}, [0]
-    while frontier:
-        new = pattern.neighbours[frontier.pop()] - reached
-        reached |= new
-        frontier.extend(new)
-    if len(reached) != count:
-        apart = min(set(range(count)) - reached)
+    if not pattern.is_connected:
+        apart = min(set(range(count)) - pattern.reached)
         raise InputError(f"{shown} is not connected: no path joins vertex 0 and vertex {apart}")
     return pattern

@@ -47,8 +47,17 @@ class Listed(NamedTuple):
     lower_bound: bool
 
 
-def list_matches(plan: MatchPlan, context: Environment) -> Listed:
+def list_matches(plan: MatchPlan, context: Environment, *, written: int = 0) -> Listed:
     """Write the embeddings of a plan as Parquet.
+
+    Parameters
+    ----------
+    plan
+        The pattern's.
+    context
+        The run.
+    written
+        Rows that other listings of the run wrote: ``export.limit`` is for all of them.
 
     Raises
     ------
@@ -57,11 +66,11 @@ def list_matches(plan: MatchPlan, context: Environment) -> Listed:
     """
     graph, memory = load_graph(context)
     rooms = WorkerMemory.within(plan.pattern.num_vertices, graph, context, memory, exporting=True)
-    listing = _Listing(plan, context, graph, rooms, predict(plan, context, graph, memory))
+    listing = _Listing(plan, context, graph, rooms, predict(plan, context, graph, memory), written)
     with context.resources.host.reserve(listing.rooms.host * context.engine.workers, "the workers' tables"):
         rows = (_by_levels if context.spec.scheduler.order == "levels" else _depth_first)(listing)
     limit = context.spec.export.limit
-    return Listed(rows, limit is not None and rows >= limit)
+    return Listed(rows, limit is not None and written + rows >= limit)
 
 
 class _Listing(ChunkExtender):
@@ -74,9 +83,10 @@ class _Listing(ChunkExtender):
         graph: GraphArrays,
         rooms: WorkerMemory,
         predicted: dict[int, float],
+        written: int,
     ):
         super().__init__(plan.program, context, graph, rooms)
-        self.plan, self.predicted = plan, predicted
+        self.plan, self.predicted, self._written = plan, predicted, written
         names = [f"v{vertex}" for vertex in range(plan.pattern.num_vertices)]
         unknown = sorted(set(context.spec.export.columns or ()) - set(names))
         if unknown:
@@ -116,7 +126,7 @@ class _Listing(ChunkExtender):
     def left(self, phase: Phase) -> int | None:
         """The rows that the phase lacks of the limit, where there is one."""
         limit = self.context.spec.export.limit
-        return None if limit is None else limit - sum(partial.value for partial in phase.partials)
+        return None if limit is None else limit - self._written - sum(partial.value for partial in phase.partials)
 
     def finish(self, phase: Phase, rows: int) -> int:
         """See that there is a file, and put the figures into the metrics."""

@@ -1,33 +1,25 @@
-"""The workloads, one module each: how the plan is made, and what executing it gives.
+"""The workloads, one module or one package with a module `workload` each: config section, plan and execution."""
 
-A workload module has `plan(section, graph)`, which gives a plan with `describe()` and `to_dict()`, and
-`execute(plan, context)`, which gives the counts per pattern.
-"""
+from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
-from typing import Any, Protocol
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, get_args
 
-from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.execution.environment import Environment, PatternCount
-from longwall.storage.graph.graph import Graph
-
-_MODULES = {"motifs": "motifs.workload", "frequent": "frequent.workload", "transactions": "frequent.transactions"}
-"""Of workloads that have more than a module."""
+if TYPE_CHECKING:
+    from longwall.pipeline.workloads.base import Workload
 
 
-class Workload(Protocol):
-    """What a workload module holds."""
+@cache
+def workload_kinds() -> dict[str, type[Workload]]:
+    """Return the workload of every kind that ``workload.kind`` may name: all that the modules of this folder define."""
+    from longwall.pipeline.workloads.base import Workload
 
-    def plan(self, section: WorkloadSection, graph: Graph) -> Any:
-        """Plan the work; a plan has `describe()` and `to_dict()`."""
-        ...
-
-    def execute(self, plan: Any, context: Environment) -> list[PatternCount]:
-        """Do the work of a plan."""
-        ...
-
-
-def get_workload(kind: str) -> Workload:
-    """Give the workload of a kind that the config has accepted."""
-    workload: Workload = import_module(f"longwall.pipeline.workloads.{_MODULES.get(kind, kind)}")
-    return workload
+    found: dict[str, type[Workload]] = {}
+    for file in iter_modules(__path__):
+        module = import_module(f"{__name__}.{file.name}" + (".workload" if file.ispkg else ""))
+        for item in vars(module).values():
+            if isinstance(item, type) and issubclass(item, Workload) and item.__module__ == module.__name__:
+                found |= dict.fromkeys(get_args(item.model_fields["kind"].annotation), item)
+    return found

@@ -1,24 +1,39 @@
 """k-cliques: count them with bitmap tables, or list them by extension."""
 
-from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.execution.environment import Environment, PatternCount
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.count_plans import CountPlan, plan_count
-from longwall.pipeline.phases.search_list import list_matches
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import plan_match
-from longwall.storage.graph.graph import Graph
+from longwall.pipeline.patterns.pattern import MAX_VERTICES
+from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.storage.graph.graph import Graph
 
 
-def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
-    """Plan for the config's clique size."""
-    pattern = parse_pattern(f"clique-{section.k}")
-    if section.output == "embeddings":
-        return plan_match(pattern, graph.stats, counting=False)
-    return plan_count(pattern, graph)
+class Cliques(Workload):
+    """``kind = "cliques"``: sets of `k` vertices in which every two are joined by an edge."""
 
+    kind: Literal["cliques"] = Field(description="sets of vertices, every two joined by an edge")
+    k: Annotated[int, Field(ge=3, le=MAX_VERTICES)] = Field(description=f"number of vertices, 3 to {MAX_VERTICES}")
+    output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
 
-def execute(plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
-    """Count or list the cliques."""
-    count, lower_bound = list_matches(plan, context) if isinstance(plan, MatchPlan) else (plan.count(context), False)
-    return [PatternCount(plan.pattern.edge_text, None, count, lower_bound=lower_bound)]
+    @property
+    def num_columns(self) -> int:
+        """Number of columns of the embeddings."""
+        return self.k
+
+    def plan(self, graph: Graph) -> CountPlan | MatchPlan:
+        """Plan for this size."""
+        return plan_pattern(parse_pattern(f"clique-{self.k}"), graph, self.output)
+
+    def execute(self, plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
+        """Count or list the cliques."""
+        return [count_or_list(plan, context)]

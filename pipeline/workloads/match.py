@@ -1,37 +1,79 @@
 """Subgraph matching: count or list the embeddings of any connected pattern."""
 
-from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.execution.environment import Environment, PatternCount
-from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.count_plans import CountPlan, plan_count
-from longwall.pipeline.phases.search_list import list_matches
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import plan_match
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
+from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
+from longwall.pipeline.workloads.sections import as_tuple
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph import Graph
+from longwall.storage.paths import path_exists
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.storage.graph.graph import Graph
 
 
-def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
-    """Plan the matching of the config's pattern."""
-    assert section.pattern is not None
-    pattern = parse_pattern(section.pattern, section.pattern_labels)
-    check_labels(pattern, graph)
-    if section.output == "embeddings":
-        return plan_match(pattern, graph.stats, induced=section.induced, counting=False)
-    return plan_count(pattern, graph, induced=section.induced)
+class Match(Workload):
+    """``kind = "match"``: the embeddings of a query graph."""
 
+    kind: Literal["match"] = Field(description="the embeddings of any small pattern")
+    pattern_labels: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(as_tuple)] = Field(
+        default=None, description="one label per pattern vertex; by default labels do not matter"
+    )
+    pattern: str = Field(
+        description="a name, an edge list, a `.graph` (`t n m`, `t id n` or `t # id`, then `v` and `e` lines) or "
+        "`.graphml` file; connected, at most 16 vertices"
+    )
+    induced: bool = Field(default=False, description="whether non-edges of the pattern must be non-edges of the graph")
+    output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
 
-def execute(plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
-    """Count or list the embeddings."""
-    section = context.spec.workload
-    count, lower_bound = list_matches(plan, context) if isinstance(plan, MatchPlan) else (plan.count(context), False)
-    if section.count == "mappings":
-        count *= plan.automorphisms
-    return [PatternCount(plan.pattern.edge_text, plan.pattern.labels, count, lower_bound=lower_bound)]
+    @field_validator("pattern")
+    @classmethod
+    def _pattern_can_be_searched_for(cls, pattern: str, info: ValidationInfo) -> str:
+        try:
+            parse_pattern(pattern, info.data.get("pattern_labels") or None)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return pattern
 
+    @field_validator("count")
+    @classmethod
+    def _counts_what_it_can(cls, count: str, info: ValidationInfo) -> str:
+        if count == "mappings" and info.data.get("output") == "embeddings":
+            raise ValueError('embeddings are written once each; use output = "count" to count mappings')
+        return count
 
-def check_labels(pattern: Pattern, graph: Graph) -> None:
-    """Refuse a labelled pattern on an unlabelled graph."""
-    if pattern.labels is not None and not graph.has_labels:
-        raise InputError("workload.pattern_labels is given, but the graph has no labels: add graph.labels")
+    @property
+    def num_columns(self) -> int:
+        """Number of columns of the embeddings."""
+        return parse_pattern(self.pattern).num_vertices
+
+    def with_absolute_paths(self) -> Match:
+        """Return the section with the absolute path of the pattern's file, if it is in a file."""
+        text = self.pattern.strip()
+        if not is_pattern_file(text) or not path_exists(text):
+            return self
+        return self.model_copy(update={"pattern": str(Path(text).absolute())})
+
+    def plan(self, graph: Graph) -> CountPlan | MatchPlan:
+        """Plan the matching of the pattern."""
+        pattern = parse_pattern(self.pattern, self.pattern_labels)
+        if pattern.labels is not None and not graph.has_labels:
+            raise InputError("workload.pattern_labels is given, but the graph has no labels: add graph.labels")
+        return plan_pattern(pattern, graph, self.output, induced=self.induced)
+
+    def execute(self, plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
+        """Count or list the embeddings."""
+        found = count_or_list(plan, context)
+        if self.count == "mappings" and found.count is not None:
+            found = replace(found, count=found.count * plan.automorphisms)
+        return [found]

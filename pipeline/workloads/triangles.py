@@ -1,47 +1,57 @@
 """Triangles: their number, the triangles themselves, or how many each vertex is part of."""
 
+from __future__ import annotations
+
 import time
 from functools import partial
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-import pyarrow as pa
+from pydantic import Field
 
-from longwall.kernels.interface.frontier import NeighbourRange
-from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.execution.environment import Environment, PatternCount
+from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.count_per_vertex import counted_per_vertex
-from longwall.pipeline.phases.count_plans import CountPlan, plan_count
-from longwall.pipeline.phases.search_list import list_matches
-from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.pipeline.planning.search_planner import plan_match
-from longwall.storage.graph.graph import Graph
-from longwall.storage.parquet_files import write_parquet
+from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.storage.graph.graph import Graph
 
 
-def plan(section: WorkloadSection, graph: Graph) -> CountPlan | MatchPlan:
-    """Plan for triangles."""
-    pattern = parse_pattern("triangle")
-    if section.output == "embeddings":
-        return plan_match(pattern, graph.stats, counting=False)
-    return plan_count(pattern, graph)
+class Triangles(Workload):
+    """``kind = "triangles"``."""
 
+    kind: Literal["triangles"] = Field(description="three vertices, every two joined by an edge")
+    output: Literal["count", "embeddings", "vertices"] = Field(
+        default="count", description="`count`, `embeddings`, or `vertices`: the number of triangles of each vertex"
+    )
 
-def execute(plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
-    """Count or list the triangles, in all or per vertex."""
-    output = context.spec.workload.output
-    lower_bound = False
-    if isinstance(plan, MatchPlan):
-        count, lower_bound = list_matches(plan, context)
-    elif output == "vertices":
-        count = _count_per_vertex(context)
-    else:
-        count = plan.count(context)
-    return [PatternCount(plan.pattern.edge_text, None, count, lower_bound=lower_bound)]
+    @property
+    def num_columns(self) -> int:
+        """Number of columns of the embeddings."""
+        return 3
+
+    def plan(self, graph: Graph) -> CountPlan | MatchPlan:
+        """Plan for triangles."""
+        return plan_pattern(parse_pattern("triangle"), graph, self.output)
+
+    def execute(self, plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
+        """Count or list the triangles, in all or per vertex."""
+        if self.output == "vertices":
+            return [PatternCount(plan.pattern.edge_text, None, _count_per_vertex(context))]
+        return [count_or_list(plan, context)]
 
 
 def _count_per_vertex(context: Environment) -> int:
-    """Write the number of triangles of every vertex to ``vertices.parquet``; gives the number of triangles."""
+    """Write the number of triangles of every vertex to ``vertices.parquet``; return the number of triangles."""
+    import numpy as np
+    import pyarrow as pa
+
+    from longwall.kernels.interface.frontier import NeighbourRange
+    from longwall.pipeline.phases.count_per_vertex import counted_per_vertex
+    from longwall.storage.parquet_files import write_parquet
+
     began = time.perf_counter()
     with counted_per_vertex(
         context,

@@ -18,7 +18,8 @@ import numpy as np
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.run import open_resources
-from longwall.pipeline.workloads import get_workload
+from longwall.pipeline.workloads import workload_kinds
+from longwall.pipeline.workloads.match import Match
 from longwall.storage.errors import InputError
 
 SECONDS = 5.0
@@ -174,7 +175,9 @@ def _mapping(state: State, rng: random.Random, folder: Path) -> None:
 def _key(rng: random.Random) -> tuple[str, Any]:
     section = rng.choice(list(RunSpec.model_fields))
     annotation: Any = RunSpec.model_fields[section].annotation
-    return section, rng.choice([*annotation.model_fields, *annotation.model_fields, "nothing", "", "x" * 300])
+    classes = workload_kinds().values() if section == "workload" else [annotation]
+    keys = list(dict.fromkeys(key for one in classes for key in one.model_fields))
+    return section, rng.choice([*keys, *keys, "nothing", "", "x" * 300])
 
 
 def _overrides(state: State, rng: random.Random, folder: Path) -> None:
@@ -201,10 +204,12 @@ def _accept(state: State, spec: RunSpec, folder: Path) -> None:
     with open_resources(spec.on_host()):
         pass
     workload = spec.workload
-    pattern = None if workload.pattern is None else parse_pattern(workload.pattern, workload.pattern_labels)
-    size = pattern.num_vertices if pattern is not None else workload.k or 0
-    if workload.kind not in ("match", "motifs") or size <= _MOST_PLANNED:
-        get_workload(workload.kind).plan(workload, state.graph).to_dict()
+    if isinstance(workload, Match):
+        size = parse_pattern(workload.pattern, workload.pattern_labels).num_vertices
+    else:
+        size = getattr(workload, "k", 0)
+    if workload.kind == "cliques" or size <= _MOST_PLANNED:
+        workload.plan(state.graph).to_dict()
 
 
 _PATTERNS = ("diamond", "clique-5", "quasi-clique-4", "0-1,1-2,2-0", " 0 - 1 , 1-2 ", "star-15")

@@ -182,7 +182,7 @@ def test_every_fault_is_named_with_file_key_and_nearest_name(tmp_path):
         ("worklod", 'did you mean "workload"?'),
         ("workload.kind", 'did you mean "cliques"?'),
         ("workload.k", 'expected a whole number, not "4"'),
-        ("workload.induced", 'expected true or false, not "yes"'),
+        ("workload.induced", "cliques has no use for it (only match); remove it"),
         ("memory.host", '"8XB" is not a size'),
         ("memory.device", "expected a size"),
         ("memory.access", 'did you mean "resident"?'),
@@ -214,16 +214,26 @@ LISTED = workload(kind="cliques", k=4, output="embeddings")
             "graph",
             "exactly one of path",
         ),
-        (workload(), "workload.kind", "choose one of triangles, cliques, match, motifs"),
-        (workload(kind="paths"), "workload.kind", "hoose one of triangles, cliques, match, motifs"),
+        (workload(), "workload.kind", "choose one of cliques, frequent, transactions, match, motifs"),
+        (workload(kind="paths"), "workload.kind", "hoose one of cliques, frequent, transactions, match, motifs"),
         (workload(kind="frequent"), "workload.min_support", "missing; frequent needs it"),
         (workload(kind="frequent", min_support=0), "workload.min_support", "a number from 1 up, or a share"),
         (workload(kind="frequent", min_support=1.5), "workload.min_support", "not 1.5"),
         (workload(kind="frequent", min_support=True), "workload.min_support", "not true"),
         (workload(kind="transactions", min_support=2, support="mni"), "workload.support", "only frequent"),
+        (workload(kind="transactions", min_support=2, exact=False), "workload.exact", "always exact"),
+        (workload(kind="frequent", min_support=2, max_edges=65), "workload.max_edges", "at most 64, not 65"),
+        (workload(kind="frequent", min_support=2, support="instances"), "workload.max_edges", "missing; with support"),
+        (workload(kind="frequent", min_support=2, output="embeddings"), "workload.max_edges", "missing; output"),
+        (
+            workload(kind="frequent", min_support=0.5, support="instances", max_edges=2),
+            "workload.min_support",
+            "no upper bound",
+        ),
+        (workload(kind="frequent", min_support=2, suport="mni"), "workload.suport", 'did you mean "support"?'),
         (workload(kind="cliques", k=4, exact=False), "workload.exact", "cliques has no use for it"),
         (
-            workload(kind="frequent", min_support=2, output="embeddings") | {"export": {"limit": 3}},
+            workload(kind="frequent", min_support=2, max_edges=2, output="embeddings") | {"export": {"limit": 3}},
             "export.limit",
             "all embeddings of frequent patterns are written",
         ),
@@ -274,7 +284,7 @@ LISTED = workload(kind="cliques", k=4, output="embeddings")
         ({**TRIANGLES, "run": {"name": "one\n"}}, "run.name", "cannot name a folder"),
         ({**TRIANGLES, "run": {"name": "two words"}}, "run.name", "cannot name a folder"),
         (LISTED | {"export": {"columns": []}}, "export.columns", "names no column"),
-        (LISTED | {"export": {"columns": ["v0", "v1", "v0"]}}, "export.columns", '"v0" stands there twice'),
+        (LISTED | {"export": {"columns": ["v0", "v1", "v0"]}}, "export.columns", '"v0" is there twice'),
         (LISTED | {"export": {"columns": ["v0", "v4"]}}, "export.columns", 'no column "v4", only v0, v1, v2, v3'),
         (LISTED | {"export": {"columns": ["v0", 1]}}, "export.columns[1]", "expected a text"),
         (
@@ -295,6 +305,32 @@ def test_what_cannot_be_meant(config, key, text):
     assert len(lines) == 1
     assert lines[0].startswith(f"config: {key}: ")
     assert text in lines[0]
+
+
+def test_only_the_given_keys_of_an_unknown_kind_are_checked():
+    """As those of the kind that is nearest by name."""
+    assert faults(workload(kind="motif", method="counting")) == [
+        'config: workload.kind: there is no "motif"; did you mean "motifs"? Choose one of '
+        "cliques, frequent, transactions, match, motifs, quasi-cliques, triangles"
+    ]
+    assert faults(workload(kind="motif", k=9))[1] == "config: workload.k: must be at most 8, not 9"
+
+
+def test_transactions_are_frequent_patterns_by_transactions():
+    spec = load_config(workload(kind="transactions", min_support=0.2))
+    same = load_config(workload(kind="frequent", min_support=0.2, support="transactions"))
+    assert type(spec.workload) is type(same.workload)
+    assert spec.workload.counted_by == same.workload.counted_by == "transactions"
+    assert spec.file_format == same.file_format == "transactions"
+    assert load_config(spec.to_dict()).workload.kind == "transactions"
+    assert load_config(workload(kind="frequent", min_support=0.2)).workload.counted_by == "mni"
+    labelled = workload(kind="transactions", min_support=2) | {"graph": GRAPH | {"transactions": "t.txt"}}
+    assert load_config(labelled).file_format is None
+
+
+def test_what_says_nothing_may_be_in_any_workload():
+    spec = load_config(workload(kind="cliques", k=4, induced=False, count="embeddings"))
+    assert spec == load_config(workload(kind="cliques", k=4))
 
 
 @pytest.mark.parametrize(
@@ -526,6 +562,7 @@ def test_the_commented_configs_are_valid():
         "cliques.toml",
         "match.toml",
         "motifs.toml",
+        "quasi-cliques.toml",
         "frequent.toml",
         "transactions.toml",
     }

@@ -96,6 +96,19 @@ def test_nobody_above_the_kernels_asks_which_engine_it_has():
     assert not wrong
 
 
+HEAVY = {"cupy", "dask", "networkx", "numba", "pandas", "pyarrow", "zarr"}
+
+
+def test_reading_a_config_imports_no_heavy_library():
+    code = (
+        "import sys\nfrom longwall.pipeline.config import load_config\n"
+        "load_config({'graph': {'path': 'x'}, 'workload': {'kind': 'match', 'pattern': 'diamond'}})\n"
+        f"heavy = {HEAVY | {'numpy'}} & set(sys.modules)\nassert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_budgets_say_what_memory_an_engine_works_in():
     """Above storage, `Resources.work` is asked, and never the engine."""
     wrong = [
@@ -204,7 +217,7 @@ def test_light_commands_import_no_heavy_library(words):
         "import sys\nfrom longwall.pipeline.cli import main\n"
         f"sys.argv = ['longwall', *{words!r}]\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
-        "heavy = {'cupy', 'networkx', 'numba', 'pandas', 'pyarrow', 'zarr'} & set(sys.modules)\n"
+        f"heavy = {HEAVY} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

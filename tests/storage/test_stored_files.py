@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longwall.pipeline.config.raw import read_toml
-from longwall.pipeline.patterns.pattern import parse_pattern
+from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_list import open_edge_list
 from longwall.storage.ingest.readers.parquet import open_parquet

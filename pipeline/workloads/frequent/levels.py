@@ -12,7 +12,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.pipeline.config import MAX_PATTERN_EDGES
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
@@ -20,7 +19,7 @@ from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns
 from longwall.pipeline.workloads.frequent.local_embeddings import LocalEmbeddings
 from longwall.pipeline.workloads.frequent.partitioned_embeddings import PartitionedEmbeddings
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
-from longwall.pipeline.workloads.frequent.plan import FrequentPlan
+from longwall.pipeline.workloads.frequent.plan import MAX_PATTERN_EDGES, FrequentPlan
 
 
 class Embeddings(Protocol):

@@ -1,14 +1,18 @@
 """What to mine frequent patterns by: the support, the threshold, and how large patterns may be."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from longwall.pipeline.config import MAX_PATTERN_EDGES, WorkloadSection
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph import Graph
 
+if TYPE_CHECKING:
+    from longwall.storage.graph.graph import Graph
+
+MAX_PATTERN_EDGES = 64
 Support = Literal["mni", "instances", "transactions"]
 _MEANING = {
     "mni": "the fewest different vertices that the embeddings map a pattern vertex to",
@@ -59,43 +63,51 @@ class FrequentPlan:
         )
 
 
-def plan_frequent(section: WorkloadSection, graph: Graph, support: Support) -> FrequentPlan:
-    """Plan for a config's section.
+def plan_frequent(
+    graph: Graph,
+    support: Support,
+    min_support: int | float,
+    *,
+    max_edges: int | None,
+    max_vertices: int | None,
+    embeddings: bool,
+    exact: bool,
+) -> FrequentPlan:
+    """Plan for a graph.
+
+    Parameters
+    ----------
+    graph
+        The data graph.
+    support
+        What is counted.
+    min_support
+        Least support of a frequent pattern: an integer, or a share of the transactions or vertices as a float.
+    max_edges, max_vertices
+        Largest patterns; None: as large as the other one, or Longwall, allows.
+    embeddings
+        Whether the embeddings are written.
+    exact
+        Whether supports and instances are counted to the end.
 
     Raises
     ------
     InputError
         If the graph cannot have such a support.
     """
-    assert section.min_support is not None
     if support == "transactions" and not graph.num_transactions:
         raise InputError(
             'workload.support = "transactions", but the graph has no transactions: add graph.transactions, or give a '
             'file of transactions and kind = "transactions"'
         )
-    if support == "instances" and section.max_edges is None:
-        raise InputError(
-            'workload.max_edges: missing; with support = "instances" a pattern may be more frequent than its parts, so '
-            "all patterns up to a size are looked at"
-        )
     if support == "mni" and graph.num_vertices >= 2**31:
         raise InputError("the images of pattern vertices are counted in graphs of fewer than 2^31 vertices")
-    wanted = section.min_support
     of, most = (
         ("transactions", graph.num_transactions) if support == "transactions" else ("vertices", graph.num_vertices)
     )
-    if isinstance(wanted, float):
-        if support == "instances":
-            raise InputError("workload.min_support: instances have no upper bound to take a share of; give a number")
-        wanted = math.ceil(Fraction(repr(wanted)) * most)
+    wanted = math.ceil(Fraction(repr(min_support)) * most) if isinstance(min_support, float) else min_support
     if support != "instances" and wanted > most:
         raise InputError(f"workload.min_support: {wanted:,} is above the graph, which has {most:,} {of}")
-    edges = section.max_edges or MAX_PATTERN_EDGES
-    vertices = min(section.max_vertices or edges + 1, edges + 1)
-    embeddings = section.output == "embeddings"
-    if embeddings and section.max_edges is None:
-        raise InputError('workload.max_edges: missing; output = "embeddings" has a column for every vertex')
-    exact = section.exact is not False
-    if not exact and support != "mni":
-        raise InputError(f'workload.exact: support = "{support}" is always exact; remove it')
+    edges = max_edges or MAX_PATTERN_EDGES
+    vertices = min(max_vertices or edges + 1, edges + 1)
     return FrequentPlan(support, wanted, edges, vertices, embeddings, exact)

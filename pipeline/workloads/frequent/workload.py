@@ -1,37 +1,134 @@
 """Frequent patterns of one graph, by the images of their vertices, their instances, or the transactions they lie in."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import numpy as np
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from longwall.pipeline.config import WorkloadSection
-from longwall.pipeline.execution.environment import Environment, PatternCount
-from longwall.pipeline.workloads.frequent.embedding_files import write_empty
-from longwall.pipeline.workloads.frequent.levels import mine_frequent
-from longwall.pipeline.workloads.frequent.pattern_table import PatternTable
-from longwall.pipeline.workloads.frequent.plan import FrequentPlan, plan_frequent
-from longwall.storage.graph.graph import Graph
+from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.quoting import quote
+from longwall.pipeline.workloads.base import Workload
+from longwall.pipeline.workloads.frequent.plan import MAX_PATTERN_EDGES, FrequentPlan, Support, plan_frequent
 
-
-def plan(section: WorkloadSection, graph: Graph) -> FrequentPlan:
-    """Plan for the config's support and threshold."""
-    return plan_frequent(section, graph, section.support or "mni")
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Environment
+    from longwall.storage.graph.graph import Graph
 
 
-def execute(plan: FrequentPlan, context: Environment) -> list[PatternCount]:
-    """Mine, and write ``patterns.parquet`` and, if asked for, ``embeddings-*.parquet``."""
-    first = 0  # row of the level's first pattern in the table
-    path = context.results / "patterns.parquet"
-    exported = 0
-    with PatternTable(path, plan) if context.is_coordinator else nullcontext() as table:
-        for found, embeddings in mine_frequent(plan, context):
-            frequent = found.supports >= plan.min_support
-            numbers = np.where(frequent, first + np.cumsum(frequent) - 1, -1)
-            first += int(frequent.sum())
-            if table is not None:
-                table.write(found.selected(frequent))
-            if plan.embeddings and embeddings is not None:
-                exported += embeddings.export(found, numbers)
-    if plan.embeddings and not exported and context.is_coordinator:
-        write_empty(context.results / "embeddings-00001.parquet", plan)
-    return [] if table is None else table.counts
+def _number_or_share(value: object) -> object:
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if not whole and not (isinstance(value, float) and 0 < value <= 1):
+        raise ValueError(f"expected a number from 1 up, or a share up to 1.0 such as 0.1, not {quote(value)}")
+    return value
+
+
+class Frequent(Workload):
+    """``kind = "frequent"``; ``kind = "transactions"`` is the same with ``support = "transactions"``."""
+
+    adds_up: ClassVar[bool] = False
+
+    kind: Literal["frequent", "transactions"] = Field(
+        description="patterns that are frequent in one graph or, with `transactions`, in a database of graphs"
+    )
+    output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
+    support: Support | None = Field(
+        default=None,
+        description="`mni` (minimum image; the default of `frequent`), `instances` (distinct subgraphs) or "
+        "`transactions`",
+    )
+    min_support: Annotated[int | float, BeforeValidator(_number_or_share)] = Field(
+        description="a number, or a share such as `0.1`"
+    )
+    max_edges: Annotated[int, Field(ge=1, le=MAX_PATTERN_EDGES)] | None = Field(
+        default=None,
+        description=f"edges of the largest patterns; by default {MAX_PATTERN_EDGES}",
+        validate_default=True,
+    )
+    max_vertices: Annotated[int, Field(ge=2)] | None = Field(
+        default=None, description="vertices of the largest patterns; by default as `max_edges` allows"
+    )
+    exact: bool = Field(
+        default=True, description="`false` finds out what is frequent by `mni` without counting to the end"
+    )
+
+    @field_validator("support")
+    @classmethod
+    def _transactions_are_counted_in_transactions(cls, support: str, info: ValidationInfo) -> str:
+        if info.data["kind"] == "transactions" and support not in (None, "transactions"):
+            raise ValueError("transactions has no use for it (only frequent); remove it")
+        return support
+
+    @field_validator("min_support")
+    @classmethod
+    def _instances_are_a_number(cls, wanted: float, info: ValidationInfo) -> float:
+        if isinstance(wanted, float) and info.data.get("support") == "instances":
+            raise ValueError("instances have no upper bound to take a share of; give a number")
+        return wanted
+
+    @field_validator("max_edges")
+    @classmethod
+    def _size_is_known_where_it_must_be(cls, edges: int | None, info: ValidationInfo) -> int | None:
+        if edges is None and info.data.get("support") == "instances":
+            raise ValueError(
+                'missing; with support = "instances" a pattern may be more frequent than its parts, so all patterns up '
+                "to a size are looked at"
+            )
+        if edges is None and info.data.get("output") == "embeddings":
+            raise ValueError('missing; output = "embeddings" has a column for every vertex')
+        return edges
+
+    @field_validator("exact")
+    @classmethod
+    def _only_images_are_left_uncounted(cls, exact: bool, info: ValidationInfo) -> bool:
+        support = "transactions" if info.data["kind"] == "transactions" else info.data.get("support")
+        if not exact and support not in (None, "mni"):
+            raise ValueError(f'support = "{support}" is always exact; remove it')
+        return exact
+
+    @property
+    def counted_by(self) -> Support:
+        """The support that is counted."""
+        return self.support or ("transactions" if self.kind == "transactions" else "mni")
+
+    @property
+    def input_format(self) -> str | None:
+        """The format of the graph's file: a database of graphs, where transactions are counted."""
+        return "transactions" if self.counted_by == "transactions" else None
+
+    def plan(self, graph: Graph) -> FrequentPlan:
+        """Plan for this support and threshold."""
+        return plan_frequent(
+            graph,
+            self.counted_by,
+            self.min_support,
+            max_edges=self.max_edges,
+            max_vertices=self.max_vertices,
+            embeddings=self.output == "embeddings",
+            exact=self.exact,
+        )
+
+    def execute(self, plan: FrequentPlan, context: Environment) -> list[PatternCount]:
+        """Mine, and write ``patterns.parquet`` and, if asked for, ``embeddings-*.parquet``."""
+        import numpy as np
+
+        from longwall.pipeline.workloads.frequent.embedding_files import write_empty
+        from longwall.pipeline.workloads.frequent.levels import mine_frequent
+        from longwall.pipeline.workloads.frequent.pattern_table import PatternTable
+
+        first = 0  # row of the level's first pattern in the table
+        path = context.results / "patterns.parquet"
+        exported = 0
+        with PatternTable(path, plan) if context.is_coordinator else nullcontext() as table:
+            for found, embeddings in mine_frequent(plan, context):
+                frequent = found.supports >= plan.min_support
+                numbers = np.where(frequent, first + np.cumsum(frequent) - 1, -1)
+                first += int(frequent.sum())
+                if table is not None:
+                    table.write(found.selected(frequent))
+                if plan.embeddings and embeddings is not None:
+                    exported += embeddings.export(found, numbers)
+        if plan.embeddings and not exported and context.is_coordinator:
+            write_empty(context.results / "embeddings-00001.parquet", plan)
+        return [] if table is None else table.counts

@@ -1,34 +1,76 @@
 """Motifs: how often every connected pattern of k vertices occurs as an induced subgraph, in all or per vertex."""
 
-from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, edges_text
-from longwall.pipeline.config import MAX_COUNTED_VERTICES, WorkloadSection
-from longwall.pipeline.execution.environment import Environment, PatternCount
-from longwall.pipeline.workloads.motifs.by_counting import CountingPlan, plan_counting
-from longwall.pipeline.workloads.motifs.by_enumeration import EnumerationPlan, plan_enumeration
-from longwall.pipeline.workloads.motifs.orbits import OrbitPlan, plan_orbits
-from longwall.storage.graph.graph import Graph
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.workloads.motifs.by_counting import CountingPlan
+    from longwall.pipeline.workloads.motifs.by_enumeration import EnumerationPlan
+    from longwall.pipeline.workloads.motifs.orbits import OrbitPlan
+    from longwall.storage.graph.graph import Graph
+
+_MAX_VERTICES, _MAX_COUNTED_VERTICES, _MAX_ORBIT_VERTICES = 8, 6, 4  # of all, by pattern-aware counting, per vertex
 _QUICK = 1e8  # steps: planning the count of every pattern takes longer than an enumeration that is so short
 
 
-def plan(section: WorkloadSection, graph: Graph) -> EnumerationPlan | CountingPlan | OrbitPlan:
-    """Plan for the config's size and method; the cheaper method where it leaves the choice."""
-    k = section.k
-    assert k is not None
-    if section.output == "vertices":
-        return plan_orbits(k, graph.stats)
-    if section.method == "counting":
-        return plan_counting(k, graph)
-    enumeration = plan_enumeration(k, graph.stats)
-    if section.method == "enumeration" or k > MAX_COUNTED_VERTICES or enumeration.cost < _QUICK:
-        return enumeration
-    counting = plan_counting(k, graph)
-    return counting if counting.cost < enumeration.cost else enumeration
+class Motifs(Workload):
+    """``kind = "motifs"``: all connected patterns of `k` vertices."""
 
+    adds_up: ClassVar[bool] = False
 
-def execute(plan: EnumerationPlan | CountingPlan | OrbitPlan, context: Environment) -> list[PatternCount]:
-    """Count the motifs; every connected pattern is in the result, those that do not occur as well."""
-    k = plan.k
-    texts = [edges_text(code_edges(code, k)) for code in connected_codes(k).tolist()]
-    counts = plan.count(context)
-    return [PatternCount(text, None, count) for text, count in zip(texts, counts, strict=True)]
+    kind: Literal["motifs"] = Field(description="the induced embeddings of all connected patterns of a size")
+    output: Literal["count", "vertices"] = Field(
+        default="count", description="`count`, or `vertices`: the orbits of each vertex"
+    )
+    k: Annotated[int, Field(ge=3, le=_MAX_VERTICES)] = Field(description=f"number of vertices, 3 to {_MAX_VERTICES}")
+    method: Literal["auto", "enumeration", "counting"] = Field(
+        default="auto",
+        description=f"`enumeration`, `counting` (k up to {_MAX_COUNTED_VERTICES}) or `auto`, the cheaper one",
+    )
+
+    @field_validator("k")
+    @classmethod
+    def _orbits_are_small(cls, k: int, info: ValidationInfo) -> int:
+        if info.data.get("output") == "vertices" and k > _MAX_ORBIT_VERTICES:
+            raise ValueError(f"counts per vertex are given for at most {_MAX_ORBIT_VERTICES} vertices, not {k}")
+        return k
+
+    @field_validator("method")
+    @classmethod
+    def _method_suits(cls, method: str, info: ValidationInfo) -> str:
+        if method == "counting" and info.data.get("output") == "vertices":
+            raise ValueError('counts per vertex are always taken by enumeration; use "auto", or remove it')
+        if method == "counting" and info.data.get("k", 0) > _MAX_COUNTED_VERTICES:
+            raise ValueError(f'"counting" is for at most {_MAX_COUNTED_VERTICES} vertices; use "enumeration"')
+        return method
+
+    def plan(self, graph: Graph) -> EnumerationPlan | CountingPlan | OrbitPlan:
+        """Plan for this size and method; the cheaper method where `method` leaves the choice."""
+        from longwall.pipeline.workloads.motifs.by_counting import plan_counting
+        from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
+        from longwall.pipeline.workloads.motifs.orbits import plan_orbits
+
+        if self.output == "vertices":
+            return plan_orbits(self.k, graph.stats)
+        if self.method == "counting":
+            return plan_counting(self.k, graph)
+        enumeration = plan_enumeration(self.k, graph.stats)
+        if self.method == "enumeration" or self.k > _MAX_COUNTED_VERTICES or enumeration.cost < _QUICK:
+            return enumeration
+        counting = plan_counting(self.k, graph)
+        return counting if counting.cost < enumeration.cost else enumeration
+
+    def execute(self, plan: EnumerationPlan | CountingPlan | OrbitPlan, context: Environment) -> list[PatternCount]:
+        """Count the motifs; every connected pattern is in the result, those that do not occur as well."""
+        from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, edges_text
+
+        texts = [edges_text(code_edges(code, self.k)) for code in connected_codes(self.k).tolist()]
+        counts = plan.count(context)
+        return [PatternCount(text, None, count) for text, count in zip(texts, counts, strict=True)]

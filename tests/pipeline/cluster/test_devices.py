@@ -176,7 +176,7 @@ def test_without_a_gpu_devices_are_refused(folder: Path, monkeypatch: pytest.Mon
         ({"devices": [-1]}, {}, "a list of different numbers"),
         ({"devices": [True]}, {}, "a list of different numbers"),
         ({"devices": "all", "kind": "cpu"}, {}, "uses no device"),
-        ({"devices": "all"}, {"kind": "dask", "address": "tcp://127.0.0.1:1"}, "use what they see"),
+        ({"devices": "all"}, {"kind": "dask", "address": "tcp://127.0.0.1:1"}, "use the GPUs that they see"),
     ],
 )
 def test_devices_that_cannot_be_meant_are_refused(

@@ -15,12 +15,12 @@ import pytest
 
 import longwall
 from longwall.pipeline import run as run_module
-from longwall.pipeline import workloads
 from longwall.pipeline.config import load_config
 from longwall.pipeline.execution.environment import Environment, Metrics, MetricsRow, PatternCount
 from longwall.pipeline.progress.observers import NullObserver
 from longwall.pipeline.run import run
 from longwall.pipeline.run_store.run_directory import RunDirectory, free_name, write_metrics
+from longwall.pipeline.workloads import workload_kinds
 from longwall.storage.errors import FinalError, InputError, RunError
 
 
@@ -37,26 +37,18 @@ class Plan:
         return {"steps": self.steps}
 
 
-class Workload:
-    """A workload that does what the test tells it."""
-
-    def __init__(self, execute):
-        self._execute = execute
-
-    def plan(self, section, graph) -> Plan:
-        return Plan()
-
-    def execute(self, plan: Plan, context: Environment) -> list[PatternCount]:
-        (context.results / "embeddings-00000.parquet").write_bytes(b"half a table")
-        return self._execute(context)
-
-
 @pytest.fixture
 def executing(monkeypatch):
     """Make every kind of workload execute the given function."""
 
     def use(execute):
-        monkeypatch.setattr(workloads, "get_workload", lambda kind: Workload(execute))
+        def run_it(self, plan: Plan, context: Environment) -> list[PatternCount]:
+            (context.results / "embeddings-00000.parquet").write_bytes(b"half a table")
+            return execute(context)
+
+        for workload in workload_kinds().values():
+            monkeypatch.setattr(workload, "plan", lambda self, graph: Plan())
+            monkeypatch.setattr(workload, "execute", run_it)
 
     return use
 

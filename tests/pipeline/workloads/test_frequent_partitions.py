@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from longwall.pipeline.execution.environment import Environment, PatternCount
 from longwall.pipeline.execution.thread_executor import LocalScheduler, Work
 from longwall.pipeline.run import open_graph
-from longwall.pipeline.workloads.frequent import partitioned_embeddings, pattern_grower, support_phases, workload
+from longwall.pipeline.workloads.frequent import partitioned_embeddings, pattern_grower, support_phases
 from longwall.stages.extension import grow_patterns
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
@@ -94,7 +94,8 @@ def mine(lab: Any, graph: Graph, scheduler: Any, section: dict[str, Any], engine
 
 def answer(context: Environment, scheduler: Any) -> Answer:
     context.scheduler = scheduler
-    found = workload.execute(workload.plan(context.spec.workload, context.graph), context)
+    workload = context.spec.workload
+    found = workload.execute(workload.plan(context.graph), context)
     assert [path.name for path in context.checkpoint.folder.iterdir()] == ["journal.jsonl"]
     assert context.resources.disk.used == 0
     rows: list[tuple[Any, ...]] = []

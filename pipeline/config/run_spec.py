@@ -1,0 +1,135 @@
+"""A checked config as a whole, and what its sections must agree on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Union
+
+import tomli_w
+from pydantic import Field, GetPydanticSchema, ValidationInfo, field_validator
+
+from longwall.pipeline.quoting import join_names, quote
+from longwall.pipeline.workloads import workload_kinds
+from longwall.pipeline.workloads.base import Workload
+from longwall.pipeline.workloads.sections import (
+    EngineSection,
+    ExportSection,
+    GraphSection,
+    MemorySection,
+    RunSection,
+    SchedulerSection,
+    Section,
+    refuse,
+)
+from longwall.storage.errors import InputError
+from longwall.storage.memory.sizes import format_size
+
+
+def _union_by_kind(_source: Any, handler: Any) -> Any:
+    """Have pydantic choose among the workloads by `kind`."""
+    classes = tuple(dict.fromkeys(workload_kinds().values()))
+    return handler(Annotated[Union[classes], Field(discriminator="kind")])  # noqa: UP007 - made at run time
+
+
+class RunSpec(Section):
+    """A checked config with every default filled in and every input path resolved."""
+
+    graph: GraphSection
+    workload: Annotated[Workload, GetPydanticSchema(_union_by_kind)]
+    memory: MemorySection = MemorySection()
+    scheduler: SchedulerSection = SchedulerSection()
+    engine: EngineSection = EngineSection()
+    run: RunSection
+    export: ExportSection = ExportSection()
+
+    @field_validator("scheduler")
+    @classmethod
+    def _only_embeddings_have_levels(cls, scheduler: SchedulerSection, info: ValidationInfo) -> SchedulerSection:
+        workload: Workload | None = info.data.get("workload")
+        if scheduler.order == "levels" and workload is not None and workload.output != "embeddings":
+            text = 'counts have no levels: remove it, or set workload.output = "embeddings"'
+            refuse("scheduler", [("order", text)])
+        return scheduler
+
+    @field_validator("engine")
+    @classmethod
+    def _remote_workers_have_their_devices(cls, engine: EngineSection, info: ValidationInfo) -> EngineSection:
+        scheduler: SchedulerSection | None = info.data.get("scheduler")
+        if engine.devices is not None and scheduler is not None and scheduler.address is not None:
+            text = "the workers of the cluster at scheduler.address use the GPUs that they see: remove it"
+            refuse("engine", [("devices", text)])
+        return engine
+
+    @field_validator("export")
+    @classmethod
+    def _exports_what_there_is(cls, export: ExportSection, info: ValidationInfo) -> ExportSection:
+        workload: Workload | None = info.data.get("workload")
+        if workload is not None and (faults := _export_faults(export, workload)):
+            refuse("export", faults)
+        return export
+
+    @property
+    def file_format(self) -> str | None:
+        """The format of the graph's file where the workload determines it; None elsewhere."""
+        return self.workload.input_format if self.graph.transactions is None else None
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return the sections as plain values that `load_config` accepts; unset keys are left out."""
+        sections: dict[str, dict[str, Any]] = self.model_dump(mode="json", exclude_none=True)
+        for key in ("device", "host", "disk"):
+            size = getattr(self.memory, key)
+            sections["memory"][key] = "auto" if size is None else format_size(size)
+        return {name: section for name, section in sections.items() if section}
+
+    def on_host(self) -> RunSpec:
+        """Return the config of a process that leaves devices to others."""
+        return self.model_copy(update={"engine": self.engine.model_copy(update={"kind": "cpu"})})
+
+    def with_threads(self, threads: int) -> RunSpec:
+        """Return the config with another number of threads, for engines that work on the host."""
+        return self.model_copy(update={"engine": self.engine.model_copy(update={"threads": threads})})
+
+    def named(self, name: str) -> RunSpec:
+        """Return the config with another name of the run."""
+        return self.model_copy(update={"run": self.run.model_copy(update={"name": name})})
+
+    def with_absolute_paths(self) -> RunSpec:
+        """Return the config with absolute input paths, so that it means the same in any working directory."""
+        keys = ("path", "labels", "transactions")
+        paths = {key: path.absolute() for key in keys if isinstance(path := getattr(self.graph, key), Path)}
+        scheduler = self.scheduler
+        if (files := scheduler.security) is not None:
+            absolute = {key: getattr(files, key).absolute() for key in ("ca", "cert", "key")}
+            scheduler = scheduler.model_copy(update={"security": files.model_copy(update=absolute)})
+        graph, workload = self.graph.model_copy(update=paths), self.workload.with_absolute_paths()
+        return self.model_copy(update={"graph": graph, "workload": workload, "scheduler": scheduler})
+
+    def to_toml(self) -> str:
+        """Return the config as TOML text.
+
+        Raises
+        ------
+        InputError
+            If a path cannot be written in UTF-8: its folders may have any name.
+        """
+        text = tomli_w.dumps(self.to_dict())
+        for line in text.split("\n"):
+            if re.search("[\ud800-\udfff]", line):
+                raise InputError(f"{line!a}: this path is not UTF-8; rename its folders, or work in another one")
+        return text
+
+
+def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str, str]]:
+    """Return the keys of an export that do not suit the workload, and what is wrong with each."""
+    if export.embeddings is not None and export.embeddings != (workload.output == "embeddings"):
+        return [("embeddings", f'contradicts workload.output = "{workload.output}": remove one of them')]
+    given = [key for key in ("columns", "limit") if getattr(export, key) is not None]
+    if workload.output != "embeddings":
+        return [(key, 'only embeddings are exported: remove it, or set output = "embeddings"') for key in given]
+    if workload.num_columns is None:
+        return [(key, f"all embeddings of {workload.kind} patterns are written: remove it") for key in given]
+    names = [f"v{vertex}" for vertex in range(workload.num_columns)]
+    unknown = [name for name in export.columns or () if name not in names]
+    text = f"the pattern has no column {quote(unknown[0])}, only {join_names(names)}" if unknown else ""
+    return [("columns", text)] if unknown else []

@@ -1,0 +1,112 @@
+"""What every workload is: a section of the config that plans the work that it describes, and executes the plan."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.workloads.sections import Section
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.patterns.pattern import Pattern
+    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.storage.graph.graph import Graph
+
+Output = Literal["count", "embeddings", "vertices"]
+
+
+class Workload(Section, ABC):
+    """``[workload]`` of one kind: its keys, its plan, and what executing the plan gives.
+
+    A subclass names its `kind` and the outputs that it can give, and adds its own keys. It is imported to read a
+    config, so it imports libraries that take time in its methods.
+    """
+
+    adds_up: ClassVar[bool] = True
+    """Whether the counts of the patterns add up to the answer; False: the answer is a table of patterns."""
+
+    kind: str = Field(description="what to mine")
+    output: Output = Field(default="count", description="in which form to give it")
+    count: Literal["embeddings", "mappings"] = Field(
+        default="embeddings", description="`embeddings` (distinct subgraphs) or, for `match`, `mappings`"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_what_says_nothing(cls, data: Any) -> Any:
+        """Take ``induced = false`` away where it is no key: it may be in the section of any kind."""
+        if isinstance(data, dict) and "induced" not in cls.model_fields and data.get("induced") is False:
+            return {key: value for key, value in data.items() if key != "induced"}
+        return data
+
+    @field_validator("count")
+    @classmethod
+    def _counts_what_it_can(cls, count: str, info: ValidationInfo) -> str:
+        if count == "mappings":
+            raise ValueError(f'{info.data["kind"]} counts distinct subgraphs; use kind = "match" for mappings')
+        return count
+
+    @property
+    def input_format(self) -> str | None:
+        """The format of the graph's file, where the workload determines it."""
+        return None
+
+    @property
+    def num_columns(self) -> int | None:
+        """Number of columns of the embeddings, one per pattern vertex; None where columns and rows are not chosen."""
+        return None
+
+    def with_absolute_paths(self) -> Workload:
+        """Return the section with absolute paths."""
+        return self
+
+    @abstractmethod
+    def plan(self, graph: Graph) -> Any:
+        """Plan the work for a graph; a plan has `describe()` and `to_dict()`.
+
+        Raises
+        ------
+        InputError
+            If the graph does not have what the workload needs.
+        """
+
+    @abstractmethod
+    def execute(self, plan: Any, context: Environment) -> list[PatternCount]:
+        """Do the work of a plan."""
+
+
+def plan_pattern(pattern: Pattern, graph: Graph, output: Output, *, induced: bool = False) -> CountPlan | MatchPlan:
+    """Plan how to count the embeddings of a pattern or, where they are the output, how to list them."""
+    from longwall.pipeline.phases.count_plans import plan_count
+    from longwall.pipeline.planning.search_planner import plan_match
+
+    if output == "embeddings":
+        return plan_match(pattern, graph.stats, induced=induced, counting=False)
+    return plan_count(pattern, graph, induced=induced)
+
+
+def count_or_list(plan: CountPlan | MatchPlan, context: Environment, *, written: int = 0) -> PatternCount:
+    """Count the embeddings of a pattern or, if the plan says so, write them.
+
+    Parameters
+    ----------
+    plan
+        For the pattern.
+    context
+        The run.
+    written
+        Embeddings of other patterns that the run has written: ``export.limit`` is for all of them.
+    """
+    from longwall.pipeline.phases.search_list import list_matches
+    from longwall.pipeline.planning.search_plan import MatchPlan
+
+    if isinstance(plan, MatchPlan):
+        count, lower_bound = list_matches(plan, context, written=written)
+    else:
+        count, lower_bound = plan.count(context), False
+    return PatternCount(plan.pattern.edge_text, plan.pattern.labels, count, lower_bound=lower_bound)

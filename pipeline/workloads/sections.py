@@ -1,0 +1,356 @@
+"""The sections of a config that all workloads share. Each class checks its own keys.
+
+``[workload]`` has a class for each kind, see `longwall.pipeline.workloads.base`; what concerns two sections is checked
+in `longwall.pipeline.config.run_spec`. The descriptions of the fields are the README's table of keys.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from longwall.pipeline.quoting import quote, suggestion
+from longwall.storage.errors import InputError
+from longwall.storage.memory.sizes import parse_size
+from longwall.storage.paths import user_path
+from longwall.storage.remote.urls import is_url
+
+MOST_NAME_BYTES = 200
+"""Of `run.name`: file systems take 255, and other names are made from it."""
+CLUSTER_KEYS = ("address", "workers", "threads_per_worker", "security", "retries")
+"""Keys of ``[scheduler]`` that only a cluster has."""
+
+
+class Section(BaseModel):
+    """A table of a config: immutable, without unknown keys, and values are of the right type as they stand there."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+def refuse(title: str, faults: list[tuple[str, str]]) -> NoReturn:
+    """Refuse a section for faults of several keys; for use in its validators.
+
+    Parameters
+    ----------
+    title
+        Of the section.
+    faults
+        Keys, and what is wrong with each.
+
+    Raises
+    ------
+    ValidationError
+        Always.
+    """
+    raise ValidationError.from_exception_data(
+        title,
+        [
+            InitErrorDetails(type=PydanticCustomError("conflict", "{error}", {"error": text}), loc=(key,), input=None)
+            for key, text in faults
+        ],
+    )
+
+
+def as_tuple(value: object) -> object:
+    """Return a list as a tuple, and anything else as it is."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _size(value: object) -> int | None:
+    if value is None or value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f'expected a size such as "8GiB", a number of bytes or "auto", not {quote(value)}')
+    return parse_size(value)
+
+
+def _path(value: object) -> object:
+    if isinstance(value, str) and is_url(value):
+        raise ValueError(f"{quote(value)} is a URL: only a graph and run.directory may be one; give a path")
+    try:
+        return user_path(value) if isinstance(value, str | Path) else value
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+def _address(value: object) -> object:
+    if not isinstance(value, str | Path | None):
+        raise ValueError(f"expected a path or a URL in quotes, not {quote(value)}")
+    return value if isinstance(value, str) and is_url(value) else _path(value)
+
+
+def _column_names(value: object) -> object:
+    names = list(value) if isinstance(value, list | tuple) else [value]
+    if not names:
+        raise ValueError("names no column; name some, or remove it to have all")
+    repeated = [name for at, name in enumerate(names) if name in names[:at]]
+    if repeated:
+        raise ValueError(f"{quote(repeated[0])} is there twice; name each column once")
+    return as_tuple(value)
+
+
+def _two_columns(value: object) -> object:
+    names = value if isinstance(value, list | tuple) else ()
+    if value is not None and not (
+        len(names) == 2 and all(type(name) is str for name in names) and names[0] != names[1]
+    ):
+        raise ValueError(f'expected the names of two columns such as ["source", "target"], not {quote(value)}')
+    return as_tuple(value)
+
+
+def _run_name(value: object) -> object:
+    if isinstance(value, str) and (value in (".", "..") or not re.fullmatch(r"[\w.-]+", value)):
+        raise ValueError(f"{quote(value)} cannot name a folder; use letters, digits, '.', '-' and '_'")
+    if isinstance(value, str) and len(value.encode()) > MOST_NAME_BYTES:
+        raise ValueError(f"{quote(value)} is too long to name a folder; use at most {MOST_NAME_BYTES} letters")
+    return value
+
+
+def _device_numbers(value: object) -> object:
+    numbers = value if isinstance(value, list | tuple) else ()
+    are_numbers = all(type(number) is int and number >= 0 for number in numbers)
+    if value is not None and value != "all" and not (numbers and are_numbers and len(set(numbers)) == len(numbers)):
+        raise ValueError(f'expected "all" or a list of different numbers from 0 up such as [0, 1], not {quote(value)}')
+    return tuple(numbers) or value
+
+
+Size = Annotated[int | None, BeforeValidator(_size)]
+FilePath = Annotated[Path, BeforeValidator(_path)]
+Address = Annotated[Path | str, BeforeValidator(_address)]
+"""A path, or a URL."""
+
+
+class GraphSection(Section):
+    """``[graph]``: where the data graph comes from; exactly one of `path` and `generator`."""
+
+    path: Address | None = Field(
+        default=None,
+        description="edge list (`.txt`, `.tsv`, `.csv`, any separator), `.mtx`, `.lg`, `.graph`, a database of graphs "
+        'in gSpan\'s format (`.gspan`, or any name if `workload.kind = "transactions"`), all also `.gz` or `.zst`; '
+        "`.parquet`, or a graph store; or the URL of one of these, read with fsspec",
+    )
+    generator: dict[str, Any] | None = Field(
+        default=None, description='`{ kind = "rmat", scale = 16, edge_factor = 16, seed = 1 }`, instead of a path'
+    )
+    columns: Annotated[tuple[str, str] | None, BeforeValidator(_two_columns)] = Field(
+        default=None,
+        description="the two columns of an edge list or a Parquet file that hold the edges, such as "
+        '`["a", "b"]`; by default they are found by their names',
+    )
+    labels: Address | None = Field(
+        default=None,
+        description='file of "vertex label" lines: every vertex with an edge needs one; those of isolated vertices are '
+        "ignored (a `.mtx` file says which vertices there are: labels of others are refused)",
+    )
+    transactions: Address | None = Field(
+        default=None, description='file of "vertex transaction" lines, by the same rule as labels'
+    )
+
+    @field_validator("generator")
+    @classmethod
+    def _generator_has_its_parameters(cls, generator: dict[str, Any] | None) -> dict[str, Any] | None:
+        if generator is not None and (faults := _generator_faults(generator)):
+            refuse("generator", faults)
+        return generator
+
+    @field_validator("columns", "labels", "transactions")
+    @classmethod
+    def _generated_graphs_have_no_files(cls, value: object, info: ValidationInfo) -> object:
+        if value is not None and info.data.get("generator") is not None:
+            if info.field_name == "labels":
+                raise ValueError("a generated graph has no label file; give the generator num_labels instead")
+            raise ValueError(f"a generated graph has no {info.field_name}; remove it, or give a graph file")
+        return value
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> GraphSection:
+        if (self.path is None) == (self.generator is None):
+            raise ValueError("give exactly one of path (a file or a store) and generator (a table)")
+        return self
+
+
+def _generator_faults(generator: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the keys of a generator that are wrong, and what is wrong with each."""
+    from longwall.storage.generators.kinds import GENERATORS  # imports NumPy
+
+    kind = generator.get("kind")
+    if not isinstance(kind, str) or kind not in GENERATORS:
+        text = "missing" if kind is None else f"there is no generator {quote(kind)}"
+        return [("kind", text + suggestion(kind, GENERATORS))]
+    parameters, defaults = GENERATORS[kind].parameters, GENERATORS[kind].defaults
+    types = {**parameters, "seed": int, "num_labels": int}
+    missing = parameters.keys() - defaults.keys() - generator.keys()
+    faults = [(key, f"missing; {kind} needs it") for key in sorted(missing)]
+    for key, value in generator.items():
+        if key == "kind":
+            continue
+        if key not in types:
+            faults.append((key, f"{kind} has no such parameter" + suggestion(key, types)))
+        elif isinstance(value, bool) or not isinstance(value, types[key] | int):
+            noun = "a whole number" if types[key] is int else "a number"
+            faults.append((key, f"expected {noun}, not {quote(value)}"))
+    return faults
+
+
+class MemorySection(Section):
+    """``[memory]``: budgets in bytes (None: chosen from what the machine has), and where to spill."""
+
+    device: Size = Field(
+        default=None,
+        description='budget of GPU memory: `"8GiB"`, bytes, or `"auto"` (the default): a share of what is free',
+    )
+    host: Size = Field(default=None, description="budget of main memory, in the same way")
+    disk: Size = Field(default=None, description="budget of spill files, in the same way")
+    spill: FilePath = Field(default=Path("spill"), description="folder for what does not fit `memory.host`")
+    access: Literal["auto", "resident", "adaptive", "managed", "zero-copy"] = Field(
+        default="auto",
+        description="how the GPU reads the graph: `resident`, `adaptive` (the hottest pages are copied to the GPU), "
+        "`zero-copy`, `managed`, or `auto`: resident where it fits, else adaptive",
+    )
+
+
+class SecuritySection(Section):
+    """``[scheduler.security]``: PEM files by which the parts of a cluster know each other (TLS)."""
+
+    ca: FilePath = Field(description="certificate of the authority")
+    cert: FilePath = Field(description="certificate of this machine")
+    key: FilePath = Field(description="its private key")
+
+
+class SchedulerSection(Section):
+    """``[scheduler]``: where the work runs, and in which order.
+
+    With ``kind = "dask"``, on the cluster at `address`, or on `workers` processes of this machine with
+    `threads_per_worker` threads each; a range of the work is given to another worker up to `retries` times where it is
+    lost with the one that had it.
+    """
+
+    kind: Literal["local", "dask"] = Field(
+        default="local", description="`local`, or `dask`: the workers of a cluster, see `docs/cluster.md`"
+    )
+    order: Literal["depth", "levels"] = Field(
+        default="depth",
+        description="`depth` (first), or `levels`: each level of a listing is finished, and on disk, before the next",
+    )
+    address: str | None = Field(default=None, description='of a Dask cluster, such as `"tcp://10.0.0.1:8786"`')
+    workers: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="processes of this machine (at most 16, or 4 per core; by default up to 4), where there is no "
+        "address",
+    )
+    threads_per_worker: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="their threads; by default they share all cores"
+    )
+    security: SecuritySection | None = Field(
+        default=None, description="`{ ca, cert, key }`: PEM files for an address that begins with `tls://`"
+    )
+    retries: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="how often a range of the work may be lost with its worker; by default 3 times"
+    )
+
+    @field_validator(*CLUSTER_KEYS)
+    @classmethod
+    def _only_a_cluster_has_it(cls, value: object, info: ValidationInfo) -> object:
+        if value is not None and info.data.get("kind") == "local":
+            raise ValueError('only a cluster has it: remove it, or set scheduler.kind = "dask"')
+        return value
+
+    @field_validator("address")
+    @classmethod
+    def _is_an_address(cls, address: str | None) -> str | None:
+        if address is not None and not re.fullmatch(r"(tcp|tls)://[^\s/]+:\d+", address):
+            raise ValueError(f'expected an address such as "tcp://10.0.0.1:8786", not {quote(address)}')
+        return address
+
+    @field_validator("workers", "threads_per_worker")
+    @classmethod
+    def _addressed_clusters_have_workers(cls, number: int | None, info: ValidationInfo) -> int | None:
+        if number is not None and info.data.get("address") is not None:
+            raise ValueError("the cluster at scheduler.address has its own workers: remove one of them")
+        return number
+
+    @field_validator("security")
+    @classmethod
+    def _certificates_are_for_tls(cls, files: SecuritySection | None, info: ValidationInfo) -> SecuritySection | None:
+        if files is not None and not str(info.data.get("address", "tls://")).startswith("tls://"):
+            raise ValueError(
+                'certificates are for an address that begins with "tls://": give such an address, or remove this'
+            )
+        return files
+
+
+class EngineSection(Section):
+    """``[engine]``: which kernels run, on how many threads, on which GPUs.
+
+    With `devices`, "all" or a list of numbers, a process of its own works with each of these GPUs of this machine;
+    without, a run uses the first one.
+    """
+
+    kind: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="`auto`, `cpu` or `cuda`")
+    threads: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="CPU threads, at most 256, or 4 per core; 0: one per core"
+    )
+    devices: Annotated[
+        Literal["all"] | tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(_device_numbers)
+    ] = Field(
+        default=None,
+        description='GPUs of this machine, a process for each: `"all"`, or a list such as `[0, 1]`; by default the '
+        "first one; see `docs/cluster.md`",
+    )
+    ablation: Annotated[
+        tuple[Literal["two-pass", "ungrouped", "unordered"], ...], Field(strict=False), BeforeValidator(as_tuple)
+    ] = Field(
+        default=(),
+        description="for benchmarks, optimisations of the GPU to switch off: `two-pass`, `ungrouped`, `unordered`",
+    )
+
+    @field_validator("devices")
+    @classmethod
+    def _devices_are_gpus(cls, devices: object, info: ValidationInfo) -> object:
+        if devices is not None and info.data.get("kind") == "cpu":
+            raise ValueError('engine.kind = "cpu" uses no device: remove one of them')
+        return devices
+
+
+class RunSection(Section):
+    """``[run]``: the folder of the results is ``directory/name``; with `overwrite` it may be that of another run."""
+
+    directory: Address = Field(
+        default=Path("runs"),
+        description="the results go to `directory/name`, which must not exist; the directory may be a URL, such as "
+        '`"s3://bucket/runs"`, see `docs/cluster.md`',
+    )
+    name: Annotated[str, BeforeValidator(_run_name)] = Field(
+        description="letters, digits, `.`, `-` and `_`; by default the file's name; for a mapping in Python the kind "
+        "of the workload, with a number where there is such a run"
+    )
+    overwrite: bool = Field(
+        default=False,
+        description="`true`: replace a run of that name, as `--overwrite` does; the old one stays until the new one, "
+        "which works in `directory/name+new`, is done",
+    )
+
+
+class ExportSection(Section):
+    """``[export]``: which rows and columns of the embeddings to write."""
+
+    embeddings: bool | None = Field(default=None, description='`true` is the same as `workload.output = "embeddings"`')
+    limit: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="stop after so many rows; by default all are written"
+    )
+    columns: Annotated[tuple[str, ...] | None, BeforeValidator(_column_names)] = Field(
+        default=None, description='write only these columns, such as `["v0", "v2"]`; by default all of them'
+    )
