@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longwall.pipeline import signals
-from longwall.storage.errors import InputError, RunError
+from longwall.storage import signals
+from longwall.storage.errors import InputError, RunError, reason_of
 from longwall.storage.memory.address_space import require_address_space
 from longwall.storage.paths import user_path
 
@@ -308,10 +308,10 @@ def _reporting() -> Iterator[None]:
         require_address_space()
         yield
     except InputError as error:
-        _complain(error)
+        _complain(str(error))
         raise typer.Exit(ExitCode.BAD_INPUT) from None
-    except RunError as error:
-        _complain(error)
+    except (RunError, MemoryError, OSError) as error:
+        _complain(reason_of(error))
         raise typer.Exit(ExitCode.RUN_FAILED) from None
     except KeyboardInterrupt as interrupt:
         run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
@@ -319,8 +319,8 @@ def _reporting() -> Iterator[None]:
         raise typer.Exit(signals.exit_code()) from None
 
 
-def _complain(error: Exception) -> None:
-    for line in str(error).splitlines():
+def _complain(text: str) -> None:
+    for line in text.splitlines():
         _tell(f"error: {line}")
 
 
@@ -343,7 +343,7 @@ def _print(text: str, *, besides: str = "") -> None:
     except OSError as error:
         silence(sys.stdout)
         if besides or not isinstance(error, BrokenPipeError):  # a reader that has seen enough needs no sentence
-            _complain(RunError(f"standard output cannot be written ({error.strerror}){besides}"))
+            _complain(f"standard output cannot be written ({error.strerror}){besides}")
         raise typer.Exit(ExitCode.RUN_FAILED) from None
 
 
@@ -389,11 +389,21 @@ def _make_store(
     if cache_note():
         observer.note(cache_note())
     try:
-        with resources:
+        with (
+            signals.interrupted_by(lambda: None),  # a second signal does not disturb what the first one lets remove
+            resources,
+        ):
             resources.spill.check()
             stats = make(resources=resources, watcher=observer)
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
+    except MemoryError as error:
+        raise RunError(reason_of(error).replace("memory.host", "--memory")) from error
+    except KeyboardInterrupt:
+        if not store.exists():
+            raise
+        _tell(f"\ninterrupted: {store} is complete")
+        raise typer.Exit(signals.exit_code()) from None
     finally:
         observer.close()
     seconds = time.perf_counter() - began

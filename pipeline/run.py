@@ -25,11 +25,11 @@ from longwall.pipeline.progress.observers import NullObserver, Observer
 from longwall.pipeline.result import Result
 from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
 from longwall.pipeline.run_store.url_run import UrlRunDirectory
-from longwall.pipeline.signals import interrupted_by, interrupting, last_signal, undisturbed
 from longwall.storage.arguments import brief, require_methods, require_texts, require_type
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.paths import require_path, user_path
 from longwall.storage.remote.urls import is_url
+from longwall.storage.signals import interrupted_by, interrupting, last_signal, undisturbed
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine

@@ -4,7 +4,7 @@ import os
 import sys
 from io import TextIOWrapper
 
-from longwall.pipeline import signals
+from longwall.storage import signals
 
 
 def main() -> None:

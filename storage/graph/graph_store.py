@@ -29,6 +29,7 @@ from longwall.storage.graph.store_header import FORMAT, VERSION, StoreHeader, is
 from longwall.storage.ingest.text.input_file import input_errors
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget, Reservation
 from longwall.storage.memory.spill_folder import hold, sync_folder
+from longwall.storage.signals import undisturbed
 from longwall.storage.sorting.scratch_arrays import Scratch
 from longwall.storage.stored_files import Damage
 
@@ -165,12 +166,24 @@ def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> G
                 sink.describe(stats)
             for written in (partial, *partial.rglob("*")):
                 sync_folder(written)
-            partial.rename(path)
+            _give_name(partial, path)
     except OSError as error:
         if error.errno in _NOT_ALLOWED:
             raise InputError(f"{path}: no permission to write to {path.parent}; choose another path") from error
         raise RunError(f"{path}: the store could not be written ({error.strerror or error})") from error
     return stats
+
+
+@undisturbed()
+def _give_name(partial: Path, path: Path) -> None:
+    """Let the store appear under its name, for good: where that is not certain it does not appear."""
+    partial.rename(path)
+    try:
+        with suppress(PermissionError):  # a folder may be one to write in and not to read
+            sync_folder(path.parent)
+    except OSError:
+        path.rename(partial)
+        raise
 
 
 @contextmanager
@@ -186,28 +199,34 @@ def _partial(path: Path) -> Iterator[Path]:
     """
     partial = path.with_name(f".{path.name}.tmp")
     with ExitStack() as undo:
-        held = False
-        while not held:
-            made = _make_partial(path, partial)
-            try:
-                lock = hold(partial)
-            except FileNotFoundError:
-                continue  # the other process has finished
-            except BlockingIOError:
-                raise InputError(
-                    f"{path}: another process is making this store: wait for it, or choose another path"
-                ) from None
-            except OSError as error:
-                if made:
-                    break
-                raise _in_the_way(path, partial) from error
-            undo.callback(os.close, lock)
-            held = os.path.samestat(os.fstat(lock), partial.lstat()) if partial.exists() else False
-        undo.callback(shutil.rmtree, partial, ignore_errors=True)
+        with undisturbed():
+            held = False
+            while not held:
+                made = _make_partial(path, partial)
+                try:
+                    lock = hold(partial)
+                except FileNotFoundError:
+                    continue  # the other process has finished
+                except BlockingIOError:
+                    raise InputError(
+                        f"{path}: another process is making this store: wait for it, or choose another path"
+                    ) from None
+                except OSError as error:
+                    if made:
+                        break
+                    raise _in_the_way(path, partial) from error
+                undo.callback(os.close, lock)
+                held = os.path.samestat(os.fstat(lock), partial.lstat()) if partial.exists() else False
+            undo.callback(_remove, partial)
         for left in partial.iterdir():
             shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         _require_free(path)
         yield partial
+
+
+@undisturbed()
+def _remove(partial: Path) -> None:
+    shutil.rmtree(partial, ignore_errors=True)
 
 
 def _make_partial(path: Path, partial: Path) -> bool:

@@ -18,6 +18,7 @@ from stat import S_ISDIR
 
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.paths import user_path
+from longwall.storage.signals import undisturbed
 
 _NAME = re.compile(r"longwall-spill-[0-9a-f]{12}")
 
@@ -107,7 +108,7 @@ class SpillFolder:
 
     def close(self) -> None:
         """Remove the folder and what is in it, and what killed runs left beside it; twice does no harm."""
-        with self._mutex, _locked(self._parent) as there:
+        with self._mutex, _locked(self._parent) as there, undisturbed():
             if self._path is not None:
                 shutil.rmtree(self._path, ignore_errors=True)
                 os.close(self._lock)

@@ -1,4 +1,7 @@
-"""Addresses by URL, and inputs there: whatever fsspec reads is copied to the spill folder, read there, and removed."""
+"""Addresses by URL, and inputs there: whatever fsspec reads is copied to the spill folder, read there, and removed.
+
+A URL of this machine's files stands for their path.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def is_url(address: str | Path) -> bool:
 
 @contextmanager
 def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
-    """Give the path of an input: its own, or, of a URL, that of a copy, which is gone afterwards.
+    """Give the path of an input: its own, or, of a URL of another machine, that of a copy, which is gone afterwards.
 
     Parameters
     ----------
@@ -46,6 +49,10 @@ def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
         yield user_path(address)
         return
     url = str(address)
+    system, root = file_system(url)
+    if _is_local(system):
+        yield user_path(root)
+        return
     folder = resources.spill.path / f"fetched-{uuid.uuid4().hex[:12]}"
     with (
         resources.disk.reserve(0, "") as reserved,
@@ -53,7 +60,7 @@ def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
     ):
         folder.mkdir()
         try:
-            path = _fetch(url, folder, reserved)
+            path = _fetch(system, root, url, folder, reserved)
             try:
                 yield path
             except (InputError, RunError) as error:
@@ -110,6 +117,12 @@ def file_system(url: str) -> tuple[Any, str]:
     return system, path.rstrip("/")
 
 
+def _is_local(system: Any) -> bool:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(system, LocalFileSystem)
+
+
 def below(file: str, root: str, url: str) -> PurePosixPath:
     """The path of a file below a folder at a URL, as a listing names it; a server may name others.
 
@@ -127,20 +140,26 @@ def below(file: str, root: str, url: str) -> PurePosixPath:
     return path
 
 
-def _fetch(url: str, folder: Path, reserved: Reservation) -> Path:
+def _fetch(system: Any, root: str, url: str, folder: Path, reserved: Reservation) -> Path:
     """Copy a file, or all files of a store, into a folder."""
-    system, root = file_system(url)
     with url_faults(url):
         target = folder / (PurePosixPath(root).name or "graph")
         if not system.exists(f"{root}/zarr.json"):
             _copy(system, root, target, url, reserved)
             return target
         for file in system.find(root):
-            _copy(system, file, target / below(file, root, url), url, reserved)
+            name = below(file, root, url)
+            if system.info(file).get("islink"):
+                raise InputError(f"{url}/{name}: this is a symbolic link, copy the store without links (cp -rL)")
+            _copy(system, file, target / name, url, reserved)
         return target
 
 
 def _copy(system: Any, file: str, target: Path, url: str, reserved: Reservation) -> None:
+    kind = system.info(file)["type"]
+    if kind != "file":  # to open a pipe would wait for its writer
+        what = "a folder, and no graph store" if kind == "directory" else "a pipe or a device"
+        raise InputError(f"{url}: {file} is not a regular file but {what}; give a file or a graph store")
     target.parent.mkdir(parents=True, exist_ok=True)
     with system.open(file, "rb") as source, target.open("wb") as copy:
         while block := source.read(_BLOCK_BYTES):

@@ -1,9 +1,11 @@
 """The command line: exit codes, one clear sentence for each mistake, nothing heavy before it is needed."""
 
+import errno
 import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,8 @@ import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.cli import app
 from longwall.pipeline.config import raw
+from longwall.storage.graph.graph_store import StoreSink
+from longwall.storage.memory.spill_folder import SpillFolder
 
 HEAVY = {"cupy", "networkx", "numba", "numpy", "pandas", "pyarrow", "zarr"}
 HELP = [["--help"], ["--version"], ["run", "--help"], ["explain", "-h"], ["generate", "--help"], ["rnu"]]
@@ -324,6 +328,71 @@ def test_a_failed_run_is_exit_code_1(config, monkeypatch):
     assert result.exit_code == 1
     assert "error: out of memory" in result.stderr
     assert f"longwall resume {Path('runs/mine').absolute()}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError("Unable to allocate 8 TiB"), "error: out of memory (Unable to allocate 8 TiB): lower {memory}"),
+        (OSError(errno.EIO, "Input/output error", "x"), "error: the system refused to go on at x: Input/output error"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("words", "memory", "place"),
+    [
+        (["ingest", "graph.txt", "g.zarr"], "--memory", "longwall.storage.ingest.ingest.ingest"),
+        (
+            ["generate", "rmat", "g.zarr", "--scale", "4"],
+            "--memory",
+            "longwall.storage.generators.kinds.generate_store",
+        ),
+        (["info", "graph.txt"], "memory.host", "longwall.pipeline.run.open_graph"),
+        (["explain", "mine.toml"], "memory.host", "longwall.pipeline.explain.explain"),
+    ],
+)
+def test_memory_and_the_system_end_every_command_with_a_message(config, monkeypatch, words, memory, place, error, said):
+    def fail(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(place, fail)
+    result = call(*words)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(said.format(memory=memory))
+    assert isinstance(result.exception, SystemExit)
+    assert sorted(path.name for path in Path().iterdir()) == ["graph.txt", "mine.toml"]
+
+
+@pytest.mark.parametrize("words", [["ingest", "graph.txt"], ["generate", "rmat", "--scale", "8"]])
+def test_a_second_interrupt_leaves_nothing_behind_either(config, monkeypatch, words):
+    def interrupt(function):
+        def interrupted(*arguments, **options):
+            os.kill(os.getpid(), signal.SIGINT)
+            return function(*arguments, **options)
+
+        return interrupted
+
+    monkeypatch.setattr(StoreSink, "describe", interrupt(StoreSink.describe))
+    monkeypatch.setattr(StoreSink, "__exit__", interrupt(StoreSink.__exit__))
+    monkeypatch.setattr(SpillFolder, "close", interrupt(SpillFolder.close))
+    monkeypatch.setattr(shutil, "rmtree", interrupt(shutil.rmtree))
+    result = call(*words, "g.zarr", "--quiet")
+    assert result.exit_code == 130
+    assert result.stderr == "\ninterrupted: nothing is left behind\n"
+    assert sorted(path.name for path in Path().iterdir()) == ["graph.txt", "mine.toml"]
+
+
+def test_an_interrupt_that_comes_too_late_leaves_a_whole_store(config, monkeypatch):
+    close = SpillFolder.close
+
+    def interrupted(folder):
+        close(folder)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(SpillFolder, "close", interrupted)
+    result = call("ingest", "graph.txt", "g.zarr", "--quiet")
+    assert result.exit_code == 130
+    assert result.stderr == "\ninterrupted: g.zarr is complete\n"
+    assert call("info", config.parent / "g.zarr").exit_code == 0
 
 
 def test_an_interrupted_run_says_how_to_go_on(config, monkeypatch):

@@ -21,6 +21,7 @@ from longwall.storage.graph import graph_store, sharded_array
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import VERSION, describe_store, is_store, open_store, write_graph
 from longwall.storage.graph.info import info
+from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.build import build_graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.memory.reservations import MemoryBudget
@@ -213,6 +214,52 @@ def test_failed_write_leaves_nothing(
 
     monkeypatch.setattr(owner, step, fail)
     with pytest.raises(expected, match=says):
+        write_graph(graph, tmp_path / "store")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt("first"), RunError("first")])
+def test_a_signal_does_not_disturb_the_removal_of_what_was_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    remove = shutil.rmtree
+    signals = []
+
+    def disturbed(folder: Path, **options: bool) -> None:
+        signals.append(folder.name)
+        os.kill(os.getpid(), signal.SIGINT)
+        remove(folder, **options)
+
+    def fill(sink: graph_store.StoreSink) -> GraphStats:
+        raise error
+
+    monkeypatch.setattr(shutil, "rmtree", disturbed)
+    with pytest.raises(type(error), match="first"):
+        graph_store.create_store(tmp_path / "store", fill)
+    assert signals == [".store.tmp"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_of_a_store_is_synced_once_the_store_is_there(
+    tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[Path, bool]] = []
+    monkeypatch.setattr(graph_store, "sync_folder", lambda path: synced.append((path, (tmp_path / "store").is_dir())))
+    write_graph(graph, tmp_path / "store")
+    assert synced.pop() == (tmp_path, True)
+    assert synced
+    assert not any(there for _, there in synced)
+
+
+def test_a_store_whose_name_may_not_stay_is_taken_back(
+    tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sync(path: Path) -> None:
+        if path == tmp_path:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(graph_store, "sync_folder", sync)
+    with pytest.raises(RunError, match="the store could not be written"):
         write_graph(graph, tmp_path / "store")
     assert list(tmp_path.iterdir()) == []
 

@@ -4,6 +4,7 @@ import errno
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -219,11 +220,14 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = tmp_path / "g.txt"
     path.write_text("1 2\n")
     if os.geteuid() == 0:  # root reads everything
+        open_file = os.open
 
-        def deny(self: Path, *args: object, **kwargs: object) -> None:
-            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+        def deny(file: str | Path, *args: Any, **options: Any) -> int:
+            if file == path:
+                raise PermissionError(errno.EACCES, "Permission denied", str(file))
+            return open_file(file, *args, **options)
 
-        monkeypatch.setattr(Path, "open", deny)
+        monkeypatch.setattr(os, "open", deny)
     else:
         path.chmod(0)
     assert "no permission to read" in refusal(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,6 +119,48 @@ def test_a_listing_cannot_write_outside_of_the_copy(
             pass
     spill.close()
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("kind", ["file", "local"])
+def test_urls_of_this_machine_are_paths(kind: str, tmp_path: Path, spill: SpillFolder) -> None:
+    (tmp_path / "edges.txt").write_text(EDGES)
+    url = f"{kind}://{tmp_path}/edges.txt"
+    budget = make_budgets(disk=0)
+    assert load_graph(url, resources=budget.at(spill)).num_edges == 4
+    with on_disk(url, budget.at(spill)) as path:
+        assert path == tmp_path / "edges.txt"
+    with pytest.raises(InputError, match=f"^{tmp_path}/nothing: there is no such file"):
+        load_graph(f"{kind}://{tmp_path}/nothing", resources=budget.at(spill))
+
+
+@pytest.mark.timeout(60)  # who waits for a pipe's writer waits forever
+@pytest.mark.parametrize("kind", ["file", "local", "simplecache::file"])
+def test_pipes_at_urls_are_refused(kind: str, tmp_path: Path, spill: SpillFolder) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "link"):
+        with pytest.raises(InputError, match="not a regular file but a pipe or a device"):
+            load_graph(f"{kind}://{tmp_path}/{name}", resources=make_budgets().at(spill))
+    with pytest.raises(InputError, match="a folder, and no graph store"):
+        load_graph(f"{kind}://{tmp_path}/folder", resources=make_budgets().at(spill))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["file", "local", "simplecache::file"])
+def test_links_and_pipes_in_a_store_at_a_url_are_refused(
+    kind: str, store: str, tmp_path: Path, spill: SpillFolder
+) -> None:
+    url, shard = f"{kind}://{tmp_path}/graph.zarr", tmp_path / "graph.zarr/indices/c/0"
+    assert load_graph(url, resources=make_budgets().at(spill)).num_edges == 4
+    shard.rename(tmp_path / "shard")
+    shard.symlink_to(tmp_path / "shard")
+    with pytest.raises(InputError, match="this is a symbolic link, copy the store without links"):
+        load_graph(url, resources=make_budgets().at(spill))
+    shard.unlink()
+    os.mkfifo(shard)
+    with pytest.raises(InputError, match=r"(no|not a) regular file"):
+        load_graph(url, resources=make_budgets().at(spill))
 
 
 def test_a_run_names_its_graph_by_the_url(store: str, tmp_path: Path) -> None:

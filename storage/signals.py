@@ -8,6 +8,7 @@ from types import FrameType
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _last = signal.SIGINT
+_in_place: list[Callable[[int, FrameType | None], None]] = []  # handlers of `_handled`, the innermost last
 
 
 def last_signal() -> signal.Signals:
@@ -72,7 +73,10 @@ def interrupted_by(interrupt: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Take none of the signals while the end of a run is recorded: it is soon over, and half of it would be no end."""
+    """Take none of the signals while an end is recorded or things are removed, which half done would be no end.
+
+    It must be over soon.
+    """
     with _handled(lambda number, frame: None):  # noqa: ARG005 - the signal module's signature
         yield
 
@@ -86,9 +90,11 @@ def ignore() -> None:
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     before = {number: signal.signal(number, handler) for number in _ours()}
+    _in_place.append(handler)
     try:
         yield
     finally:
+        _in_place.remove(handler)
         for number, was in before.items():
             signal.signal(number, was)
 
@@ -97,4 +103,6 @@ def _ours() -> list[signal.Signals]:
     """Return those that raise KeyboardInterrupt here: they belong to the main thread, and to a caller with handlers."""
     if threading.current_thread() is not threading.main_thread():
         return []
-    return [number for number in _ENDING if signal.getsignal(number) in (signal.default_int_handler, _raise)]
+    return [
+        number for number in _ENDING if signal.getsignal(number) in (signal.default_int_handler, _raise, *_in_place)
+    ]
