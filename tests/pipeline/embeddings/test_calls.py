@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import longwall
+from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
 from longwall.pipeline.embeddings import session
@@ -392,8 +393,8 @@ def test_where_the_graph_is_to_be_is_checked(graph):
 @pytest.fixture
 def gpu():
     try:
-        session.select_engine("cuda")
-    except session.EngineUnavailable as reason:
+        select_engine("cuda")
+    except EngineUnavailable as reason:
         pytest.skip(str(reason))
 
 
