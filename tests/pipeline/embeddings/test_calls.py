@@ -393,8 +393,8 @@ def test_where_the_graph_is_to_be_is_checked(graph):
 @pytest.fixture
 def gpu():
     try:
-        session.select_engine("cuda")
-    except session.EngineUnavailable as reason:
+        select_engine("cuda")
+    except EngineUnavailable as reason:
         pytest.skip(str(reason))
 
 
