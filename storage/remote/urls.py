@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import Reservation
-from longwall.storage.memory.resources import Resources
 from longwall.storage.paths import user_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from longwall.storage.memory.reservations import Reservation
+    from longwall.storage.memory.resources import Resources
 
 _BLOCK_BYTES = 4 << 20
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)

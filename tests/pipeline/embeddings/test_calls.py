@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import longwall
-from longwall.kernels import select_engine
+from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
 from longwall.pipeline.embeddings import session
 from longwall.storage.ingest.build import build_graph
