@@ -56,7 +56,7 @@ class Loaded:
         copies = EDGES_PAGE_SHARE if workload.name == "edges" else None
         placement = place_graph(host, self.engine, variant.access, budget.device, accounts.host, copies=copies)
         if placement.pages:
-            most = paged_graph.state_bytes(host.num_slots) + int(share * host.indices.nbytes)
+            most = paged_graph.state_bytes(host.num_arcs) + int(share * host.indices.nbytes)
             placement = replace(placement, pages=min(placement.pages, most))
         arrays = bring_graph(host, self.engine, placement, accounts.host)
         self.engine.pages = arrays.pages

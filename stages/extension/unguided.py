@@ -1,4 +1,4 @@
-"""Unguided extension: every way to grow an embedding by one vertex or one edge (GAMMA, Definition 3.1).
+"""Unguided extension: every extension of an embedding by one vertex or one edge (GAMMA, Definition 3.1).
 
 These are the stages behind the library calls; a planned search uses :mod:`longwall.stages.extension.planned`, which
 intersects instead of uniting. A table goes in, tables come out, cut so that their arrays and all temporaries fit a
@@ -25,7 +25,7 @@ Array = Any  # a NumPy or a CuPy array
 Found = TypeVar("Found")
 
 _CANDIDATE_BYTES = 24  # its copy on the device; a sorted key, its mark and the key or value that is kept, or the latter
-_IN_WORK_BYTES = 160  # of a candidate of the block in work: list, row, slot, both ends, the binary search's bounds
+_IN_WORK_BYTES = 160  # of a candidate of the block in work: list, row, arc, both ends, the binary search's bounds
 _ROW_BYTES, _ROW_COLUMN_BYTES = 160, 288  # of a row to extend, and for each of its columns, which may have two lists
 _LARGEST_BLOCK = 1 << 18  # candidates in work at once: more gains nothing
 _DEVICE_BLOCKS = 16  # times as many on a device, where a block takes 60 launches whatever its length
@@ -83,13 +83,13 @@ def all_edges(graph: GraphArrays, xp: Any, memory: int) -> Generator[EmbeddingTa
     Raises
     ------
     InputError
-        If the graph has more vertices than codes can tell apart.
+        If the graph has more vertices than codes can distinguish.
     """
     if graph.num_vertices > _MOST_VERTICES:
         raise InputError(f"tables of edges take graphs of at most {_MOST_VERTICES:,} vertices: use tables of vertices")
     step = max(memory // 48, 1)
-    for first in range(0, graph.num_slots, step):
-        last = min(first + step, graph.num_slots)
+    for first in range(0, graph.num_arcs, step):
+        last = min(first + step, graph.num_arcs)
         owners = xp.searchsorted(graph.indptr, xp.arange(first, last), side="right")
         owners -= 1
         if graph.pages is not None:
@@ -240,10 +240,10 @@ def is_edge(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
     end = high = graph.indptr[first.astype(xp.int64) + 1]
     for _ in range(graph.max_degree.bit_length() + 1):
         middle = (low + high) >> 1
-        smaller = (low < high) & (graph.indices[xp.minimum(middle, graph.num_slots - 1)] < second)
+        smaller = (low < high) & (graph.indices[xp.minimum(middle, graph.num_arcs - 1)] < second)
         high = xp.where(smaller, high, xp.minimum(middle, high))
         low = xp.where(smaller, middle + 1, low)
-    return (low < end) & (graph.indices[xp.minimum(low, graph.num_slots - 1)] == second)
+    return (low < end) & (graph.indices[xp.minimum(low, graph.num_arcs - 1)] == second)
 
 
 def _in_parts(
@@ -260,9 +260,9 @@ def _in_parts(
     table
         Rows to extend.
     candidates
-        Gives the number of candidates of each row, from the flat columns.
+        Returns the number of candidates of each row, from the flat columns.
     children
-        Gives the new values of rows, from their flat columns and the number of candidates in work at once.
+        Returns the new values of rows, from their flat columns and the number of candidates in work at once.
     memory
         Bytes: a quarter for the rows, a quarter for the block in work, half for the candidates.
     take

@@ -98,7 +98,7 @@ def place_graph(
     if access == "managed":  # all pages may be touched by one extension
         require("the graph in managed memory", graph.indices.nbytes, int(free * _DEVICE_SHARE), "the device")
     there, left = _vertex_arrays(graph, available)
-    state = state_bytes(graph.num_slots)
+    state = state_bytes(graph.num_arcs)
     require("what is known of the graph's pages", 4 * state, left, f"{section}device")
     share = max(int(left * (PAGE_SHARE if copies is None else copies)) - state, 0)
     units = min(share // engine.paging.unit, -(-graph.indices.nbytes // engine.paging.unit))
@@ -168,7 +168,7 @@ def bring_graph(
     copied = engine.host_copy(graph, placement.access, placement.vertices)
     host.take(copied, "copies of the graph that the device can read")
     if placement.access != "resident":
-        host.take(host_state_bytes(graph.num_slots), "what is known of the graph's pages")
+        host.take(host_state_bytes(graph.num_arcs), "what is known of the graph's pages")
     try:
         with engine.faults():
             if placement.access == "resident":
