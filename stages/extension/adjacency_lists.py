@@ -67,6 +67,18 @@ def degrees(graph: GraphArrays, vertices: Array) -> Array:
     return graph.indptr[vertices.astype("int64") + 1] - graph.indptr[vertices]
 
 
+def is_edge(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
+    """Whether pairs of vertices are adjacent: one binary search per pair, all in step."""
+    low = graph.indptr[first]
+    end = high = graph.indptr[first.astype(xp.int64) + 1]
+    for _ in range(graph.max_degree.bit_length() + 1):
+        middle = (low + high) >> 1
+        smaller = (low < high) & (graph.indices[xp.minimum(middle, graph.num_arcs - 1)] < second)
+        high = xp.where(smaller, high, xp.minimum(middle, high))
+        low = xp.where(smaller, middle + 1, low)
+    return (low < end) & (graph.indices[xp.minimum(low, graph.num_arcs - 1)] == second)
+
+
 def _copied(graph: GraphArrays, vertices: Array, block: int, xp: Any) -> tuple[Array, Array]:
     """The lists of vertices one behind the other, and where they begin there."""
     sizes = degrees(graph, vertices)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
-from longwall.stages.extension.unguided import extend_by_edge
+from longwall.stages.extension.unguided_edges import extend_by_edge
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.pages.paged_graph import load_paged, state_bytes

@@ -21,15 +21,9 @@ from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.stages.aggregation.by_pattern import vertex_codes
-from longwall.stages.extension.unguided import (
-    TooManyCandidates,
-    all_edges,
-    all_vertices,
-    edge_ends,
-    extend_by_edge,
-    extend_by_vertex,
-    memory_for,
-)
+from longwall.stages.extension.candidates import TooManyCandidates, memory_for
+from longwall.stages.extension.unguided_edges import all_edges, edge_ends, extend_by_edge
+from longwall.stages.extension.unguided_vertices import all_vertices, extend_by_vertex
 from longwall.stages.source import host_arrays
 from longwall.storage.errors import InputError
 from longwall.storage.generators.kinds import generate

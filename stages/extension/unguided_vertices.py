@@ -1,73 +1,30 @@
-"""Unguided extension: every extension of an embedding by one vertex or one edge (GAMMA, Definition 3.1).
+"""Unguided extension by one vertex: every neighbour of an embedding (GAMMA, Definition 3.1).
 
-These are the stages behind the library calls; a planned search uses :mod:`longwall.stages.extension.planned`, which
+This is the stage behind the library's call; a planned search uses :mod:`longwall.stages.extension.planned`, which
 intersects instead of uniting. A table goes in, tables come out, cut so that their arrays and all temporaries fit a
-number of bytes: how many candidates a row has is known, from the degrees or by counting, before it is extended.
-
-An edge is coded by its ends: ``larger << 32 | smaller``, int64. Extension by edges is the engines'; what extension by
-vertices reads of the adjacency is in :mod:`longwall.stages.extension.adjacency_lists`.
+number of bytes. What it reads of the adjacency is in :mod:`longwall.stages.extension.adjacency_lists`.
 """
 
 from collections.abc import Callable, Generator, Iterator
 from functools import partial, reduce
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
-from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.stages.extension.adjacency_lists import degrees, read_lists
-from longwall.storage.errors import InputError
+from longwall.stages.extension.adjacency_lists import degrees, is_edge, read_lists
+from longwall.stages.extension.candidates import Take, TooManyCandidates, at_once, most_candidates, rows_within
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 Array = Any  # a NumPy or a CuPy array
-Found = TypeVar("Found")
 
-_CANDIDATE_BYTES = 24  # its copy on the device; a sorted key, its mark and the key or value that is kept, or the latter
 _IN_WORK_BYTES = 160  # of a candidate of the block in work: list, row, arc, both ends, the binary search's bounds
-_ROW_BYTES, _ROW_COLUMN_BYTES = 160, 288  # of a row to extend, and for each of its columns, which may have two lists
 _LARGEST_BLOCK = 1 << 18  # candidates in work at once: more gains nothing
 _DEVICE_BLOCKS = 16  # times as many on a device, where a block takes 60 launches whatever its length
-_MOST_VERTICES = 1 << 31  # whose edges have codes that are not negative
 
 Children = tuple[Array, Array]
 """Number of new values per row (int64), and the values, row by row."""
-
-
-class TooManyCandidates(Exception):
-    """A single row has more candidates than fit the memory of a call.
-
-    Attributes
-    ----------
-    candidates
-        Of the row.
-    needed
-        Bytes of memory that would do for it.
-    """
-
-    def __init__(self, candidates: int):
-        super().__init__(f"{candidates} candidates of one row do not fit")
-        self.candidates, self.needed = candidates, memory_for(candidates)
-
-
-class Take(Protocol):
-    """How a piece of work is done: by ``work(memory)``, where memory is at most `most` bytes.
-
-    A piece that fails for want of memory may be tried again with less.
-    """
-
-    def __call__(self, most: int, work: Callable[[int], Found]) -> Found: ...  # noqa: D102
-
-
-def at_once(most: int, work: Callable[[int], Found]) -> Found:
-    """Do the work with all the memory there is."""
-    return work(most)
-
-
-def memory_for(candidates: int) -> int:
-    """Bytes of memory with which a row of so many candidates can be extended."""
-    return 2 * _CANDIDATE_BYTES * candidates
 
 
 def all_vertices(graph: GraphArrays, xp: Any, memory: int) -> Generator[EmbeddingTable, None, None]:
@@ -75,32 +32,6 @@ def all_vertices(graph: GraphArrays, xp: Any, memory: int) -> Generator[Embeddin
     step = max(memory // 4, 1)
     for first in range(0, graph.num_vertices, step):
         yield EmbeddingTable((xp.arange(first, min(first + step, graph.num_vertices), dtype=xp.uint32),), (), xp)
-
-
-def all_edges(graph: GraphArrays, xp: Any, memory: int) -> Generator[EmbeddingTable, None, None]:
-    """An e-ET of one level in parts of at most `memory` bytes: the code of every edge, ascending.
-
-    Raises
-    ------
-    InputError
-        If the graph has more vertices than codes can distinguish.
-    """
-    if graph.num_vertices > _MOST_VERTICES:
-        raise InputError(f"tables of edges take graphs of at most {_MOST_VERTICES:,} vertices: use tables of vertices")
-    step = max(memory // 48, 1)
-    for first in range(0, graph.num_arcs, step):
-        last = min(first + step, graph.num_arcs)
-        owners = xp.searchsorted(graph.indptr, xp.arange(first, last), side="right")
-        owners -= 1
-        if graph.pages is not None:
-            vertices = xp.arange(int(owners[0]), int(owners[-1]) + 1, dtype=xp.uint32)
-            graph.pages.touch(0, [RowReads(vertices, NeighbourRange.ALL)])
-        neighbours = graph.indices[first:last]
-        smaller = neighbours < owners
-        codes = owners[smaller]
-        codes <<= 32
-        codes |= neighbours[smaller]
-        yield EmbeddingTable((codes,), (), xp)
 
 
 def extend_by_vertex(
@@ -157,95 +88,6 @@ def extend_by_vertex(
         yield from _in_parts(table, common_candidates, common, memory, take)
 
 
-def extend_by_edge(
-    table: EmbeddingTable, graph: GraphArrays, engine: Engine, memory: int, take: Take = at_once
-) -> Iterator[EmbeddingTable]:
-    """Add a level with the edges that touch an embedding and are not part of it.
-
-    Parameters
-    ----------
-    table
-        An e-ET: edges as codes.
-    graph
-        The data graph, in arrays of the engine.
-    engine
-        Finds the edges.
-    memory
-        Bytes that each part of the result and all temporaries may take: five eighths for what the engine knows of the
-        rows in work, an eighth for these rows, the rest for their new edges.
-    take
-        How each piece of the work is done.
-
-    Yields
-    ------
-    EmbeddingTable
-        The extended rows in order: each row once per new edge; see
-        :class:`longwall.kernels.interface.workspaces.EdgeExtender`.
-
-    Raises
-    ------
-    TooManyCandidates
-        If a single row has more new edges than fit.
-    """
-    if not len(table):
-        return
-    most = min(_rows_within(memory // 2, table), len(table))
-    extender = take(
-        memory * 5 // 8, lambda less: engine.kernels.edge_extender(engine.device, graph, table.num_levels, most, less)
-    )
-
-    def window(begin: int, less: int) -> tuple[EmbeddingTable, Array]:
-        rows = table.sliced(begin, min(begin + _rows_within(less // 2, table), len(table)))
-        columns = rows.columns()
-        if graph.pages is not None:
-            prepare = graph.pages.prepare if graph.pages.staged else graph.pages.touch
-            prepare(table.num_levels, extender.reads(columns))
-        return rows, columns
-
-    def count(columns: Array, first: int, less: int) -> None:
-        extender.count(columns, first, first + _rows_within(less // 2, table))
-
-    def part(rows: EmbeddingTable, first: int, less: int) -> tuple[EmbeddingTable, int]:
-        # Where memory is short a row is tried with less than it may need, but it must fit what was promised.
-        cut = extender.cut(first, _limit(less))
-        if cut.number > _limit(memory):
-            raise TooManyCandidates(cut.number)
-        offsets, edges = extender.new_edges(first, cut)
-        growing = rows.sliced(first, cut.last)
-        if not cut.all_grow:
-            return growing.extended(offsets[1:] - offsets[:-1], edges), cut.last
-        return EmbeddingTable((*growing.values, edges), (*growing.offsets, offsets), growing.xp), cut.last
-
-    begin = 0
-    while begin < len(table):
-        rows, columns = take(memory, partial(window, begin))
-        first = 0
-        while first < len(rows):
-            if not extender.is_counted(columns, first):
-                take(memory, partial(count, columns, first))
-            extended, first = take(memory, partial(part, rows, first))
-            yield extended
-            del extended  # not kept while the next one is made
-        begin += len(rows)
-
-
-def edge_ends(codes: Array, xp: Any) -> tuple[Array, Array]:
-    """The larger and the smaller end of edges, uint32 each."""
-    return (codes >> 32).astype(xp.uint32), codes.astype(xp.uint32)  # 32 bits hold the lower half
-
-
-def is_edge(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
-    """Whether pairs of vertices are adjacent: one binary search per pair, all in step."""
-    low = graph.indptr[first]
-    end = high = graph.indptr[first.astype(xp.int64) + 1]
-    for _ in range(graph.max_degree.bit_length() + 1):
-        middle = (low + high) >> 1
-        smaller = (low < high) & (graph.indices[xp.minimum(middle, graph.num_arcs - 1)] < second)
-        high = xp.where(smaller, high, xp.minimum(middle, high))
-        low = xp.where(smaller, middle + 1, low)
-    return (low < end) & (graph.indices[xp.minimum(low, graph.num_arcs - 1)] == second)
-
-
 def _in_parts(
     table: EmbeddingTable,
     candidates: Callable[[Array], Array],
@@ -271,16 +113,16 @@ def _in_parts(
     xp = table.xp
 
     def window(begin: int, memory: int) -> tuple[EmbeddingTable, Array, Array]:
-        rows = table.sliced(begin, min(begin + _rows_within(memory, table), len(table)))
+        rows = table.sliced(begin, min(begin + rows_within(memory, table), len(table)))
         columns = rows.columns()
         return rows, columns, xp.cumsum(candidates(columns))
 
     def part(rows: EmbeddingTable, columns: Array, ends: Array, first: int, less: int) -> tuple[EmbeddingTable, int]:
         before = int(ends[first - 1]) if first else 0
         # Where memory is short a row is tried with less than it may need, but it must fit what was promised.
-        last = max(int(xp.searchsorted(ends, before + _limit(less), side="right")), first + 1)
+        last = max(int(xp.searchsorted(ends, before + most_candidates(less), side="right")), first + 1)
         number = int(ends[last - 1]) - before
-        if number > _limit(memory):
+        if number > most_candidates(memory):
             raise TooManyCandidates(number)
         largest = _LARGEST_BLOCK if xp is np else _DEVICE_BLOCKS * _LARGEST_BLOCK
         block = min(max(less // 4 // _IN_WORK_BYTES, 1), largest)
@@ -295,16 +137,6 @@ def _in_parts(
             yield extended
             del extended  # not kept while the next one is made
         begin += len(rows)
-
-
-def _rows_within(memory: int, table: EmbeddingTable) -> int:
-    """How many rows of a table are extended at once."""
-    return max(memory // 4 // (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels), 1)
-
-
-def _limit(memory: int) -> int:
-    """How many candidates fit."""
-    return memory // 2 // _CANDIDATE_BYTES
 
 
 def _common_neighbours(graph: GraphArrays, base: Array, others: Array, columns: Array, block: int, xp: Any) -> Children:
