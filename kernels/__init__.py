@@ -1,4 +1,4 @@
-"""Pure functions on arrays, twice: ``cpu`` (Numba) and ``cuda`` (CuPy)."""
+"""Pure functions on arrays, twice: ``cpu`` (Numba) and ``cuda`` (CUDA C++, through CuPy)."""
 
 from longwall.kernels.interface.engine import Ablation, Engine, EngineUnavailable
 
@@ -8,7 +8,7 @@ __all__ = ["Ablation", "Engine", "EngineUnavailable", "select_engine"]
 
 
 def select_engine(kind: str, threads: int = 0, ablation: Ablation | None = None) -> Engine:
-    """Give the engine of that kind.
+    """Return an engine.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ def select_engine(kind: str, threads: int = 0, ablation: Ablation | None = None)
     threads
         Worker threads of the CPU engine; 0 takes all cores that this process may use.
     ablation
-        What the CUDA engine does the plain way; nothing if not given.
+        Optimisations of the CUDA engine to switch off; none if not given.
 
     Raises
     ------

@@ -14,7 +14,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     """Compile without the GIL, keep the machine code on disk, and do not count references.
 
     With reference counting every call counts its array arguments up and down, atomically; that took three quarters of
-    the time of a search. Without it kernels cannot allocate: their scratch is handed to them.
+    the time of a search. Without it kernels cannot allocate: their workspace is handed to them.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def cached(dispatcher: Any) -> Any:
     Parameters
     ----------
     dispatcher
-        What ``numba.njit`` gives without ``cache=True``.
+        What ``numba.njit`` returns without ``cache=True``.
     """
     source = Path(inspect.getfile(dispatcher.py_func))
     if _folder().path is not None and source.exists():

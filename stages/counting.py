@@ -18,7 +18,7 @@ def count_planned(table: EmbeddingTable, searcher: Searcher, pages: Pages | None
     table
         The rows.
     searcher
-        An engine's scratch for the program.
+        The engine's workspace for the program.
     pages
         The pages of the graph that the engine reads; made ready for what the rows' own vertices read.
     """
@@ -38,7 +38,7 @@ def slot_reads(graph: GraphArrays, first: int, last: int, part: NeighbourRange, 
     graph
         The data graph, in arrays of `xp`.
     first, last
-        Range of slots.
+        Range of arcs.
     part
         ALL, or SMALLER for kernels that only look at neighbours with smaller ids, and at those neighbours' ones.
     xp

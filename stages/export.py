@@ -87,7 +87,7 @@ class RowLimit:
         self._lock = threading.Lock()
 
     def take(self, wanted: int) -> int:
-        """Claim up to `wanted` rows; gives how many were granted."""
+        """Claim up to `wanted` rows. Return how many were granted."""
         with self._lock:
             if self._left is None:
                 return wanted
@@ -107,7 +107,7 @@ class RowLimit:
 
 
 def shorten(path: Path, rows: int) -> dict[str, Any]:
-    """Keep only the first rows of a file that was written; gives its rows, bytes and checksum, and it is on disk.
+    """Keep only the first rows of a file that was written. Return its rows, bytes and checksum; it is on disk.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class PartFiles:
     folder
         Where the files go.
     next_name
-        Gives the name of the next file.
+        Returns the name of the next file.
     schema
         Of the rows.
     memory
@@ -186,7 +186,7 @@ class PartFiles:
         self._file, self._rows, self._groups = None, 0, 0
 
     def take(self) -> list[dict[str, Any]]:
-        """Finish all files; gives name, rows, bytes and checksum of those finished since the last call, on disk."""
+        """Finish all files. Return name, rows, bytes and checksum of those finished since the last call, on disk."""
         if self._held:
             self._write_group()
         self._close_file()
@@ -208,7 +208,7 @@ class EmbeddingWriter:
     folder
         Where the files go; they are called ``embeddings-<number>.parquet``.
     next_number
-        Gives the number of the next file.
+        Returns the number of the next file.
     order
         Matching order: the pattern vertex of each level.
     original_ids : int64[n]
@@ -249,7 +249,7 @@ class EmbeddingWriter:
         return f"embeddings-{self._next_number():05}.parquet"
 
     def batch(self, table: EmbeddingTable) -> pa.RecordBatch:
-        """Give the rows of a table of all levels as they will be written; the writer stays as it is."""
+        """Return the rows of a table of all levels as they will be written; the writer stays as it is."""
         arrays = []
         for level in self._levels.values():
             column = table.column(level)

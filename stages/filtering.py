@@ -18,14 +18,14 @@ def filter_rows(table: EmbeddingTable, keep: Predicate, graph: Any) -> Embedding
         A v-ET or an e-ET.
     keep
         Called as ``keep(columns, graph, xp)``: `columns[l]` is the array of level l, int64 and read-only, flattened
-        when it is asked for; `xp` is numpy or cupy. Gives a bool array with one entry per row.
+        when it is used; `xp` is numpy or cupy. Returns a bool array with one entry per row.
     graph
         Handed to `keep`.
 
     Raises
     ------
     InputError
-        If `keep` gives anything else than one bool per row.
+        If `keep` returns anything else than one bool per row.
     """
     xp = table.xp
     mask = xp.asarray(keep(Columns(table), graph, xp))

@@ -23,7 +23,7 @@ def host_arrays(graph: Graph) -> GraphArrays:
 
 
 def edge_source(graph: GraphArrays, levels: tuple[Level, Level], first: int, last: int, xp: Any) -> EmbeddingTable:
-    """Levels 0 and 1 of a search: the ordered edges of a range of adjacency slots.
+    """Levels 0 and 1 of a search: the ordered edges of a range of arcs.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ def edge_source(graph: GraphArrays, levels: tuple[Level, Level], first: int, las
     levels
         What the vertices of depths 0 and 1 must satisfy.
     first, last
-        Range of slots, that is, of positions in `graph.indices`.
+        Range of arcs, that is, of positions in `graph.indices`.
     xp
         numpy or cupy.
 
     Returns
     -------
     EmbeddingTable
-        A v-ET of two levels: the slot's owner and its neighbour.
+        A v-ET of two levels: the arc's source and its target.
     """
     if graph.pages is not None:
         graph.pages.scan(first, last)

@@ -54,7 +54,7 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
     for k in (3, 4, 5, 6):
         cliques = engine.kernels.clique_counter(engine.device, loaded, k, memory)
         run = cliques.start if on_device else cliques.count
-        yield f"clique-{k}", lambda run=run: run(0, loaded.num_slots), fetch
+        yield f"clique-{k}", lambda run=run: run(0, loaded.num_arcs), fetch
         del cliques, run
     cycles = engine.kernels.four_cycle_counter(engine.device, loaded, memory)
     run = cycles.start if on_device else cycles.count
@@ -65,7 +65,7 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
     for name, induced in SEARCHES:
         plan = plan_match(parse_pattern(name), graph.stats, induced=induced)
         levels = (plan.program.levels[0], plan.program.levels[1])
-        rows = engine.xp.asarray(edge_source(arrays(graph), levels, 0, loaded.num_slots, np).columns())
+        rows = engine.xp.asarray(edge_source(arrays(graph), levels, 0, loaded.num_arcs, np).columns())
         searcher = engine.kernels.searcher(engine.device, loaded, plan.program, memory)
         run = searcher.start if on_device else searcher.count_rows
         yield (

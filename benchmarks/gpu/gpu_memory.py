@@ -107,7 +107,7 @@ def use_pages_for(graph: Graph) -> None:
     size = LARGEST_PAGE
     while size > LEAST_PAGE and graph.indices.nbytes < size * LEAST_PAGES:
         size //= 2
-    paged_graph.PAGE_BYTES, paged_graph.GraphPages.slots = size, size // 4
+    paged_graph.PAGE_BYTES, paged_graph.GraphPages.page_arcs = size, size // 4
     cuda_engine.TAKEN_AT_ONCE = host_memory.TAKEN_AT_ONCE if size == LARGEST_PAGE else size
 
 

@@ -60,7 +60,7 @@ class Loaded:
         copies = EDGES_PAGE_SHARE if workload.name == "edges" else None
         placement = place_graph(host, resources, variant.access, copies)
         if placement.pages:
-            most = paged_graph.state_bytes(host.num_slots) + int(share * host.indices.nbytes)
+            most = paged_graph.state_bytes(host.num_arcs) + int(share * host.indices.nbytes)
             placement = replace(placement, pages=min(placement.pages, most))
         arrays = bring_graph(host, resources, placement)
         self.engine.pages = arrays.pages

@@ -15,7 +15,7 @@ from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.stages.extension.unguided import extend_by_edge
+from longwall.stages.extension.unguided_edges import extend_by_edge
 from longwall.stages.source import edge_source
 from longwall.storage.graph.graph import Graph
 from longwall.storage.tables.embedding_table import EmbeddingTable

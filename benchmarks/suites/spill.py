@@ -50,7 +50,8 @@ if int(sys.argv[1]):
 def tables() -> dict[str, Any]:
     """Chunks of three kinds of tables on R-MAT 14, of 16 to 40 MiB."""
     import longwall
-    from longwall.stages.extension import unguided
+    from longwall.stages.extension.unguided_edges import extend_by_edge
+    from longwall.stages.extension.unguided_vertices import extend_by_vertex
     from longwall.storage.tables.embedding_table import concatenated
 
     graph = longwall.generate_graph("rmat", seed=1, scale=14, edge_factor=16, a=0.57, b=0.19, c=0.19)
@@ -65,10 +66,10 @@ def tables() -> dict[str, Any]:
     cliques = concatenated(list(ordered.table.stream()))
     edges = longwall.edges(graph)
     with wedges.table.chunk(0) as part, edges.table.chunk(0) as first:
-        three = concatenated(list(unguided.extend_by_vertex(part.sliced(60_000, 70_000), edges.arrays, [0], 1 << 28)))
+        three = concatenated(list(extend_by_vertex(part.sliced(60_000, 70_000), edges.arrays, [0], 1 << 28)))
         grown = first.sliced(100_000, 101_000)
         for rows in (1_000, 5_000):
-            parts = unguided.extend_by_edge(grown.sliced(0, rows), edges.arrays, edges.session.engine, 1 << 28)
+            parts = extend_by_edge(grown.sliced(0, rows), edges.arrays, edges.session.engine, 1 << 28)
             grown = concatenated(list(parts))
     return {"4-cliques": cliques.sliced(0, 6_000_000), "wedges": three, "3-edge e-ET": grown}
 

@@ -39,7 +39,7 @@ class CpuCliqueCounter:
         self._stop_flag = device.stop_flag
 
     def count(self, first: int, last: int) -> int:
-        """Count the cliques of a range of slots."""
+        """Count the cliques of a range of arcs."""
         g = self._graph
         total, estimate = count_cliques(
             g.indptr, g.indices, g.split, self._k, first, last, self._local, self._table, self._chosen, self._left,
@@ -71,7 +71,7 @@ def trailing_zeros(_typing_context, word):  # noqa: ARG001 - Numba reads the sig
 
 @compiled
 def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, left, state, stop_flag):
-    """Count the cliques of k >= 4 vertices whose two largest vertices are joined by the slots first to last - 1.
+    """Count the cliques of k >= 4 vertices whose two largest vertices are joined by the arcs first to last - 1.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, 
     k
         Clique size.
     local : int32[num_vertices]
-        Scratch, all zero; it is left all zero.
+        Workspace, all zero; it is left all zero.
     table : uint64[max_out_degree, words]
-        Scratch: the bitmap table, words >= max_out_degree / 64.
+        Workspace: the bitmap table, words >= max_out_degree / 64.
     chosen, left : uint64[k, words]
-        Scratch: the candidates at each depth, and those of them that were not tried yet.
+        Workspace: the candidates at each depth, and those of them that were not tried yet.
     state : int64[2, k]
-        Scratch.
+        Workspace.
 
     Returns
     -------

@@ -85,7 +85,7 @@ def _collect_vertices(columns, vertices):
 
 @compiled
 def _count_edges(indptr, indices, columns, first, last, left_out, row_ends):
-    """Count new edges, and tell which positions of every list are left out.
+    """Count new edges, and find which positions of every list are left out.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def _write_edges(indptr, indices, columns, offset, first, last, left_out, out):
             for i in range(ends):  # what lies before each position that is left out, and behind the last
                 left = np.int64(left_out[row - offset, number, i]) if i < ends - 1 else _NO_MORE
                 stop = end if left == _NO_MORE else begin + left
-                for slot in range(at, stop):
-                    neighbour = np.int64(indices[slot])
-                    out[done + slot - at] = max(vertex, neighbour) << 32 | min(vertex, neighbour)
+                for arc in range(at, stop):
+                    neighbour = np.int64(indices[arc])
+                    out[done + arc - at] = max(vertex, neighbour) << 32 | min(vertex, neighbour)
                 done += stop - at
                 at = stop + 1
                 if stop == end:
@@ -155,7 +155,7 @@ def _write_edges(indptr, indices, columns, offset, first, last, left_out, out):
 
 
 class CpuEdgeExtender:
-    """Scratch for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`."""
+    """Workspace for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`."""
 
     def __init__(self, graph: GraphArrays, levels: int, rows: int, memory: int):
         ends = 2 * levels
@@ -167,7 +167,7 @@ class CpuEdgeExtender:
         self._columns, self._first, self._last = np.empty((levels, 0), np.int64), 0, 0
 
     def reads(self, columns: NDArray[np.int64]) -> list[RowReads]:
-        """Tell what extending rows reads of the adjacency."""
+        """Return what extending rows reads of the adjacency."""
         vertices = np.empty(columns.size * 2, np.uint32)
         return [RowReads(vertices[: _collect_vertices(columns, vertices)], NeighbourRange.ALL)]
 
@@ -182,7 +182,7 @@ class CpuEdgeExtender:
         return columns is self._columns and self._first <= row < self._last
 
     def cut(self, first: int, capacity: int) -> Cut:
-        """Tell how many of the counted rows have so many new edges."""
+        """Find how many of the counted rows have so many new edges."""
         ends = self._row_ends[: self._last - self._first]
         at = first - self._first
         before = int(ends[at - 1]) if at else 0
@@ -191,7 +191,7 @@ class CpuEdgeExtender:
         return Cut(self._first + end, int(ends[end - 1]) - before, all_grow)
 
     def new_edges(self, first: int, cut: Cut) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give the new edges of counted rows."""
+        """Return the new edges of counted rows."""
         graph, at = self._graph, first - self._first
         edges, offsets = np.empty(cut.number, np.int64), np.zeros(cut.last - first + 1, np.int64)
         offsets[1:] = self._row_ends[at : cut.last - self._first]

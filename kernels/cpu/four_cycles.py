@@ -41,7 +41,7 @@ def count_four_cycles(indptr, indices, split, first, last, wedges, stop_flag):
     first, last
         Range of vertices.
     wedges : uint32[num_vertices]
-        Scratch, all zero; it is left all zero.
+        Workspace, all zero; it is left all zero.
     stop_flag : uint8[1]
         The kernel returns early once this is set.
 

@@ -87,13 +87,13 @@ def run_rows(
         Vertex weights; dtype is int64 (counts modulo 2**64) or float64 (their magnitude).
     local : dtype[num_local, max_degree]
     dense : dtype[num_dense, num_vertices]
-        Scratch; `dense` is all zero and is left all zero.
+        Workspace; `dense` is all zero and is left all zero.
     scalars : dtype[num_scalars]
-        Scratch.
+        Workspace.
     reached : uint32[num_vertices]
-        Scratch: the vertices within two steps of v.
+        Workspace: the vertices within two steps of v.
     seen : uint8[num_vertices]
-        Scratch, all zero; it is left all zero.
+        Workspace, all zero; it is left all zero.
     first, last
         Range of vertices.
     totals : dtype[m]
@@ -192,7 +192,7 @@ def run_rows(
 
 @compiled
 def _reach(indptr, indices, v, reached, seen):
-    """List the vertices within exactly two steps of v (v itself is one); gives how many."""
+    """List the vertices within exactly two steps of v (v itself is one). Return how many."""
     found = 0
     for i in range(indptr[v], indptr[v + 1]):
         x = indices[i]

@@ -70,7 +70,7 @@ class CpuMotifCounter(_Workspace):
         self._totals = np.zeros((classes, 1 << (k - 1)), np.int64)
 
     def add(self, first: int, last: int) -> None:
-        """Count the subgraphs of a range of slots."""
+        """Count the subgraphs of a range of arcs."""
         self._estimate += count_motifs(
             self._graph.indptr, self._graph.indices, self._k, first, last, self._entries, self._members,
             self._cursors, self._marks, self._known, self._fresh, self._found, self._taken, self._totals,
@@ -92,7 +92,7 @@ class CpuOrbitCounter(_Workspace):
         self._counts = np.zeros((number, graph.num_vertices), np.int64)
 
     def add(self, first: int, last: int) -> None:
-        """Count the subgraphs of a range of slots."""
+        """Count the subgraphs of a range of arcs."""
         self._estimate += add_orbits(
             self._graph.indptr, self._graph.indices, self._k, first, last, self._orbits, self._marks, self._known,
             self._fresh, self._found, self._taken, self._counts, self._stop_flag,
@@ -133,7 +133,7 @@ def _pop(indptr, indices, v, number, marks):
 
 @compiled
 def _add_neighbours(indptr, indices, u, marks, found):
-    """Add the number of neighbours of u of every mark to `found`, int64[2, 256]; nobody reads those of members.
+    """Add the number of neighbours of u of every mark to `found`, int64[2, 256]; those of members are not read.
 
     Two tables that are added up later: most marks are equal, and a counter that was just written is slow to read.
     """
@@ -158,7 +158,7 @@ def _take(found, mask):
 
 @compiled
 def _next_candidate(indptr, indices, members, size, cursor, marks):
-    """Move a cursor (list, position) to the first candidate from there on; gives it, or -1."""
+    """Move a cursor (list, position) to the first candidate from there on. Return it, or -1."""
     while cursor[0] < size:
         i = cursor[0]
         end = indptr[members[i] + 1]
@@ -179,7 +179,7 @@ def _next_candidate(indptr, indices, members, size, cursor, marks):
 def count_motifs(
     indptr, indices, k, first, last, entries, members, cursors, marks, known, fresh, found, taken, totals, stop_flag
 ):
-    """Count the subgraphs of k vertices above the sets of k - 1 that begin with the slots first to last - 1.
+    """Count the subgraphs of k vertices above the sets of k - 1 that begin with the arcs first to last - 1.
 
     Parameters
     ----------
@@ -188,22 +188,22 @@ def count_motifs(
     k
         Vertices of a subgraph, 3 to 8.
     first, last
-        Range of slots; a set begins with the slot of its first two vertices, of which the first is smaller.
+        Range of arcs; a set begins with the arc of its first two vertices, of which the first is smaller.
     entries : uint32[2 ** ((k - 1) (k - 2) / 2)]
         The dictionary of k - 1 vertices; see :func:`longwall.kernels.patterns.canonical_kernel.fill_dictionary`.
     members : int64[k]
     cursors : int64[k, 3]
-        Scratch.
+        Workspace.
     marks : uint8[num_vertices]
-        Scratch, all zero; it is left all zero.
+        Workspace, all zero; it is left all zero.
     known : int64[k, 2 ** (k - 2)]
-        Scratch.
+        Workspace.
     fresh : int64[2 ** (k - 2)]
-        Scratch.
+        Workspace.
     found : int64[2 ** (k - 2), 2, 256]
-        Scratch, all zero; the first 2 ** (k - 2) columns are left all zero.
+        Workspace, all zero; the first 2 ** (k - 2) columns are left all zero.
     taken : int64[2 ** (k - 2)]
-        Scratch, all zero; it is left all zero.
+        Workspace, all zero; it is left all zero.
     totals : int64[classes, 2 ** (k - 1)]
         Numbers are added here, by the class of the first k - 1 vertices and the neighbours of the last, as bits over
         the class' canonical form.
@@ -287,7 +287,7 @@ def _descend(indptr, indices, k, entries, members, cursors, marks, known, fresh,
 
 @compiled
 def _flush(k, code, entries, known, found, taken, totals):
-    """Add what was found above one set of k - 2 vertices to the totals; gives the sum."""
+    """Add what was found above one set of k - 2 vertices to the totals. Return the sum."""
     estimate = 0.0
     bits = k - 2
     for own in range(1, 1 << bits):
@@ -379,7 +379,7 @@ def _add_last(indptr, indices, k, code, u, orbits, marks, known, found, taken, c
 
 @compiled
 def _flush_orbits(k, code, first, second, orbits, known, found, taken, counts):
-    """Add what was found above one set of k - 2 vertices to its own counts; gives what all vertices together got."""
+    """Add what was found above one set of k - 2 vertices to its own counts. Return the sum of what was added."""
     estimate = 0.0
     bits = k - 2
     for own in range(1, 1 << bits):

@@ -25,12 +25,12 @@ def _is_shared(prefix, i):
 
 
 @compiled
-def _add_rows(indptr, split, vertices, prefix, part, times, page_slots, ends, steps):
+def _add_rows(indptr, split, vertices, prefix, part, times, page_arcs, ends, steps):
     """Add the bytes of rows to `ends` (of their first and last pages) and `steps` (of the pages between).
 
     `steps` holds differences from page to page, so that a row costs the same however many pages it spans.
     """
-    slot_bytes = 4 * times
+    arc_bytes = 4 * times
     for i in range(vertices.size):
         if _is_shared(prefix, i):
             continue
@@ -39,27 +39,27 @@ def _add_rows(indptr, split, vertices, prefix, part, times, page_slots, ends, st
         end = split[vertex] if part == _SMALLER else indptr[vertex + 1]
         if begin == end:
             continue
-        page = begin // page_slots
-        last = (end - 1) // page_slots
+        page = begin // page_arcs
+        last = (end - 1) // page_arcs
         if page == last:
-            ends[page] += (end - begin) * slot_bytes
+            ends[page] += (end - begin) * arc_bytes
         else:
-            ends[page] += ((page + 1) * page_slots - begin) * slot_bytes
-            ends[last] += (end - last * page_slots) * slot_bytes
-            steps[page + 1] += page_slots * slot_bytes
-            steps[last] -= page_slots * slot_bytes
+            ends[page] += ((page + 1) * page_arcs - begin) * arc_bytes
+            ends[last] += (end - last * page_arcs) * arc_bytes
+            steps[page + 1] += page_arcs * arc_bytes
+            steps[last] -= page_arcs * arc_bytes
 
 
 def bytes_per_page(
     device: CpuDevice,  # noqa: ARG001
     graph: GraphArrays,
     reads: Sequence[RowReads],
-    page_slots: int,
+    page_arcs: int,
 ) -> NDArray[np.uint64]:
     """Count the bytes that will be read of every page; see :class:`longwall.kernels.interface.kernels.Kernels`."""
-    ends, steps = np.zeros((2, -(-graph.num_slots // page_slots)), np.int64)
+    ends, steps = np.zeros((2, -(-graph.num_arcs // page_arcs)), np.int64)
     for read in reads:
         prefix = np.empty((0, 0), np.uint32) if read.prefix is None else read.prefix
-        _add_rows(graph.indptr, graph.split, read.vertices, prefix, int(read.part), read.times, page_slots, ends, steps)
+        _add_rows(graph.indptr, graph.split, read.vertices, prefix, int(read.part), read.times, page_arcs, ends, steps)
     ends += np.cumsum(steps, out=steps)
     return ends.view(np.uint64)

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.engine import WorkspaceTooLarge
-from longwall.kernels.interface.pattern_growth import NO_SLOT, GrowthBatch, Images, TypedGraph
+from longwall.kernels.interface.pattern_growth import NO_EXTENSION, GrowthBatch, Images, TypedGraph
 from longwall.kernels.jit import compiled
 
-_NO_SLOT = int(NO_SLOT)
+_NO_EXTENSION = int(NO_EXTENSION)
 _ONE = np.uint32(1)
 
 
@@ -92,13 +92,13 @@ def _count(
         _load(rows, row, columns[p], size, vertices)
         for place in range(path_sizes[p]):
             base = forward[p, place]
-            if base == _NO_SLOT and not (place == 0 and path_sizes[p] > 2):
+            if base == _NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
                 continue
             at = paths[p, place]
             _edge_types(
                 runs, types, begins, indices, targets, known[p], labels[p], size, place, at, vertices, found
             )  # fmt: skip
-            if base != _NO_SLOT:
+            if base != _NO_EXTENSION:
                 u = vertices[at]
                 for run in range(runs[u], runs[u + 1]):
                     new = _new_vertices(types, begins, run, size, found)
@@ -107,7 +107,7 @@ def _count(
             if place == 0:
                 for other in range(2, path_sizes[p]):
                     edge = found[paths[p, other]]
-                    if backward[p, other] != _NO_SLOT and edge >= 0:
+                    if backward[p, other] != _NO_EXTENSION and edge >= 0:
                         counts[backward[p, other] + edge] += 1
 
 
@@ -131,34 +131,34 @@ def _mark_groups(
                 runs, types, begins, indices, targets, known[p], labels[p], size, place, at, vertices, found
             )  # fmt: skip
             base = forward[p, place]
-            if base != _NO_SLOT:
+            if base != _NO_EXTENSION:
                 u = vertices[at]
                 for run in range(runs[u], runs[u + 1]):
-                    slot = alive[base + types[run]]
-                    if slot >= 0 and _new_vertices(types, begins, run, size, found):
-                        images[slot, word] |= bit
+                    number = alive[base + types[run]]
+                    if number >= 0 and _new_vertices(types, begins, run, size, found):
+                        images[number, word] |= bit
             if place == 0:
                 for other in range(2, path_sizes[p]):
                     edge = found[paths[p, other]]
-                    if backward[p, other] != _NO_SLOT and edge >= 0:
-                        slot = alive[backward[p, other] + edge]
-                        if slot >= 0:
-                            images[slot, word] |= bit
+                    if backward[p, other] != _NO_EXTENSION and edge >= 0:
+                        number = alive[backward[p, other] + edge]
+                        if number >= 0:
+                            images[number, word] |= bit
 
 
 @compiled
-def _add_image(way, y, vertex, alive, sets, wanted, left_open, left):
-    """Add an image of a vertex of the pattern; `way` is done with when all of its vertices have as many as wanted."""
-    slot = alive[way]
+def _add_image(extension, y, vertex, alive, sets, wanted, left_open, left):
+    """Add an image of a vertex of the pattern; `extension` is done when all of its vertices have as many as wanted."""
+    number = alive[extension]
     word, bit = vertex >> 5, _ONE << np.uint32(vertex & 31)
-    if slot < 0 or sets[slot, y, word] & bit:
+    if number < 0 or sets[number, y, word] & bit:
         return
-    sets[slot, y, word] |= bit
-    wanted[slot, y] -= 1
-    if wanted[slot, y] == 0:
-        left_open[slot] -= 1
-        if left_open[slot] == 0:
-            alive[way] = -1
+    sets[number, y, word] |= bit
+    wanted[number, y] -= 1
+    if wanted[number, y] == 0:
+        left_open[number] -= 1
+        if left_open[number] == 0:
+            alive[extension] = -1
             left[0] -= 1
 
 
@@ -169,7 +169,7 @@ def _mark_images(
     rows, begin, end, seen, stamp, vertices, found, stop,
     alive, sets, wanted, left_open, left,
 ):  # fmt: skip
-    """Rows begin to end - 1 are of one pattern. Gives the next stamp.
+    """Rows begin to end - 1 are of one pattern. Return the next stamp.
 
     All vertices of a run are images of the new vertex, but for those of the row. So a run is gone through for the first
     row alone that comes to it; for each later one, only vertices of the first row can be new.
@@ -178,7 +178,7 @@ def _mark_images(
     size = sizes[p]
     for place in range(path_sizes[p]):
         at, base = paths[p, place], forward[p, place]
-        if base == _NO_SLOT and not (place == 0 and path_sizes[p] > 2):
+        if base == _NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
             continue
         for row in range(begin, end):
             if left[0] == 0 or (row & 1023 == 0 and stop[0]):
@@ -188,19 +188,19 @@ def _mark_images(
                 runs, types, begins, indices, targets, known[p], labels[p], size, place, at, vertices, found
             )  # fmt: skip
             u = vertices[at]
-            if base != _NO_SLOT:
+            if base != _NO_EXTENSION:
                 before = np.int64(seen[u]) - stamp
                 for run in range(runs[u], runs[u + 1]):
-                    way = base + types[run]
-                    if alive[way] < 0 or not _new_vertices(types, begins, run, size, found):
+                    extension = base + types[run]
+                    if alive[extension] < 0 or not _new_vertices(types, begins, run, size, found):
                         continue
                     for y in range(size):
-                        _add_image(way, y, vertices[y], alive, sets, wanted, left_open, left)
+                        _add_image(extension, y, vertices[y], alive, sets, wanted, left_open, left)
                 if before < 0:
                     seen[u] = stamp + row
                     for run in range(runs[u], runs[u + 1]):
-                        way = base + types[run]
-                        if alive[way] < 0:
+                        extension = base + types[run]
+                        if alive[extension] < 0:
                             continue
                         for i in range(begins[run], begins[run + 1]):
                             vertex = indices[i]
@@ -208,7 +208,7 @@ def _mark_images(
                             for y in range(size):
                                 inside |= vertices[y] == vertex
                             if not inside:
-                                _add_image(way, size, vertex, alive, sets, wanted, left_open, left)
+                                _add_image(extension, size, vertex, alive, sets, wanted, left_open, left)
                 else:
                     for y in range(size):
                         vertex = rows[columns[p, y], before]
@@ -222,7 +222,7 @@ def _mark_images(
             if place == 0:
                 for other in range(2, path_sizes[p]):
                     edge = found[paths[p, other]]
-                    if backward[p, other] != _NO_SLOT and edge >= 0:
+                    if backward[p, other] != _NO_EXTENSION and edge >= 0:
                         for y in range(size):
                             _add_image(
                                 backward[p, other] + edge, y, vertices[y], alive, sets, wanted, left_open, left
@@ -235,7 +235,7 @@ def _mark_images(
 def _grow(
     runs, types, begins, indices, targets,
     first, sizes, columns, labels, path_sizes, paths, known, forward, backward,
-    rows, vertices, found, stop, alive, writing, offsets, slots, new,
+    rows, vertices, found, stop, alive, writing, offsets, numbers, new,
 ):  # fmt: skip
     """Count the children of each row into `offsets`, or write them from there on."""
     for row in range(rows.shape[1]):
@@ -247,7 +247,7 @@ def _grow(
         out = offsets[row] if writing else 0
         for place in range(path_sizes[p]):
             base = forward[p, place]
-            if base == _NO_SLOT and not (place == 0 and path_sizes[p] > 2):
+            if base == _NO_EXTENSION and not (place == 0 and path_sizes[p] > 2):
                 continue
             at = paths[p, place]
             _edge_types(
@@ -256,18 +256,18 @@ def _grow(
             if place == 0:
                 for other in range(2, path_sizes[p]):
                     edge = found[paths[p, other]]
-                    if backward[p, other] == _NO_SLOT or edge < 0 or alive[backward[p, other] + edge] < 0:
+                    if backward[p, other] == _NO_EXTENSION or edge < 0 or alive[backward[p, other] + edge] < 0:
                         continue
                     if writing:
-                        slots[out] = alive[backward[p, other] + edge]
+                        numbers[out] = alive[backward[p, other] + edge]
                         new[out] = vertices[paths[p, other]]
                     out += 1
-            if base == _NO_SLOT:
+            if base == _NO_EXTENSION:
                 continue
             u = vertices[at]
             for run in range(runs[u], runs[u + 1]):
-                slot = alive[base + types[run]]
-                if slot < 0:
+                number = alive[base + types[run]]
+                if number < 0:
                     continue
                 if not writing:
                     out += _new_vertices(types, begins, run, size, found)
@@ -278,7 +278,7 @@ def _grow(
                     for y in range(size):
                         inside |= vertices[y] == vertex
                     if not inside:
-                        slots[out] = slot
+                        numbers[out] = number
                         new[out] = vertex
                         out += 1
         if not writing:
@@ -286,7 +286,7 @@ def _grow(
 
 
 class CpuGrower:
-    """Scratch of one worker; see :class:`longwall.kernels.interface.pattern_growth.GrowKernel`.
+    """Workspace of one worker; see :class:`longwall.kernels.interface.pattern_growth.GrowKernel`.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ class CpuGrower:
 
     Raises
     ------
-    ScratchTooLarge
+    WorkspaceTooLarge
         From `mark_images`, if there is too little memory.
     """
 
@@ -352,9 +352,9 @@ class CpuGrower:
         self, rows: NDArray[np.uint32], growth: GrowthBatch, alive: NDArray[np.int32], offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
         """Grow rows."""
-        slots, new = np.zeros(int(offsets[-1]), np.int32), np.zeros(int(offsets[-1]), np.uint32)
-        self._grow(rows, growth, alive, offsets, slots, new, writing=True)
-        return slots, new
+        numbers, new = np.zeros(int(offsets[-1]), np.int32), np.zeros(int(offsets[-1]), np.uint32)
+        self._grow(rows, growth, alive, offsets, numbers, new, writing=True)
+        return numbers, new
 
     def _grow(
         self,
@@ -362,14 +362,14 @@ class CpuGrower:
         growth: GrowthBatch,
         alive: NDArray[np.int32],
         offsets: NDArray[np.int64],
-        slots: NDArray[np.int32],
+        numbers: NDArray[np.int32],
         new: NDArray[np.uint32],
         *,
         writing: bool,
     ) -> None:
         _grow(
             *self._graph_arrays(), *_patterns(growth), rows, *_row(growth), self._stop_flag, alive, writing, offsets,
-            slots, new,
+            numbers, new,
         )  # fmt: skip
 
     def _graph_arrays(self) -> tuple[NDArray[np.int64], ...]:

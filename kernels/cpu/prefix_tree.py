@@ -62,7 +62,7 @@ def filtered(values: Sequence[Array], offsets: Sequence[Array], mask: Array) -> 
 
 
 def extended(values: Sequence[Array], offsets: Sequence[Array], counts: Array) -> Tree:
-    """Make room for a new level: drop rows without children, and give the offsets of the new one.
+    """Make room for a new level: drop rows without children, and return the offsets of the new one.
 
     Parameters
     ----------

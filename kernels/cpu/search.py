@@ -55,7 +55,7 @@ class CpuSearcher:
         return exact(total, estimate)
 
     def reads(self, rows: NDArray[np.uint32], *, counting: bool) -> list[RowReads]:
-        """Tell what counting below `rows`, or extending them, reads for their own vertices."""
+        """Return what counting below `rows`, or extending them, reads for their own vertices."""
         return frontier((to_count if counting else to_extend)(self._whole, rows.shape[0]), rows)
 
     def extend_rows(self, rows: NDArray[np.uint32], capacity: int, first: int = 0) -> Extension:
@@ -112,7 +112,7 @@ def _trim(array, begin, end, low, high):
 
 @compiled
 def _search_into(members, begin, end, array, a, z, keep, out, at, write):
-    """Members whose presence in the sorted array[a:z] equals `keep`, by galloping; gives how many."""
+    """Members whose presence in the sorted array[a:z] equals `keep`, by galloping. Return how many."""
     found = 0
     for i in range(begin, end):
         x = members[i]
@@ -139,7 +139,7 @@ def _search_into(members, begin, end, array, a, z, keep, out, at, write):
 
 @compiled
 def _scan_into(array, a, z, marks, base, out, at, write):
-    """Elements of array[a:z] that are marked; gives how many. `out` needs one slot to spare."""
+    """Elements of array[a:z] that are marked. Return how many. `out` needs room for one more."""
     found = 0
     if write:
         for i in range(a, z):
@@ -167,9 +167,9 @@ def _run_sets(depth, first, last, sets, values, indptr, indices, labels, start, 
         low, high = _bounds(values, depth, sets[s, _BELOW], sets[s, _ABOVE], num_vertices)
         vertex = values[sets[s, _ADJACENT]]
         a, z = _trim(indices, indptr[vertex], indptr[vertex + 1], low, high)
-        slot = sets[s, _MARK]
-        base = slot * num_vertices
-        if slot >= 0 and stop[s] > start[s]:
+        mark = sets[s, _MARK]
+        base = mark * num_vertices
+        if mark >= 0 and stop[s] > start[s]:
             if kind == _ADJACENCY:
                 _set_marks(indices, start[s], stop[s], marks, base, 0)
             else:
@@ -177,7 +177,7 @@ def _run_sets(depth, first, last, sets, values, indptr, indices, labels, start, 
         if kind == _ADJACENCY:
             start[s] = a
             stop[s] = z
-            if slot >= 0:
+            if mark >= 0:
                 _set_marks(indices, a, z, marks, base, 1)
         else:
             at = s * room
@@ -198,10 +198,10 @@ def _run_sets(depth, first, last, sets, values, indptr, indices, labels, start, 
                     b, e = _trim(indices, b, e, low, high)
                 else:
                     b, e = _trim(store, b, e, low, high)
-                source_slot = sets[source, _MARK]
+                source_mark = sets[source, _MARK]
                 keep = kind == _INTERSECT
-                if keep and source_slot >= 0 and (z - a) <= 6 * (e - b):
-                    found = _scan_into(indices, a, z, marks, source_slot * num_vertices, store, at, write)
+                if keep and source_mark >= 0 and (z - a) <= 6 * (e - b):
+                    found = _scan_into(indices, a, z, marks, source_mark * num_vertices, store, at, write)
                 elif keep and (z - a) * 8 < (e - b):
                     if in_place:
                         found = _search_into(indices, a, z, indices, b, e, True, store, at, write)
@@ -213,7 +213,7 @@ def _run_sets(depth, first, last, sets, values, indptr, indices, labels, start, 
                     found = _search_into(store, b, e, indices, a, z, keep, store, at, write)
             start[s] = at
             stop[s] = at + found
-            if slot >= 0:
+            if mark >= 0:
                 _set_marks(store, at, at + found, marks, base, 1)
         if sets[s, _REQUIRED] and stop[s] == start[s]:
             return False
@@ -284,7 +284,7 @@ def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, in
 def _enter_row(r, good, rows, sets, first_set, values, indptr, indices, labels, start, stop, store, room, marks):
     """Match row r, whose first `good` columns may equal those of the row before, and compute its sets.
 
-    Gives the number of leading columns whose sets are valid: fewer than all if the row leads to nothing.
+    Return the number of leading columns whose sets are valid: fewer than all if the row leads to nothing.
     """
     changed = 0
     while changed < good and values[changed] == rows[changed, r]:
@@ -316,13 +316,13 @@ def count_rows(
     sets, first_set, levels, blocks, members, terms
         See :class:`longwall.kernels.interface.search_program.ProgramArrays`.
     store : uint32[num_sets * room]
-        Scratch for the sets.
+        Workspace for the sets.
     room
-        Slots per set: larger than any set.
+        Elements per set: more than any set has.
     marks : uint8[num_marks * num_vertices]
-        Scratch, all zero; it is left all zero.
+        Workspace, all zero; it is left all zero.
     state : int64[6, width]
-        Scratch; width is larger than the number of levels, of sets and of blocks.
+        Workspace; width is larger than the number of levels, of sets and of blocks.
     stop_flag : uint8[1]
         The kernel returns early once this is set.
 

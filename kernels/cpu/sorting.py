@@ -160,8 +160,8 @@ class CpuRunMerger(_Threads):
         if self._sort and len(table) == 1:
             table[0].sort()
         elif self._sort:
-            scratch = np.empty(count // BLOCK + 2, np.int64), np.empty(256, np.int64)
-            moved = sort_table(*self._table(table), *self._table(other), *scratch)
+            workspace = np.empty(count // BLOCK + 2, np.int64), np.empty(256, np.int64)
+            moved = sort_table(*self._table(table), *self._table(other), *workspace)
         else:
             moved = merge_lists(*self._table(table), *self._table(other), starts, len(sizes))
         self.recycle(whole if moved else whole_other)
@@ -192,11 +192,11 @@ def sort_table(high, low, payload, other_high, other_low, other_payload, starts,
     high, low, payload : uint64[n]
         The table.
     other_high, other_low, other_payload
-        A second table of the same shape, for scratch.
+        A second table of the same shape, as workspace.
     starts : int64[ceil(n / BLOCK) + 1]
-        Scratch.
+        Workspace.
     counts : int64[256]
-        Scratch.
+        Workspace.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def sort_table(high, low, payload, other_high, other_low, other_payload, starts,
 
 @compiled
 def _sort_digit(a, b, c, x, y, z, word, shift, counts):
-    """Order by eight bits of a word, stably; gives False, and moves nothing, where they are all the same."""
+    """Order by eight bits of a word, stably. Return False, and move nothing, where they are all the same."""
     mask = np.uint64(255)
     counts[:] = 0
     keys = b if word == 0 else a
@@ -294,7 +294,7 @@ def _merge(high, low, payload, to_high, to_low, to_payload, begin, middle, end):
     """Merge the lists begin:middle and middle:end of one table to begin:end of the other."""
     i, j, to = begin, middle, begin
     if high.size == 0 and payload.size == 0:
-        # Without branches: which list is next cannot be foretold.
+        # Without branches: which list is next cannot be predicted.
         while i < middle and j < end:
             x, y = low[i], low[j]
             second = y < x

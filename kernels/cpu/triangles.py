@@ -28,7 +28,7 @@ class CpuTriangleCounter:
         self._stop_flag = device.stop_flag
 
     def count(self, first: int, last: int) -> int:
-        """Count the triangles of a range of slots."""
+        """Count the triangles of a range of arcs."""
         g = self._graph
         return int(count_triangles(g.indptr, g.indices, g.split, first, last, self._marks, self._stop_flag))
 
@@ -44,7 +44,7 @@ class CpuTriangleVertexCounter:
         self._stop_flag = device.stop_flag
 
     def add(self, first: int, last: int) -> None:
-        """Add the triangles of a range of slots."""
+        """Add the triangles of a range of arcs."""
         g = self._graph
         add_triangles_per_vertex(g.indptr, g.indices, g.split, first, last, self._marks, self._stop_flag, self._counts)
 
@@ -55,16 +55,16 @@ class CpuTriangleVertexCounter:
 
 @compiled
 def count_triangles(indptr, indices, split, first, last, marks, stop_flag):
-    """Count the triangles whose two largest vertices are joined by the slots first to last - 1.
+    """Count the triangles whose two largest vertices are joined by the arcs first to last - 1.
 
     Parameters
     ----------
     indptr, indices, split
         The graph; `indices[indptr[v]:split[v]]` are the neighbours of v with a smaller id.
     first, last
-        Range of slots, that is, of positions in `indices`.
+        Range of arcs, that is, of positions in `indices`.
     marks : uint8[num_vertices]
-        Scratch, all zero; it is left all zero.
+        Workspace, all zero; it is left all zero.
     stop_flag : uint8[1]
         The kernel returns early once this is set.
 

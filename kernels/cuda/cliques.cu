@@ -21,15 +21,15 @@ DEVICE u32 row_start(int i) {
   return (16 * group + rest) * (group + 1);
 }
 
-// A warp's scratch.
-struct Scratch {
+// A warp's workspace.
+struct Workspace {
   u32* queue;   // u32[kQueue]
   u32* levels;  // u32[kWalked][width]
   int width;
   const u32* stop;
 };
 
-// Fill in row i, by one warp; the table holds zeros, and the out-neighbours begin at slot `a`, or at their copy.
+// Fill in row i, by one warp; the table holds zeros, and the out-neighbours begin at arc `a`, or at their copy.
 DEVICE void build_row(const Rows& graph, i64 a, int i, u32* table) {
   const u32* neighbours = graph.indices + a;
   const u32 u = neighbours[i];
@@ -67,19 +67,19 @@ DEVICE void for_each_member(const u32* bitmap, int words, u32* queue, Visit visi
   __syncwarp();
 }
 
-// Count the cliques of NEED vertices among the chosen ones; each lane gives its part.
+// Count the cliques of NEED vertices among the chosen ones; each lane returns its part.
 template <int NEED>
-DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Scratch& scratch) {
+DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Workspace& workspace) {
   u64 total = 0;
   if constexpr (NEED == 2) {
-    for_each_member(chosen, words, scratch.queue, [&](int x) {
+    for_each_member(chosen, words, workspace.queue, [&](int x) {
       const u32* row = table + row_start(x);
       u32 found = 0;
       for (int w = 0; w < row_words(x); ++w) found += __popc(chosen[w] & row[w]);
       total += found;
     });
   } else if constexpr (NEED == 3) {
-    for_each_member(chosen, words, scratch.queue, [&](int x) {
+    for_each_member(chosen, words, workspace.queue, [&](int x) {
       const u32* row = table + row_start(x);
       u32 found = 0;
       for (int w = 0; w < row_words(x); ++w) {
@@ -94,7 +94,7 @@ DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Scr
       total += found;
     });
   } else {
-    u32* next = scratch.levels + (NEED - 4) * scratch.width;
+    u32* next = workspace.levels + (NEED - 4) * workspace.width;
     for (int w = 0; w < words; ++w) {
       u32 bits = chosen[w];
       while (bits) {
@@ -109,10 +109,10 @@ DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Scr
           present += __popc(both);
         }
         __syncwarp();
-        if (__reduce_add_sync(kAll, present) >= u32(NEED - 1)) total += count_below<NEED - 1>(table, next, span, scratch);
+        if (__reduce_add_sync(kAll, present) >= u32(NEED - 1)) total += count_below<NEED - 1>(table, next, span, workspace);
         __syncwarp();
         // Deep subtrees are long; the shallow ones are not worth the look.
-        if ((NEED >= 5 || NEED == kCliqueSize - 2) && stop_asked(scratch.stop)) return total;
+        if ((NEED >= 5 || NEED == kCliqueSize - 2) && stop_asked(workspace.stop)) return total;
       }
     }
   }
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   const Rows graph = {indptr, indices, split, places};
   const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
   u32* table = dynamic_shared + warp_in_block() * (table_words + kQueue + kWalked * kLightWords);
-  const Scratch scratch = {table + table_words, table + table_words + kQueue, kLightWords, stop};
+  const Workspace workspace = {table + table_words, table + table_words + kQueue, kLightWords, stop};
   u64 total = 0;
   double estimate = 0;
   for (;;) {
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
       __syncwarp();
       u64 found = 0;
       for (int i = static_cast<int>(begin - a); i < end - a; ++i)
-        found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), scratch);
+        found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), workspace);
       total += found;
       estimate += static_cast<double>(found);
       __syncwarp();
@@ -159,11 +159,11 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 
 // Count below a part of the rows of a vertex: those numbered part, part + parts, ..., largest first; `a` as above.
 DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, int part, int parts, u32* counter,
-                      u32* scratch_words, u32* table, const u32* stop) {
+                      u32* workspace_words, u32* table, const u32* stop) {
   const int warps = blockDim.x >> 5;
   const int width = row_words(degree);
-  u32* own = scratch_words + warp_in_block() * (kQueue + kWalked * width);
-  const Scratch scratch = {own, own + kQueue, width, stop};
+  u32* own = workspace_words + warp_in_block() * (kQueue + kWalked * width);
+  const Workspace workspace = {own, own + kQueue, width, stop};
   for (u32 w = threadIdx.x; w < row_start(degree); w += blockDim.x) table[w] = 0;
   if (threadIdx.x == 0) *counter = 0;
   __syncthreads();
@@ -173,12 +173,12 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
   for (;;) {
     const int i = to - 1 - part - parts * static_cast<int>(take(counter, 1));
     if (i < from || stop_asked(stop)) break;
-    found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), scratch);
+    found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), workspace);
   }
   return found;
 }
 
-// Vertices of many out-neighbours, a block for each part of one; `tasks` as find_heavy gives them.
+// Vertices of many out-neighbours, a block for each part of one; `tasks` as find_heavy lists them.
 extern "C" __global__ void __launch_bounds__(512, 2)
     count_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, const u32* tasks,
                 const u32* num_tasks, i64 first, i64 last, i64 shared_words, u32* store, i64 store_words, u32* next,
@@ -200,16 +200,16 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     const int from = static_cast<int>(max(a, first) - a), to = static_cast<int>(min(split[v], last) - a);
     const i64 place = place_of_list(places, a, degree);
     const int part = tasks[2 * task + 1], parts = (degree + kRowsPerPart - 1) / kRowsPerPart;
-    const i64 scratch_words = warps * (kQueue + kWalked * row_words(degree));
+    const i64 workspace_words = warps * (kQueue + kWalked * row_words(degree));
     u64 found;
     // The same code twice, so that the compiler knows which of the two memories it reads.
-    if (4 + scratch_words + row_start(degree) <= shared_words) {
+    if (4 + workspace_words + row_start(degree) <= shared_words) {
       u32* words = dynamic_shared + 4;
-      found = count_part(graph, place, degree, from, to, part, parts, dynamic_shared + 1, words, words + scratch_words,
+      found = count_part(graph, place, degree, from, to, part, parts, dynamic_shared + 1, words, words + workspace_words,
                          stop);
     } else {
       found = count_part(graph, place, degree, from, to, part, parts, dynamic_shared + 1, own_store,
-                         own_store + scratch_words, stop);
+                         own_store + workspace_words, stop);
     }
     total += found;
     estimate += static_cast<double>(found);

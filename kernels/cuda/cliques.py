@@ -56,11 +56,11 @@ class CudaCliqueCounter:
         self._store = device.xp.empty(max(self._blocks * self._store_words, 1), device.xp.uint32)
 
     def count(self, first: int, last: int) -> int:
-        """Count the cliques of a range of slots."""
+        """Count the cliques of a range of arcs."""
         return exact(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels; gives what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
         device, graph = self._device, self._graph
         result = device.result()
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)

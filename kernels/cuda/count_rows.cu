@@ -69,6 +69,6 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     }
     search.run(task);
   }
-  // Scratch has room for the longest sets; a count without them must not pass for one.
+  // Workspace has room for the longest sets; a count without them must not pass for one.
   add_result(result, search.total, search.too_long ? __longlong_as_double(0x7ff8000000000000ll) : search.estimate);
 }

@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// Count the new edges that each end of each row finds in its list (i64[num_rows, num_ends]), and tell which positions of
+// Count the new edges that each end of each row finds in its list (i64[num_rows, num_ends]), and find which positions of
 // the list are left out, ascending (u32[num_rows, num_ends, num_ends - 1]): those of vertices of the row, but for edges
 // that are not in the row and are found from their larger end. Repeated ends find nothing.
 extern "C" __global__ void __launch_bounds__(256)
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // Cut rows from `first` on into parts of `capacity` new edges at most, but of one row at least: up to `most` parts, for
-// each of which `cuts` tells where it ends, how many new edges it has, and whether all of its rows have some.
+// each of which `cuts` says where it ends, how many new edges it has, and whether all of its rows have some.
 extern "C" __global__ void __launch_bounds__(256)
     cut_rows(const i64* list_ends, i64 num_ends, i64 num_rows, i64 first, i64 capacity, i64 most, i64* cuts) {
   const auto end_of = [&](i64 row) { return row < 0 ? 0 : list_ends[(row + 1) * num_ends - 1]; };

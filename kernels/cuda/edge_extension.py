@@ -1,4 +1,4 @@
-"""Extension by edges on the device: scratch, and launches of ``edge_extension.cu``."""
+"""Extension by edges on the device: workspace, and launches of ``edge_extension.cu``."""
 
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ class _Counted(NamedTuple):
 
 
 class CudaEdgeExtender:
-    """Scratch for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`."""
+    """Workspace for rows of edges; see :class:`longwall.kernels.interface.workspaces.EdgeExtender`."""
 
     workspace_bytes = 0
 
@@ -58,7 +58,7 @@ class CudaEdgeExtender:
         self._counted: _Counted | None = None
 
     def reads(self, columns: Array) -> list[RowReads]:
-        """Tell what extending rows reads of the adjacency."""
+        """Return what extending rows reads of the adjacency."""
         xp = self._device.xp
         vertices, found = xp.empty(columns.size * 2, np.uint32), xp.zeros(1, np.uint64)
         self._launch("collect_vertices", vertices.size, (*_place(columns), self._ends, vertices, found))
@@ -100,7 +100,7 @@ class CudaEdgeExtender:
         return known.first <= row < known.first + int(known.rows.shape[1])
 
     def cut(self, first: int, capacity: int) -> Cut:
-        """Tell how many of the counted rows have so many new edges."""
+        """Find how many of the counted rows have so many new edges."""
         if (first, capacity) not in self._cuts:
             self._cut_all(first, capacity)
         return self._cuts[first, capacity]
@@ -132,7 +132,7 @@ class CudaEdgeExtender:
                 break
 
     def new_edges(self, first: int, cut: Cut) -> tuple[Array, Array]:
-        """Give the new edges of counted rows."""
+        """Return the new edges of counted rows."""
         xp, graph = self._device.xp, self._graph
         _, offset, rows, lists, _ = self._known()
         offsets, edges = xp.empty(cut.last - first + 1, np.int64), xp.empty(cut.number, np.int64)
@@ -180,5 +180,5 @@ class CudaEdgeExtender:
 
 
 def _place(columns: Array) -> tuple[Array, int, int]:
-    """What kernels are told of rows: where they are, how far apart their columns are, and how many they are."""
+    """Arguments of kernels for rows: where they are, how far apart their columns are, and their number."""
     return columns, columns.strides[0] // columns.itemsize, columns.shape[1]

@@ -3,11 +3,11 @@
 #include "block_pool.cuh"
 #include "extend.cuh"
 
-// What the host is told, beside the number of blocks that were asked for.
+// What the host reads, besides the number of blocks that were requested.
 struct Tally {
   u64 found;     // new vertices of all rows that are done
   u64 done;      // rows
-  u64 too_long;  // rows with a set that may not fit the scratch
+  u64 too_long;  // rows with a set that may not fit the workspace
 };
 
 struct BlockOutput {

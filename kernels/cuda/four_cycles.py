@@ -42,7 +42,7 @@ class CudaFourCycleCounter:
         return exact(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels; gives what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
         result = self._device.result()
         for begin in range(first, last, self._most):
             self._run(begin, min(begin + self._most, last), result)

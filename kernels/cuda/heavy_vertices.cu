@@ -1,7 +1,7 @@
 // Find the vertices whose work is dealt to whole blocks, before the kernels that do it: in no order.
 #include "common.cuh"
 
-// Vertices of more than `light` out-neighbours, some of which stand in the slots first to last - 1: a task for every
+// Vertices of more than `light` out-neighbours, some of which belong to the arcs first to last - 1: a task for every
 // `rows` of a vertex's out-neighbours, begun ones too. tasks: u32[][2], the vertex and the number of its task.
 extern "C" __global__ void __launch_bounds__(256)
     find_heavy(const i64* indptr, const i64* split, i64 num_vertices, i64 first, i64 last, i64 light, i64 rows,

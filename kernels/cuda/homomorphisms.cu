@@ -1,7 +1,7 @@
 // Run a row program: homomorphism counts by dynamic programming over each vertex's row; a block per vertex.
 //
 // Local vectors have an entry per neighbour of v, dense ones an entry per vertex. Ids are degree ranks, so most of
-// what is read of a dense vector is its beginning: that part is in shared memory, the rest in the block's scratch.
+// what is read of a dense vector is its beginning: that part is in shared memory, the rest in the block's workspace.
 #include "common.cuh"
 
 enum Op {

@@ -1,4 +1,4 @@
-"""Row programs on the device: scratch and launches around ``homomorphisms.cu``."""
+"""Row programs on the device: workspace and launches around ``homomorphisms.cu``."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 // Merge sorted lists of keys that lie one behind the other (GAMMA, Algorithm 3 with Optimization 3).
 //
 // Lists are divided at checkpoints into tiles that fit shared memory. Equal keys keep the order of their lists. Lists that
-// are not sorted, for they come from a damaged file, give nonsense, but nothing is read or written outside the arrays.
+// are not sorted, for they come from a damaged file, lead to nonsense, but nothing is read or written outside the arrays.
 #include "common.cuh"
 #include "generated.cuh"
 

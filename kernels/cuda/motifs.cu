@@ -5,7 +5,7 @@
 // per vertex of the graph with its mask; there is nothing whose size depends on degrees. Above a set of kSize - 2
 // vertices the block's warps share out the candidates for the last one, and walk over the neighbours of each.
 //
-// A job is a root (the first two vertices of a set, that is, a slot; a vertex where kSize is 3), cut into chunks of
+// A job is a root (the first two vertices of a set, that is, an arc; a vertex where kSize is 3), cut into chunks of
 // candidates for the next vertex. Chunks are taken off the block's own job, and off those of others when no root is
 // left: so no root, however heavy, is one block's work.
 #include "common.cuh"
@@ -243,10 +243,10 @@ DEVICE Span span_of(const Block& block, i64 first, i64 last, u32 root, u32 owner
     const i64 begin = max(block.split[owner], first);
     return {begin, max(min(end, last) - begin, i64(0)), 0, 0};
   }
-  const i64 slot = first + root;
-  if (slot < block.split[owner]) return {0, 0, 0, 0};
-  const u32 second = block.indices[slot];
-  return {slot + 1, end - slot - 1, block.indptr[second], block.indptr[second + 1] - block.indptr[second]};
+  const i64 arc = first + root;
+  if (arc < block.split[owner]) return {0, 0, 0, 0};
+  const u32 second = block.indices[arc];
+  return {arc + 1, end - arc - 1, block.indptr[second], block.indptr[second + 1] - block.indptr[second]};
 }
 
 DEVICE u32 chunks_of(const Span& span) {
@@ -262,7 +262,7 @@ DEVICE u32 owner_of(const Block& block, i64 first, u32 root, i64 first_vertex) {
 struct Roots {
   i64 first, last, first_vertex;
   u32 number;     // of all roots
-  u32* next;      // the first that nobody has taken
+  u32* next;      // the first that is not taken
   u64* jobs;      // per block: the root of its job, and in the low half how many chunks of it were taken
   u32* sizes;     // per block: how many chunks its job has; a hint for the others
   u32 at, end;    // roots that this block has taken and not yet begun

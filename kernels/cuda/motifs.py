@@ -18,7 +18,7 @@ _SHARED_TOTALS = 1024  # counters that a block may have of its own
 # Candidates of a job that are taken at a time; each is a whole subtree where k is more than 4.
 _CHUNK, _LAST_CHUNK = 16, 1024
 _NO_JOB = np.uint64(0xFFFFFFFF << 32)
-_MOST_SLOTS = 1 << 32
+_MOST_ARCS = 1 << 32
 
 
 def motif_counter(
@@ -79,8 +79,8 @@ class _Enumerator:
         results: int,
         memory: int,
     ):
-        if graph.num_slots >= _MOST_SLOTS:
-            raise OverflowError(f"motifs on the device are for graphs of fewer than {_MOST_SLOTS // 2:,} edges")
+        if graph.num_arcs >= _MOST_ARCS:
+            raise OverflowError(f"motifs on the device are for graphs of fewer than {_MOST_ARCS // 2:,} edges")
         xp, masks = device.xp, 1 << (k - 2)
         self._device, self._graph = device, graph
         self._generated = motif_header(k, max(classes, 1), per_vertex=not classes)
@@ -105,7 +105,7 @@ class _Enumerator:
         self._result = device.result()
 
     def add(self, first: int, last: int) -> None:
-        """Count the subgraphs of a range of slots."""
+        """Count the subgraphs of a range of arcs."""
         device, graph = self._device, self._graph
         self._jobs[:] = _NO_JOB
         device.launch(

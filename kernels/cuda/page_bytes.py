@@ -13,12 +13,10 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 Array = Any  # a CuPy array
 
 
-def bytes_per_page(
-    device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int
-) -> NDArray[np.uint64]:
+def bytes_per_page(device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_arcs: int) -> NDArray[np.uint64]:
     """Count the bytes that will be read of every page; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     xp = device.xp
-    sums = xp.zeros((2, -(-graph.num_slots // page_slots)), np.uint64)
+    sums = xp.zeros((2, -(-graph.num_arcs // page_arcs)), np.uint64)
     ends, steps = sums[0], sums[1]
     for read in reads:
         vertices = xp.ascontiguousarray(read.vertices)
@@ -36,7 +34,7 @@ def bytes_per_page(
                     *_prefix(xp, read.prefix),
                     int(read.part),
                     read.times,
-                    page_slots,
+                    page_arcs,
                     ends,
                     steps,
                 ),
@@ -49,7 +47,7 @@ def bytes_per_page(
 
 
 def _prefix(xp: Any, prefix: Array | None) -> tuple[Any, int, int]:
-    """What the kernel is told of a prefix: where it is, how many columns, and how far apart these lie."""
+    """Arguments of the kernel for a prefix: where it is, how many columns, and how far apart these lie."""
     if prefix is None:
         return np.uintp(0), 0, 0
     if prefix.strides[1] != prefix.itemsize:

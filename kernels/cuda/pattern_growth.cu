@@ -2,7 +2,7 @@
 #include "common.cuh"
 #include "generated.cuh"
 
-constexpr i64 kNoSlot = -9223372036854775807LL - 1;
+constexpr i64 kNoExtension = -9223372036854775807LL - 1;
 constexpr u32 kNoRow = 0xffffffffu;
 
 struct Graph {
@@ -91,25 +91,25 @@ struct Edges {
   }
 };
 
-// Call `visit_run(place, run, slot, edges)` for every run that a row can grow by, and `visit_edge(place, slot)` for every
-// edge between its vertices that it can grow by; edges first, as the CPU does.
+// Call `visit_run(place, run, extension, edges)` for every run that a row can grow by, and `visit_edge(place, extension)`
+// for every edge between its vertices that it can grow by; edges first, as the CPU does.
 template <typename VisitRun, typename VisitEdge>
-DEVICE void ways(const Graph& g, const Patterns& q, const Row& row, VisitRun visit_run, VisitEdge visit_edge) {
+DEVICE void extensions(const Graph& g, const Patterns& q, const Row& row, VisitRun visit_run, VisitEdge visit_edge) {
   const i64 base = row.pattern * q.width;
   const int path_size = q.path_sizes[row.pattern];
   Edges edges;
   for (int place = 0; place < path_size; ++place) {
     const i64 forward = q.forward[base + place];
-    if (forward == kNoSlot && (place > 0 || path_size <= 2)) continue;
+    if (forward == kNoExtension && (place > 0 || path_size <= 2)) continue;
     edges.find(g, q, row, place);
     if (place == 0) {
       for (int other = 2; other < path_size; ++other) {
         const int type = edges.found[q.paths[base + other]];
         const i64 backward = q.backward[base + other];
-        if (backward != kNoSlot && type >= 0) visit_edge(other, backward + type);
+        if (backward != kNoExtension && type >= 0) visit_edge(other, backward + type);
       }
     }
-    if (forward == kNoSlot) continue;
+    if (forward == kNoExtension) continue;
     const u32 u = row.vertices[q.paths[base + place]];
     for (i64 run = g.runs[u]; run < g.runs[u + 1]; ++run) visit_run(place, run, forward + g.types[run], edges);
   }
@@ -127,15 +127,15 @@ struct Images {
   int *wanted, *open, *left;
   i64 columns, words;
 
-  // Add an image of vertex y; a way is done with when all of its vertices have as many as wanted.
-  DEVICE void add(i64 way, int y, u32 vertex) const {
-    const int slot = *static_cast<volatile int*>(alive + way);
-    if (slot < 0) return;
-    u32* word = sets + (slot * columns + y) * words + (vertex >> 5);
+  // Add an image of vertex y; an extension is done when all of its vertices have as many as wanted.
+  DEVICE void add(i64 extension, int y, u32 vertex) const {
+    const int number = *static_cast<volatile int*>(alive + extension);
+    if (number < 0) return;
+    u32* word = sets + (number * columns + y) * words + (vertex >> 5);
     const u32 bit = 1u << (vertex & 31);
     if (load_volatile(word) & bit || atomicOr(word, bit) & bit) return;
-    if (atomicSub(wanted + slot * columns + y, 1) != 1 || atomicSub(open + slot, 1) != 1) return;
-    alive[way] = -1;
+    if (atomicSub(wanted + number * columns + y, 1) != 1 || atomicSub(open + number, 1) != 1) return;
+    alive[extension] = -1;
     atomicSub(left, 1);
   }
 
@@ -149,32 +149,32 @@ struct Images {
 DEVICE i64 thread_number() { return static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; }
 DEVICE i64 num_threads() { return static_cast<i64>(gridDim.x) * blockDim.x; }
 
-// Add the rows that each way would have to counts[slot]; in shared memory first, where `local` slots fit it.
-extern "C" __global__ void count_ways(GRAPH, PATTERNS, const u32* rows, i64 num_rows, i64 local, u64* counts,
+// Add the rows that each extension would have to counts[extension]; in shared memory first, where `local` of them fit it.
+extern "C" __global__ void count_extensions(GRAPH, PATTERNS, const u32* rows, i64 num_rows, i64 local, u64* counts,
                                       const u32* stop) {
   ARGUMENTS
   u64* own = reinterpret_cast<u64*>(dynamic_shared);
-  for (i64 slot = threadIdx.x; slot < local; slot += blockDim.x) own[slot] = 0;
+  for (i64 extension = threadIdx.x; extension < local; extension += blockDim.x) own[extension] = 0;
   __syncthreads();
   u64* to = local ? own : counts;
   for (i64 i = thread_number(); i < num_rows && !load_volatile(stop); i += num_threads()) {
     Row row;
     row.load(q, rows, num_rows, i);
-    ways(
+    extensions(
         g, q, row,
-        [&](int, i64 run, i64 slot, const Edges& edges) {
+        [&](int, i64 run, i64 extension, const Edges& edges) {
           const i64 others = edges.others(g, run, row.size);
-          if (others) atomicAdd(to + slot, static_cast<u64>(others));
+          if (others) atomicAdd(to + extension, static_cast<u64>(others));
         },
-        [&](int, i64 slot) { atomicAdd(to + slot, u64(1)); });
+        [&](int, i64 extension) { atomicAdd(to + extension, u64(1)); });
   }
   __syncthreads();
-  for (i64 slot = threadIdx.x; slot < local; slot += blockDim.x) {
-    if (own[slot]) atomicAdd(counts + slot, own[slot]);
+  for (i64 extension = threadIdx.x; extension < local; extension += blockDim.x) {
+    if (own[extension]) atomicAdd(counts + extension, own[extension]);
   }
 }
 
-// Set the bit of a row's transaction, images[alive[slot]][word], for every way it can grow by.
+// Set the bit of a row's transaction, images[alive[extension]][word], for every extension that it has.
 extern "C" __global__ void mark_groups(GRAPH, PATTERNS, const u32* rows, i64 num_rows, const int* groups,
                                        const int* alive, i64 words, u32* images, const u32* stop) {
   ARGUMENTS
@@ -182,18 +182,18 @@ extern "C" __global__ void mark_groups(GRAPH, PATTERNS, const u32* rows, i64 num
     Row row;
     row.load(q, rows, num_rows, i);
     const u32 group = groups[row.vertices[0]];
-    ways(
+    extensions(
         g, q, row,
-        [&](int, i64 run, i64 slot, const Edges& edges) {
-          if (alive[slot] >= 0 && edges.others(g, run, row.size)) set_bit(images + alive[slot] * words, group);
+        [&](int, i64 run, i64 extension, const Edges& edges) {
+          if (alive[extension] >= 0 && edges.others(g, run, row.size)) set_bit(images + alive[extension] * words, group);
         },
-        [&](int, i64 slot) {
-          if (alive[slot] >= 0) set_bit(images + alive[slot] * words, group);
+        [&](int, i64 extension) {
+          if (alive[extension] >= 0) set_bit(images + alive[extension] * words, group);
         });
   }
 }
 
-// Add a row's own vertices for every way it can grow by. Note in seen[pattern][place][vertex] the first row that comes
+// Add a row's own vertices for every extension that it has. Note in seen[pattern][place][vertex] the first row that comes
 // to a vertex at a place of the path.
 extern "C" __global__ void mark_rows(GRAPH, PATTERNS, const u32* rows, i64 num_rows, i64 begin, i64 end, i64 num_vertices,
                                      i64 first_seen, u32* seen, IMAGES, const u32* stop) {
@@ -202,17 +202,17 @@ extern "C" __global__ void mark_rows(GRAPH, PATTERNS, const u32* rows, i64 num_r
     Row row;
     row.load(q, rows, num_rows, i);
     const i64 base = row.pattern * q.width;
-    auto mark = [&](i64 way) {
-      for (int y = 0; y < row.size; ++y) images.add(way, y, row.vertices[y]);
+    auto mark = [&](i64 extension) {
+      for (int y = 0; y < row.size; ++y) images.add(extension, y, row.vertices[y]);
     };
-    ways(
+    extensions(
         g, q, row,
-        [&](int, i64 run, i64 way, const Edges& edges) {
-          if (alive[way] >= 0 && edges.others(g, run, row.size)) mark(way);
+        [&](int, i64 run, i64 extension, const Edges& edges) {
+          if (alive[extension] >= 0 && edges.others(g, run, row.size)) mark(extension);
         },
-        [&](int, i64 way) { mark(way); });
+        [&](int, i64 extension) { mark(extension); });
     for (int place = 0; place < q.path_sizes[row.pattern]; ++place) {
-      if (q.forward[base + place] == kNoSlot) continue;
+      if (q.forward[base + place] == kNoExtension) continue;
       const u32 u = row.vertices[q.paths[base + place]];
       u32* at = seen + ((row.pattern - first_seen) * q.width + place) * num_vertices + u;
       if (load_volatile(at) > i) atomicMin(at, static_cast<u32>(i));
@@ -240,11 +240,11 @@ extern "C" __global__ void mark_runs(GRAPH, PATTERNS, const u32* rows, i64 num_r
       row.load(q, rows, num_rows, i);
       const i64 forward = q.forward[row.pattern * q.width + place];
       for (i64 run = g.runs[u]; run < g.runs[u + 1]; ++run) {
-        const i64 way = forward + g.types[run];
-        if (alive[way] < 0) continue;
+        const i64 extension = forward + g.types[run];
+        if (alive[extension] < 0) continue;
         for (i64 at = g.begins[run] + lane; at < g.begins[run + 1]; at += 32) {
           const u32 vertex = g.indices[at];
-          if (!row.has(vertex)) images.add(way, row.size, vertex);
+          if (!row.has(vertex)) images.add(extension, row.size, vertex);
         }
       }
     }
@@ -261,7 +261,7 @@ extern "C" __global__ void mark_rest(GRAPH, PATTERNS, const u32* rows, i64 num_r
     const i64 base = row.pattern * q.width;
     for (int place = 0; place < q.path_sizes[row.pattern]; ++place) {
       const i64 forward = q.forward[base + place];
-      if (forward == kNoSlot) continue;
+      if (forward == kNoExtension) continue;
       const u32 u = row.vertices[q.paths[base + place]];
       const u32 before = seen[((row.pattern - first_seen) * q.width + place) * num_vertices + u];
       // Rows stop coming when all that is wanted is there; what they come to is not noted then.
@@ -294,19 +294,19 @@ extern "C" __global__ void count_children(GRAPH, PATTERNS, const u32* rows, i64 
     Row row;
     row.load(q, rows, num_rows, i);
     i64 total = 0;
-    ways(
+    extensions(
         g, q, row,
-        [&](int, i64 run, i64 slot, const Edges& edges) {
-          if (alive[slot] >= 0) total += edges.others(g, run, row.size);
+        [&](int, i64 run, i64 extension, const Edges& edges) {
+          if (alive[extension] >= 0) total += edges.others(g, run, row.size);
         },
-        [&](int, i64 slot) { total += alive[slot] >= 0; });
+        [&](int, i64 extension) { total += alive[extension] >= 0; });
     counts[i] = total;
   }
 }
 
 // Write them; a warp has a row.
 extern "C" __global__ void write_children(GRAPH, PATTERNS, const u32* rows, i64 num_rows, const int* alive,
-                                          const i64* offsets, int* slots, u32* vertices, const u32* stop) {
+                                          const i64* offsets, int* numbers, u32* vertices, const u32* stop) {
   ARGUMENTS
   const int lane = lane_id();
   for (i64 i = thread_number() / 32; i < num_rows; i += num_threads() / 32) {
@@ -315,11 +315,11 @@ extern "C" __global__ void write_children(GRAPH, PATTERNS, const u32* rows, i64 
     Row row;
     row.load(q, rows, num_rows, i);
     i64 out = offsets[i];
-    ways(
+    extensions(
         g, q, row,
-        [&](int, i64 run, i64 way, const Edges&) {
-          const int slot = alive[way];
-          if (slot < 0) return;
+        [&](int, i64 run, i64 extension, const Edges&) {
+          const int number = alive[extension];
+          if (number < 0) return;
           for (i64 from = g.begins[run]; from < g.begins[run + 1]; from += 32) {
             const i64 at = from + lane;
             const u32 vertex = at < g.begins[run + 1] ? g.indices[at] : kNoVertex;
@@ -327,17 +327,17 @@ extern "C" __global__ void write_children(GRAPH, PATTERNS, const u32* rows, i64 
             const u32 kept = __ballot_sync(kAll, keep);
             if (keep) {
               const i64 to = out + __popc(kept & lanes_before());
-              slots[to] = slot;
+              numbers[to] = number;
               vertices[to] = vertex;
             }
             out += __popc(kept);
           }
         },
-        [&](int other, i64 way) {
-          const int slot = alive[way];
-          if (slot < 0) return;
+        [&](int other, i64 extension) {
+          const int number = alive[extension];
+          if (number < 0) return;
           if (lane == 0) {
-            slots[out] = slot;
+            numbers[out] = number;
             vertices[out] = row.vertices[q.paths[row.pattern * q.width + other]];
           }
           ++out;

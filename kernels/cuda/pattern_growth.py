@@ -13,7 +13,7 @@ from longwall.kernels.interface.pattern_growth import GrowthBatch, Images, Typed
 Array = Any  # a CuPy array
 
 _SOURCE = "pattern_growth.cu"
-_LOCAL_SLOTS = 4096  # whose counters fit the shared memory that a block has without asking
+_LOCAL_COUNTS = 4096  # whose counters fit the shared memory that a block has without asking
 _NO_ROW = 0xFFFFFFFF
 
 
@@ -28,7 +28,7 @@ def growth_header(vertices: int) -> str:
 
 
 class CudaGrower:
-    """Scratch of one worker; see :class:`longwall.kernels.interface.pattern_growth.GrowKernel`.
+    """Workspace of one worker; see :class:`longwall.kernels.interface.pattern_growth.GrowKernel`.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ class CudaGrower:
 
     def count(self, rows: Array, growth: GrowthBatch, counts: Array) -> None:
         """Add how many rows the grown patterns will have."""
-        local = counts.size if counts.size <= _LOCAL_SLOTS else 0
+        local = counts.size if counts.size <= _LOCAL_COUNTS else 0
         after = (local, counts.view(self._device.xp.uint64))
-        self._launch("count_ways", rows, growth, after, rows.shape[1], shared=8 * local)
+        self._launch("count_extensions", rows, growth, after, rows.shape[1], shared=8 * local)
 
     def mark_groups(self, rows: Array, growth: GrowthBatch, alive: Array, images: Array) -> None:
         """Set the bit of each transaction that has a row."""
@@ -94,9 +94,9 @@ class CudaGrower:
         """Grow rows."""
         xp = self._device.xp
         total = int(offsets[-1])
-        slots, vertices = xp.zeros(total, xp.int32), xp.zeros(total, xp.uint32)
-        self._launch("write_children", rows, growth, (alive, offsets, slots, vertices), WARP * rows.shape[1])
-        return slots, vertices
+        numbers, vertices = xp.zeros(total, xp.int32), xp.zeros(total, xp.uint32)
+        self._launch("write_children", rows, growth, (alive, offsets, numbers, vertices), WARP * rows.shape[1])
+        return numbers, vertices
 
     def _launch(
         self, function: str, rows: Array, growth: GrowthBatch, after: tuple[Any, ...], threads: int, shared: int = 0
@@ -115,5 +115,5 @@ class CudaGrower:
             shared=shared,
             generated=growth_header(width),
         )  # fmt: skip
-        # What it gave is read next. Reading while it runs would hold the driver's lock, and keep `interrupt` out.
+        # The result is read next. Reading while it runs would hold the driver's lock, and keep `interrupt` out.
         self._device.synchronize()

@@ -2,7 +2,7 @@
 
 A call of CuPy costs as much as a kernel over a million rows, and asking for a number waits for the device. So a few
 kernels do the work for all levels (``prefix_tree.cu``), and what cannot be known beforehand, how many nodes of each
-level are kept or where a slice begins and ends, is asked for once: kernels write it to the host's memory.
+level are kept or where a slice begins and ends, is fetched once: kernels write it to the host's memory.
 """
 
 import threading
@@ -66,7 +66,7 @@ def filtered(values: Sequence[Array], offsets: Sequence[Array], mask: Array) -> 
 
 
 def extended(values: Sequence[Array], offsets: Sequence[Array], counts: Array) -> Tree:
-    """Drop rows without children, and give the offsets of a new level. Takes a fifth of a byte per node beside them."""
+    """Drop rows without children. Return the offsets of a new level; takes a fifth of a byte per node beside them."""
     import cupy
 
     if not counts.size:

@@ -45,7 +45,7 @@ def searcher(device: Device, graph: GraphArrays, program: SearchProgram, memory:
 
 
 class CudaSearcher:
-    """Scratch for one search program.
+    """Workspace for one search program.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class CudaSearcher:
             raise WorkspaceTooLarge(int((ring + words * 4) / left) + 1)
         memory -= ring
         wanted = device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR * WARPS_PER_BLOCK
-        # Half of the memory is for what an extension gives, where one warp's sets do not need more.
+        # Half of the memory is for the new vertices of an extension, where one warp's sets do not need more.
         warps = units_that_fit(wanted, words * 4, max(memory // 2, min(words * 4, memory)))
         self._warps_per_block = min(warps, WARPS_PER_BLOCK)
         self._blocks = warps // self._warps_per_block
@@ -92,7 +92,7 @@ class CudaSearcher:
         return total
 
     def start(self, rows: Array, lists: RowLists | None = None) -> Array:
-        """Launch the count of `rows`, of which there are some; gives what ``launch.exact`` fetches.
+        """Launch the count of `rows`, of which there are some. Return what ``launch.exact`` fetches.
 
         With `lists`, only the rows that they are of are counted.
         """
@@ -144,7 +144,7 @@ class CudaSearcher:
         return self.staging.bring(rows, lists) if self.staging is not None and lists else None
 
     def reads(self, rows: Array, *, counting: bool) -> list[RowReads]:
-        """Tell what counting below `rows`, or extending them, reads for their own vertices."""
+        """Return what counting below `rows`, or extending them, reads for their own vertices."""
         program = (to_count if counting else to_extend)(self._program, rows.shape[0])
         return frontier(program, rows, grouped=counting or self._device.ablation.grouped)
 
@@ -196,7 +196,7 @@ class Extender:
     device, graph, program
         As for the searcher.
     store : uint32[words]
-        Scratch for sets; enough for one warp.
+        Workspace for sets; enough for one warp.
     memory
         Bytes for the pool of blocks.
     warps
@@ -228,7 +228,7 @@ class Extender:
         if not n:
             return Extension(xp.zeros(0, np.int64), xp.empty(0, np.uint32))
         if first:
-            rows = rows[:, :1]  # lest another row is the first of those that are left
+            rows = rows[:, :1]  # so that no other row is the first of those that are left
         step = self._step(rows.shape[0])
         lists = self._staging.bring(rows, step.lists) if self._staging is not None and step.lists else None
         if lists is not None:
@@ -252,14 +252,14 @@ class Extender:
         limit = n
         while True:
             counts.fill(NOT_EXTENDED)
-            tally = xp.zeros(4, np.uint64)  # blocks that were asked for, then the kernel's Tally
+            tally = xp.zeros(4, np.uint64)  # blocks that were requested, then the kernel's Tally
             used = (follows, tally.view(np.uint32), blocks, tally[1:], capacity, counts, starts)
             # A warp takes a block for each tier: a row on its own has all blocks, and the longest sets, at once.
             tier = _LAST_TIER if limit == 1 else 0
             found, done, too_long = self._fill(step, rows, None, limit, used, tally, tier)
             while too_long:
                 if self._rooms(step, tier)[:2] == self._longest:
-                    raise RuntimeError("internal fault: a set outgrew its scratch")
+                    raise RuntimeError("internal fault: a set outgrew its workspace")
                 tier += 1
                 long = xp.flatnonzero(counts == TOO_LONG).astype(np.uint32)
                 counts[long] = NOT_EXTENDED  # the pool may have no block left for some
@@ -273,7 +273,7 @@ class Extender:
             if done or int(self._device.stop_flag[0]):
                 result = Extension(counts, xp.empty(found, np.uint32), waiting=n - done, leading=last == done)
                 return pool.gather(result, ends, starts, follows)
-            if limit == 1:  # all blocks, or all that is asked for, are of the first row
+            if limit == 1:  # all blocks, or all that were requested, are of the first row
                 break
             # All blocks are taken before any row is done: fewer warps try again.
             limit = max(limit // 8, 1)
@@ -293,9 +293,9 @@ class Extender:
         tally: Array,
         tier: int,
     ) -> tuple[int, int, int]:
-        """Extend rows into the pool; `used` is what the kernel is told about it besides where it is.
+        """Extend rows into the pool; `used` are the kernel's arguments for it besides where it is.
 
-        Gives the new vertices, the rows that are done, and those with sets that may be too long, so far.
+        Return the new vertices, the rows that are done, and those with sets that may be too long, so far.
         """
         blocks = used[2]
         warps = min(max((blocks - LEAST_BLOCKS) // 2, 1), number)

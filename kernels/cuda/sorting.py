@@ -34,7 +34,7 @@ _KERNELS = {_MERGE: "merge_tiles", _REDUCE: "reduce_keys"}
 _SORTED, _MERGED = 2, 4  # chunks and windows under way on the device: one more than would do if all took their turn
 _MERGE_THREADS = 512
 _MERGE_BLOCKS = 3  # per multiprocessor: as many as it holds
-_PAIRS = 6  # words of scratch of a key while keys are sorted that carry something: CuPy's copy, indices, both twice
+_PAIRS = 6  # words of workspace of a key while keys are sorted that carry something: CuPy's copy, indices, both twice
 _PIECES = 2  # words more where pairs are sorted: what CuPy's pool keeps of blocks of which a part is in use
 _COUNTS = 1 / 16  # of a word of a key, besides: a radix sort's counts of its tiles, at most 1 KiB for 3,840 keys
 _MOST_WINDOW = 256 << 20  # bytes of a column; longer windows only take longer to fill
@@ -302,10 +302,10 @@ class CudaRunMerger(_DeviceWork):
         self._method, self._tile = method, TILE
         self.widest = min(_MOST_LISTS, self._tile // 4)
         self._header = sort_header(layout, tile=self._tile, both_ways=method == "naive")
-        scratch = 1  # for cuts: less than a word for a key
+        workspace = 1  # for cuts: less than a word for a key
         if method == "sort":
-            scratch += 1 if layout.columns == 1 else _PAIRS + layout.columns + _PIECES
-        words = self.depth * (2 * layout.columns + scratch)
+            workspace += 1 if layout.columns == 1 else _PAIRS + layout.columns + _PIECES
+        words = self.depth * (2 * layout.columns + workspace)
         # Results, one that is looked at, and parts that come from files.
         host_words = (2 * self.depth + 2) * layout.columns
         self.capacity = min(_fitting(words, memory, host_words, host), _MOST_WINDOW // WORD)
@@ -358,7 +358,7 @@ class CudaRunMerger(_DeviceWork):
             tiles = self._tiles(starts) if self._method != "sort" else None
             arrived = self._upload.record()
         table, other = ([column[:count] for column in columns] for columns in slot)
-        # Pools keep what is freed for the stream that it was made on: scratch is all of one stream.
+        # Pools keep what is freed for the stream that it was made on: workspace is all of one stream.
         with self._merging, self._work:
             self._work.wait_event(arrived)
             if len(sizes) > 1:

@@ -1,12 +1,12 @@
 // Copy the adjacency lists that rows read of host memory to the device, each once, in the order of its pages.
 //
-// find_lists enters the lists to copy in a hash table; what it entered is sorted; measure_lists tells begins and
-// lengths, of which prefix sums are taken; stage_lists copies; settle_lists tells the rows where their lists are now.
+// find_lists enters the lists to copy in a hash table; what it entered is sorted; measure_lists writes begins and
+// lengths, of which prefix sums are taken; stage_lists copies; settle_lists writes for the rows where their lists are now.
 #include "pages.cuh"
 
 constexpr int kSlotBits = 30;             // of an entry, for its slot of the table; its key has the others
-constexpr i64 kSegment = 512;             // slots of the buffer that a warp fills at once
-constexpr int kLine = 32;                 // slots in 128 bytes, which the link moves at once
+constexpr i64 kSegment = 512;             // arcs of the buffer that a warp fills at once
+constexpr int kLine = 32;                 // arcs in 128 bytes, which the link moves at once
 constexpr i64 kEntered = i64(1) << 62;    // a begin of -kEntered - s says: slot s of the table
 
 // The part of a vertex's row that is read.
@@ -47,7 +47,7 @@ DEVICE u32 enter(u64* table, i64 slots, u64 key, bool& entered) {
 
 // Write where the lists of rows begin, and their lengths; for a list to be copied, kEntered less its slot. A list whose
 // pages have copies is read there. `named` are the lists' columns and parts, i64[num_lists, 2]; `found` is the number of
-// entries, and of their slots. Lists of `longest` slots or more stay where they are.
+// entries, and of their arcs. Lists of `longest` arcs or more stay where they are.
 extern "C" __global__ void __launch_bounds__(256)
     find_lists(const i64* indptr, const i64* split, const u32* rows, i64 column_step, i64 row_step, i64 num_rows,
                const i64* named, i64 num_lists, const i64* places, i64 longest, u64* table, i64 slots,
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (lane == 0 && total) atomicAdd(&found[1], total);
 }
 
-// Tell where the lists of entries are read, counted from the adjacency's first slot, and their lengths.
+// Write where the lists of entries are read, counted from the adjacency's first arc, and their lengths.
 extern "C" __global__ void __launch_bounds__(256)
     measure_lists(const i64* indptr, const i64* split, const i64* places, const u64* entries, i64 number, i64* begins,
                   i64* lengths) {
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(256, 8)
     const i64 stop = min(at + kSegment, total);
     i64 list = lower_bound(ends, number, at + 1);
     while (at < stop) {
-      // The lists that may have slots among the next 32; none is empty.
+      // The lists that may have arcs among the next 32; none is empty.
       const i64 own = list + lane, end = own < number ? ends[own] : total;
       i64 start = __shfl_up_sync(kAll, end, 1);
       if (lane == 0) start = list ? ends[list - 1] : 0;
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(256, 8)
   }
 }
 
-// Where `begins` tells a slot of the table, put what is there, counted from the buffer.
+// Where `begins` has a slot of the table, put what is there, counted from the buffer.
 extern "C" __global__ void __launch_bounds__(256)
     settle_lists(const i64* table, i64 buffer, i64 number, i64* begins) {
   const i64 threads = static_cast<i64>(gridDim.x) * blockDim.x;

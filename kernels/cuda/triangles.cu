@@ -18,7 +18,7 @@ struct Counts {
   }
 };
 
-// Look up the out-neighbours of the vertices in indices[begin:end:step], slots or their copies; gives this lane's hits.
+// Look up the out-neighbours of the vertices in indices[begin:end:step], arcs or their copies. Return this lane's hits.
 // With PER_VERTEX, hits are also counted per slot of the table, and per vertex that was looked from.
 template <bool PER_VERTEX>
 DEVICE u64 look_up(const Rows& graph, i64 begin, i64 end, int step, const u32* table, u32 slots, u32* hits,
@@ -102,7 +102,7 @@ DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 l
   if (!PER_VERTEX) add_result(result, total, 0);
 }
 
-// A block for each vertex; `tasks` as find_heavy gives them, one for each vertex.
+// A block for each vertex; `tasks` as find_heavy lists them, one for each vertex.
 template <bool PER_VERTEX>
 DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_tasks, i64 first, i64 last, u32* next,
                            const u32* stop, u64* result, const Counts& counts) {

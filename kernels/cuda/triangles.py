@@ -14,7 +14,8 @@ Array = Any  # a CuPy array
 
 WARPS = 8  # per block of the kernels for light vertices, here and for cliques
 # Out-degree up to which a vertex is one warp's work, for triangles and cliques; kLight. On small graphs the warps with
-# the longest rows end last: 5-cliques of ca-AstroPh take 1.6 ms with 64 and 0.4 ms with 24. Large ones hardly care.
+# the longest rows end last: 5-cliques of ca-AstroPh take 1.6 ms with 64 and 0.4 ms with 24.
+# It makes little difference on large graphs.
 LIGHT = 16
 _MOST_PASSES = 16  # over the edges, to count triangles per vertex
 
@@ -30,11 +31,11 @@ def triangle_vertex_counter(device: Device, graph: GraphArrays, memory: int) -> 
 
 
 def heavy_tasks(
-    device: Device, graph: GraphArrays, slots: tuple[int, int], light: int, rows: int, num_tasks: Array
+    device: Device, graph: GraphArrays, arcs: tuple[int, int], light: int, rows: int, num_tasks: Array
 ) -> Array:
-    """List what is dealt to whole blocks; see ``heavy_vertices.cu``. Takes half a byte for each of the slots."""
-    first, last = slots
-    # A vertex has a task at most for each `light` of its slots, which only of the first and the last may be elsewhere.
+    """List the tasks of whole blocks; see ``heavy_vertices.cu``. Takes half a byte for each arc."""
+    first, last = arcs
+    # A vertex has a task at most for each `light` of its arcs; only the first and the last vertex have arcs elsewhere.
     most = (last - first) // light + 2 * (graph.max_out_degree // rows + 1)
     tasks = device.xp.empty((most, 2), device.xp.uint32)
     device.launch(
@@ -92,11 +93,11 @@ class CudaTriangleCounter(_Triangles):
     """Counts triangles; its tables are in shared memory."""
 
     def count(self, first: int, last: int) -> int:
-        """Count the triangles of a range of slots."""
+        """Count the triangles of a range of arcs."""
         return exact(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels; gives what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
         result = self._device.result()
         self._run("count", first, last, self._work(first, last), 1, (result,))
         return result
@@ -114,7 +115,7 @@ class CudaTriangleVertexCounter(_Triangles):
         self.workspace_bytes = 0 if self._sums is None else self._sums.nbytes + self._counts.nbytes
 
     def add(self, first: int, last: int) -> None:
-        """Add the triangles of a range of slots."""
+        """Add the triangles of a range of arcs."""
         work = self._work(first, last)  # all that is allocated: what fails before anything is added is tried again
         try:
             self._add_all(first, last, work)

@@ -1,1 +1,1 @@
-"""What both engines share: their calls, and the data that they take and give."""
+"""The interface of an engine: its calls, and the data that these take and return."""

@@ -24,10 +24,10 @@ class EngineUnavailable(Exception):
 
 
 class WorkspaceTooLarge(Exception):
-    """Scratch memory of one worker exceeds what the engine was given; carries the bytes that it needs."""
+    """The workspace of one worker exceeds what the engine was given; carries the bytes that it needs."""
 
     def __init__(self, needed: int):
-        super().__init__(f"scratch memory of {needed} bytes is needed")
+        super().__init__(f"a workspace of {needed} bytes is needed")
         self.needed = needed
 
 
@@ -39,7 +39,7 @@ class ShortOfMemory(MemoryError):
     place
         What has no memory left: the ``"host"``, the ``"device"``, or what the ``"limit"`` lets the engine have of it.
     wanted
-        The bytes that were asked for, None where nobody says.
+        The bytes that were requested, None where they are not known.
     """
 
     def __init__(self, place: Literal["host", "device", "limit"], wanted: int | None = None):
@@ -83,7 +83,7 @@ class MemoryPeak(NamedTuple):
 
 @dataclass(frozen=True)
 class Ablation:
-    """What an engine can do the plain way instead, so that benchmarks can tell what it is worth.
+    """Optimisations that can be switched off, so that benchmarks can measure what each is worth.
 
     Attributes
     ----------

@@ -44,8 +44,8 @@ class GraphArrays:
         return int(self.indptr.size) - 1
 
     @property
-    def num_slots(self) -> int:
-        """Number of adjacency slots: twice the number of edges."""
+    def num_arcs(self) -> int:
+        """Number of arcs: directed edges, two for each edge."""
         return int(self.indices.size)
 
 

@@ -53,7 +53,7 @@ class RowProgram:
     passes
         Number of PULL and PUSH operations: the cost, in units of the sum of squared degrees.
     wide_passes
-        Number of WIDEN operations: the cost, in units of vertices times adjacency slots. Where there is one,
+        Number of WIDEN operations: the cost, in units of vertices times arcs. Where there is one,
         dense vectors are taken to have an entry for every vertex, not only for those within two steps of v.
     """
 

@@ -32,37 +32,37 @@ class Kernels(Protocol):
     """The table of an engine's kernels; most make the workspace of one worker, in at most `memory` bytes."""
 
     def searcher(self, device: Device, graph: GraphArrays, program: SearchProgram, memory: int) -> Searcher:
-        """Scratch for a search program; at most `memory` bytes.
+        """Workspace for a search program; at most `memory` bytes.
 
         Raises
         ------
-        ScratchTooLarge
+        WorkspaceTooLarge
             Where the program cannot run in that much memory.
         """
         ...
 
     def clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> RangeCounter:
-        """Scratch for counting k-cliques (k >= 3); roots are adjacency slots."""
+        """Workspace for counting k-cliques (k >= 3); roots are arcs."""
         ...
 
     def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> VertexCounter:
-        """Scratch for counting triangles per vertex; roots are adjacency slots."""
+        """Workspace for counting triangles per vertex; roots are arcs."""
         ...
 
     def four_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
-        """Scratch for counting 4-cycles by aggregating wedges; roots are vertices."""
+        """Workspace for counting 4-cycles by aggregating wedges; roots are vertices."""
         ...
 
     def row_counter(
         self, device: Device, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool
     ) -> RowCounter:
-        """Scratch for a row program; `exact` counts modulo 2**64, otherwise in floating point throughout."""
+        """Workspace for a row program; `exact` counts modulo 2**64, otherwise in floating point throughout."""
         ...
 
     def motif_counter(
         self, device: Device, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
     ) -> MotifCounter:
-        """Scratch for counting motifs of 3 to 8 vertices; roots are adjacency slots.
+        """Workspace for counting motifs of 3 to 8 vertices; roots are arcs.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class Kernels(Protocol):
     def orbit_counter(
         self, device: Device, graph: GraphArrays, k: int, orbits: NDArray[np.int64], memory: int
     ) -> VertexCounter:
-        """Scratch for counting the orbits of motifs of 3 or 4 vertices; roots are adjacency slots.
+        """Workspace for counting the orbits of motifs of 3 or 4 vertices; roots are arcs.
 
         A subgraph is counted for a vertex once for each of its other vertices without which it stays connected.
 
@@ -106,7 +106,7 @@ class Kernels(Protocol):
         ...
 
     def edge_extender(self, device: Device, graph: GraphArrays, levels: int, rows: int, memory: int) -> EdgeExtender:
-        """Scratch for extending tables of edges.
+        """Workspace for extending tables of edges.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Kernels(Protocol):
         ...
 
     def grower(self, device: Device, graph: TypedGraph, memory: int) -> GrowKernel:
-        """Scratch for growing patterns by one edge, at most `memory` bytes; the graph is in the engine's arrays."""
+        """Workspace for growing patterns by one edge, at most `memory` bytes; the graph is in the engine's arrays."""
         ...
 
     def chunk_sorter(self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int) -> ChunkSorter:
@@ -138,7 +138,7 @@ class Kernels(Protocol):
         ...
 
     def bytes_per_page(
-        self, device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_slots: int
+        self, device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_arcs: int
     ) -> NDArray[np.uint64]:
         """Count the bytes that will be read of every page of the adjacency (GAMMA, Definition 4.1).
 
@@ -150,8 +150,8 @@ class Kernels(Protocol):
             The data graph; of `indices` only the size is looked at.
         reads
             The frontier; see :func:`longwall.kernels.interface.frontier.frontier`.
-        page_slots
-            Adjacency slots, of 4 bytes, in a page; page p begins at slot ``p * page_slots``.
+        page_arcs
+            Arcs, of 4 bytes, in a page; page p begins at arc ``p * page_arcs``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What engines are told of a graph whose adjacency is not all on the device."""
+"""Interface of a paged adjacency: one of which not all is on the device."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -16,10 +16,10 @@ class Pages(Protocol):
 
     Attributes
     ----------
-    slots
-        Adjacency slots of a page: a power of two.
+    page_arcs
+        Arcs of a page: a power of two.
     places : int64[pages + 1]
-        The logarithm of `slots` to the base 2; then for each page in how many slots its copy on the device lies behind
+        The logarithm of `page_arcs` to the base 2; then for each page how many arcs its copy on the device lies behind
         its place in the adjacency, 0 where there is no copy. An array of the engine, a new one whenever that changes;
         None where there never are copies, and lists are read where they are.
     staged
@@ -27,7 +27,7 @@ class Pages(Protocol):
         read in any other order. Not where pages come to the device when they are touched.
     """
 
-    slots: int
+    page_arcs: int
     places: Array | None
     staged: bool
 
@@ -50,15 +50,15 @@ class Pages(Protocol):
         ...
 
     def touch(self, level: int, reads: Sequence[RowReads]) -> None:
-        """Tell what will be read where it is, without a look at `places`; parameters as of `prepare`."""
+        """Record reads that do not look at `places`, but read lists where they are; parameters as of `prepare`."""
         ...
 
     def scan(self, first: int, last: int) -> None:
-        """Tell that a range of slots is read once, in order."""
+        """Record that a range of arcs is read once, in order."""
         ...
 
     def shrink(self) -> bool:
-        """Give up half of the room for copies, for good, and all copies; gives whether any memory was held for them."""
+        """Free half of the room for copies, for good, and drop all copies. Return whether any memory was held."""
         ...
 
 
@@ -68,7 +68,7 @@ class PageFrames(Protocol):
     Attributes
     ----------
     origin
-        In how many slots the first place lies behind the adjacency's first slot.
+        How many arcs the first place lies behind the adjacency's first arc.
     """
 
     origin: int

@@ -1,9 +1,9 @@
-"""What growing many patterns at once looks at: the graph by edge types, and the patterns that grow.
+"""Interface of growing many patterns at once: the graph by edge types, and the patterns that grow.
 
 Patterns are minimum DFS codes and grow along their rightmost paths (gSpan): by a new vertex at any vertex of the path,
 or by an edge from the rightmost vertex to another vertex of the path. An edge type is an edge seen from one end: the
-label of that end, of the other end, and of the edge. Every way for a pattern to grow is a slot: a place of its path, a
-direction and a type.
+label of that end, of the other end, and of the edge. A rightmost extension of a pattern is a place of its path, a
+direction and a type; those of a batch of patterns are numbered.
 """
 
 from dataclasses import dataclass, fields
@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 Array = Any  # a NumPy or a CuPy array
-NO_SLOT = np.iinfo(np.int64).min
-"""In place of the base of slots where a pattern cannot grow."""
+NO_EXTENSION = np.iinfo(np.int64).min
+"""In place of the first number where a pattern has no extension."""
 
 
 class _Movable:
@@ -67,7 +67,7 @@ class TypedGraph(_Movable):
 
 @dataclass(frozen=True)
 class GrowthBatch(_Movable):
-    """The patterns of a batch, and where the ways in which they can grow are counted.
+    """The patterns of a batch, and the numbers of their rightmost extensions.
 
     Attributes
     ----------
@@ -86,7 +86,8 @@ class GrowthBatch(_Movable):
     known : int32[p, v, v]
         Type of the edge from place a of the path to vertex y; -1 where the pattern has none.
     forward : int64[p, v]
-        The slot for a new vertex at place a of the path by an edge of type t is `forward[p, a] + t`; or `NO_SLOT`.
+        The extension by a new vertex at place a of the path, by an edge of type t, is `forward[p, a] + t`; or
+        `NO_EXTENSION`.
     backward : int64[p, v]
         The same for an edge from the rightmost vertex to place a.
     """
@@ -108,16 +109,16 @@ class Images(_Movable):
 
     Attributes
     ----------
-    alive : int32[slots]
-        Number of each way to grow that is looked at, -1 for the others; -1 as well once it has all that is wanted.
+    alive : int32[extensions]
+        Number of each extension that is looked at, -1 for the others; -1 as well once it has all that is wanted.
     sets : uint32[k, vertices of the largest grown pattern, words]
-        A bit per vertex of the graph, for each way that is looked at and each vertex of the grown pattern.
+        A bit per vertex of the graph, for each extension that is looked at and each vertex of the grown pattern.
     wanted : int32[k, vertices of the largest grown pattern]
         How many more images each vertex is to get.
     open : int32[k]
         How many vertices are still to get some.
     left : int32[1]
-        How many ways are alive.
+        How many extensions are alive.
     """
 
     alive: Array
@@ -133,18 +134,18 @@ def num_words(items: int) -> int:
 
 
 class GrowKernel(Protocol):
-    """Scratch of one worker that grows patterns by one edge.
+    """Workspace of one worker that grows patterns by one edge.
 
     Rows are uint32[columns, n], ascending by column 0, which holds the number of their pattern. `growth` has their
-    patterns. `alive` (int32[slots]) has a number for each way to grow that is looked at, -1 for the others.
+    patterns. `alive` (int32[extensions]) has a number for each extension that is looked at, -1 for the others.
     """
 
     def count(self, rows: Array, growth: GrowthBatch, counts: Array) -> None:
-        """Add how many rows the grown patterns will have, per slot, to `counts` (int64[slots])."""
+        """Add how many rows each extension will have to `counts` (int64[extensions])."""
         ...
 
     def mark_groups(self, rows: Array, growth: GrowthBatch, alive: Array, sets: Array) -> None:
-        """Add the transactions of rows of the grown patterns to `sets` (uint32[alive slots, words], a bit for each)."""
+        """Add the transactions of rows of the grown patterns to `sets` (uint32[alive, words], a bit for each)."""
         ...
 
     def mark_images(self, rows: Array, growth: GrowthBatch, images: Images) -> None:
@@ -156,16 +157,16 @@ class GrowKernel(Protocol):
         ...
 
     def child_counts(self, rows: Array, growth: GrowthBatch, alive: Array) -> Array:
-        """Count the rows that each row grows into, int64[n], by the ways that are alive."""
+        """Count the rows that each row grows into, int64[n], by the extensions that are alive."""
         ...
 
     def children(self, rows: Array, growth: GrowthBatch, alive: Array, offsets: Array) -> tuple[Array, Array]:
-        """Grow rows; `offsets` (int64[n + 1]) has the prefix sums of what `child_counts` gave.
+        """Grow rows; `offsets` (int64[n + 1]) has the prefix sums of `child_counts`.
 
         Returns
         -------
-        ways : int32[offsets[n]]
-            What `alive` says of each new row, row by row.
+        numbers : int32[offsets[n]]
+            The number in `alive` of each new row's extension, row by row.
         vertices : uint32[offsets[n]]
             The vertex at the far end of its new edge.
         """

@@ -136,7 +136,7 @@ class SearchProgram:
         return len(self.levels)
 
 
-@lru_cache(maxsize=1024)  # it is asked for at every extension
+@lru_cache(maxsize=1024)  # it is needed at every extension
 def to_extend(program: SearchProgram, columns: int) -> SearchProgram:
     """The part of a program that extends rows of `columns` vertices by one.
 
@@ -189,7 +189,7 @@ class ProgramArrays:
     Attributes
     ----------
     sets : int64[num_sets, 10]
-        depth, kind, source, adjacent, below, above, label, required, size_only, mark slot (-1: not marked).
+        depth, kind, source, adjacent, below, above, label, required, size_only, number of its marks (-1: not marked).
     first_set : int64[depth + 1]
         `sets[first_set[d]:first_set[d + 1]]` run at depth d.
     levels : int64[depth, 6]
@@ -201,7 +201,7 @@ class ProgramArrays:
     terms : int64[num_terms, width]
         coefficient, then block numbers, padded with -1.
     num_marks : int
-        Number of mark slots.
+        Number of sets that are marked.
     """
 
     sets: NDArray[np.int64]
@@ -215,10 +215,10 @@ class ProgramArrays:
 
 def pack(program: SearchProgram) -> ProgramArrays:
     """Turn a program into integer arrays (never empty, so that kernels see one type and shape)."""
-    slots: dict[int, int] = {}
+    marks: dict[int, int] = {}
     for number, op in enumerate(program.sets):
         if op.marked:
-            slots[number] = len(slots)
+            marks[number] = len(marks)
     sets = np.array(
         [
             [
@@ -231,7 +231,7 @@ def pack(program: SearchProgram) -> ProgramArrays:
                 op.label,
                 op.required,
                 op.size_only,
-                slots.get(number, -1),
+                marks.get(number, -1),
             ]
             for number, op in enumerate(program.sets)
         ],
@@ -253,5 +253,5 @@ def pack(program: SearchProgram) -> ProgramArrays:
             dtype=np.int64,
         ).reshape(-1, 3),
         terms=np.array([[c, *blocks, *[-1] * (width - len(blocks))] for c, blocks in program.terms], dtype=np.int64),
-        num_marks=len(slots),
+        num_marks=len(marks),
     )

@@ -1,4 +1,4 @@
-"""What an engine does for an external sort: sort chunks of keys, and merge parts of sorted runs.
+"""An engine's part of an external sort: sort chunks of keys, and merge parts of sorted runs.
 
 Keys and their payloads are columns, arrays of one length: the high words of the keys if they have 128 bits, the low
 words, then the payload if there is one. All are uint64; an int64 payload is looked at as uint64.
@@ -65,7 +65,7 @@ class Work(Protocol):
     """Something under way."""
 
     def result(self) -> Columns:
-        """Wait for it; gives what it gave, or raises what it raised."""
+        """Wait for it. Return its result, or raise what it raised."""
         ...
 
 
@@ -92,7 +92,7 @@ class ChunkSorter(Protocol):
     def sort(self, count: int) -> Work:
         """Sort the first `count` keys of the present chunk and reduce equal ones; another chunk becomes the present.
 
-        The columns that come of it are on the host; they belong to the caller, who may give them back by `recycle`.
+        The columns that come of it are on the host; they belong to the caller, which may return them by `recycle`.
         """
         ...
 
@@ -101,7 +101,7 @@ class ChunkSorter(Protocol):
         ...
 
     def recycle(self, columns: Columns) -> None:
-        """Give back what came of a chunk and is no longer needed."""
+        """Return the columns of a chunk, which are no longer needed."""
         ...
 
     def close(self) -> None:
@@ -137,12 +137,12 @@ class RunMerger(Protocol):
         sizes
             Keys of each part.
         read
-            Gives the parts, one after the other; called once, by another thread.
+            Yields the parts, one after the other; called once, by another thread.
 
         Returns
         -------
         Work
-            Its columns are on the host, and are to be given back by `recycle`.
+            Its columns are on the host, and are to be returned by `recycle`.
         """
         ...
 
@@ -151,7 +151,7 @@ class RunMerger(Protocol):
         ...
 
     def recycle(self, columns: Columns) -> None:
-        """Give back what came of a window."""
+        """Return the columns of a window."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What workers ask engines for: scratch that extends and counts, and what that gives."""
+"""Workspaces of workers, which extend and count, and their results."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -19,7 +19,7 @@ class Extension:
     ----------
     counts : int64[rows]
         Number of new vertices per row; -1 for rows that were not extended. Some are, unless the engine was
-        interrupted; which ones is the engine's business.
+        interrupted; the engine chooses which ones.
     values : uint32[sum of the counts that are not negative]
         The new vertices, row by row.
     begun
@@ -52,7 +52,7 @@ class Workspace(Protocol):
 
 
 class Searcher(Workspace, Protocol):
-    """Scratch of one worker for one search program."""
+    """Workspace of one worker for one search program."""
 
     def count_rows(self, rows: Array) -> int:
         """Count the embeddings below `rows` (uint32[columns, n])."""
@@ -73,12 +73,12 @@ class Searcher(Workspace, Protocol):
         ...
 
     def reads(self, rows: Array, *, counting: bool) -> list[RowReads]:
-        """Tell what counting below `rows`, or extending them, reads for their own vertices."""
+        """Return what counting below `rows`, or extending them, reads for their own vertices."""
         ...
 
 
 class RangeCounter(Workspace, Protocol):
-    """Scratch of one worker that counts something over ranges of roots."""
+    """Workspace of one worker that counts something over ranges of roots."""
 
     def count(self, first: int, last: int) -> int:
         """Count what belongs to the roots first to last - 1."""
@@ -86,7 +86,7 @@ class RangeCounter(Workspace, Protocol):
 
 
 class VertexCounter(Workspace, Protocol):
-    """Scratch of one worker that counts something per vertex."""
+    """Workspace of one worker that counts something per vertex."""
 
     def add(self, first: int, last: int) -> None:
         """Add what belongs to the roots first to last - 1."""
@@ -98,7 +98,7 @@ class VertexCounter(Workspace, Protocol):
 
 
 class MotifCounter(Workspace, Protocol):
-    """Scratch of one worker that counts induced subgraphs of k vertices by pattern."""
+    """Workspace of one worker that counts induced subgraphs of k vertices by pattern."""
 
     def add(self, first: int, last: int) -> None:
         """Add what belongs to the roots first to last - 1."""
@@ -114,7 +114,7 @@ class MotifCounter(Workspace, Protocol):
 
 
 class RowCounter(Workspace, Protocol):
-    """Scratch of one worker for one row program."""
+    """Workspace of one worker for one row program."""
 
     def add(self, first: int, last: int) -> None:
         """Run the program for the vertices first to last - 1."""
@@ -126,7 +126,7 @@ class RowCounter(Workspace, Protocol):
 
 
 class EdgeExtender(Workspace, Protocol):
-    """Scratch of one worker that extends rows of edges by the edges that touch them.
+    """Workspace of one worker that extends rows of edges by the edges that touch them.
 
     Rows are int64[levels, n], contiguous; an edge is its larger end << 32 | its smaller end. The new edges of a row are
     those of its vertices, the distinct ends of its edges in order, each with its neighbours ascending; an edge between
@@ -134,7 +134,7 @@ class EdgeExtender(Workspace, Protocol):
     """
 
     def reads(self, columns: Array) -> list[RowReads]:
-        """Tell what extending rows reads of the adjacency; takes 8 bytes for each of their edges while it is held."""
+        """Return what extending rows reads of the adjacency; takes 8 bytes for each of their edges while it is held."""
         ...
 
     def count(self, columns: Array, first: int, last: int) -> None:
@@ -153,7 +153,7 @@ class EdgeExtender(Workspace, Protocol):
         ...
 
     def new_edges(self, first: int, cut: "Cut") -> tuple[Array, Array]:
-        """Give the new edges of the counted rows from `first` to where they are cut.
+        """Return the new edges of the counted rows from `first` to where they are cut.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class EdgeExtender(Workspace, Protocol):
 
 
 class Cut(NamedTuple):
-    """Rows whose new edges are asked for at once.
+    """Rows whose new edges are written at once.
 
     Attributes
     ----------

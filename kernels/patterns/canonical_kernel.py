@@ -26,7 +26,7 @@ def canonical_order(rows, colours, k, order, work):
     order : int64[>= k]
         Receives the vertex at every canonical position.
     work : int64[6, >= k]
-        Scratch.
+        Workspace.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def canonical_codes(codes, k, found, keys, work):
         Receive the codes of the canonical forms, and the keys of `canonical_order`; -1 for patterns that are not
         connected.
     work : int64[9, 8]
-        Scratch.
+        Workspace.
     """
     rows, colours, order = work[6], work[7], work[8]
     for i in range(codes.size):
@@ -189,7 +189,7 @@ def fill_dictionary(k, permutations, entries, representatives, keys, work):
     representatives, keys : int64[classes]
         Receive the code of every class' canonical form, and its key.
     work : int64[9, 8]
-        Scratch.
+        Workspace.
 
     Returns
     -------
@@ -241,7 +241,7 @@ def count_removable(codes, k, counts, work):
     counts : int64[n]
         Receives the numbers.
     work : int64[9, 8]
-        Scratch.
+        Workspace.
     """
     rows = work[6]
     for i in range(codes.size):

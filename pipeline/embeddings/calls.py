@@ -19,7 +19,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.embeddings.session import Access, Session
 from longwall.stages import filtering
 from longwall.stages.aggregation import by_key, by_pattern
-from longwall.stages.extension import unguided
+from longwall.stages.extension import unguided_edges, unguided_vertices
 from longwall.storage.arguments import brief, require_type, wrong_type
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
@@ -99,7 +99,7 @@ class Embeddings:
             if self.kind == "vertex":
                 yield part.column(level)
             else:
-                yield from unguided.edge_ends(part.column(level), part.xp)
+                yield from unguided_edges.edge_ends(part.column(level), part.xp)
 
     def to_arrow(self) -> "pa.Table":
         """All rows as an Arrow table in original vertex ids; it is not part of the memory budget.
@@ -169,7 +169,7 @@ def vertices(
     """
     # Extension by vertices reads lists where they are.
     session = Session(graph, engine, memory, spill, disk, device, access, copies=0.0)
-    tables = unguided.all_vertices(session.arrays, session.xp, session.work)
+    tables = unguided_vertices.all_vertices(session.arrays, session.xp, session.work)
     return Embeddings(session, session.collect(1, tables), "vertex")
 
 
@@ -185,7 +185,7 @@ def edges(
 ) -> Embeddings:
     """Embeddings of one edge: every edge of the graph, once; parameters as in :func:`vertices`."""
     session = Session(graph, engine, memory, spill, disk, device, access, copies=EDGES_PAGE_SHARE)
-    tables = unguided.all_edges(session.arrays, session.xp, session.work)
+    tables = unguided_edges.all_edges(session.arrays, session.xp, session.work)
     return Embeddings(session, session.collect(1, tables), "edge")
 
 
@@ -212,7 +212,7 @@ def extend_vertices(embeddings: Embeddings, adjacent_to: Sequence[int] | None = 
     wanted = None if adjacent_to is None else _column_numbers(adjacent_to, columns)
     return _extended(
         embeddings,
-        lambda chunk, memory: unguided.extend_by_vertex(chunk, arrays, wanted, memory, take),
+        lambda chunk, memory: unguided_vertices.extend_by_vertex(chunk, arrays, wanted, memory, take),
         arrays.max_degree * (columns if wanted is None else 1),
     )
 
@@ -259,7 +259,7 @@ def extend_edges(embeddings: Embeddings) -> Embeddings:
     arrays, engine, take = embeddings.arrays, embeddings.session.engine, embeddings.session.take
     return _extended(
         embeddings,
-        lambda chunk, memory: unguided.extend_by_edge(chunk, arrays, engine, memory, take),
+        lambda chunk, memory: unguided_edges.extend_by_edge(chunk, arrays, engine, memory, take),
         arrays.max_degree * 2 * embeddings.table.num_levels,
     )
 

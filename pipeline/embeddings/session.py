@@ -14,7 +14,7 @@ import numpy as np
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, give_up_copies
 from longwall.pipeline.execution.engine_errors import engine_faults
-from longwall.stages.extension.unguided import TooManyCandidates, memory_for
+from longwall.stages.extension.candidates import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
 from longwall.storage.arguments import brief, require_type
 from longwall.storage.errors import InputError

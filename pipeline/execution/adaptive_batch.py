@@ -104,7 +104,7 @@ def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> F
 
     Raises
     ------
-    ScratchTooLarge
+    WorkspaceTooLarge
         If it does not fit `memory`.
     ShortOfMemory
         If it would fit, but there is not so much.

@@ -165,7 +165,7 @@ class ChunkExtender:
 
     def slot_tasks(self, pieces: int) -> list[Any]:
         """Tasks over the slots, none of more slots than a chunk has rows."""
-        slots = self.graph.num_slots
+        slots = self.graph.num_arcs
         return ranges(slots, max(pieces, -(-slots // self.rooms.rows)))
 
 

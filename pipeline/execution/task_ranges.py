@@ -27,7 +27,7 @@ def pieces_of(context: Environment, cost: float) -> int:
 
 def range_reads(tasks: Sequence[Task], graph: GraphArrays) -> int:
     """Bytes that it may take to list what ranges of slots read, and to choose the pages for it."""
-    return _READ_BYTES * max(task.last - task.first for task in tasks) + state_bytes(graph.num_slots)
+    return _READ_BYTES * max(task.last - task.first for task in tasks) + state_bytes(graph.num_arcs)
 
 
 def range_scratch(context: Environment) -> int:
@@ -58,8 +58,8 @@ def slot_ranges(context: Environment, cost: float) -> list[Task]:
     graph, memory = load_graph(context)
     pieces = pieces_of(context, cost)
     if graph.pages is not None:  # what a range reads is listed before
-        pieces = max(pieces, -(-graph.num_slots * _READ_BYTES // (memory // _READS_SHARE)))
-    return ranges(graph.num_slots, pieces)
+        pieces = max(pieces, -(-graph.num_arcs * _READ_BYTES // (memory // _READS_SHARE)))
+    return ranges(graph.num_arcs, pieces)
 
 
 def vertex_ranges(context: Environment, cost: float) -> list[Task]:

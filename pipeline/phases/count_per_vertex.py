@@ -70,8 +70,8 @@ def counted_per_vertex(
     """
     engine, checkpoint, disk = context.engine, context.checkpoint, context.resources.disk
     graph, _ = load_graph(context)
-    context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
-    phase = checkpoint.phase(name, graph.num_slots)
+    context.observer.phase("counting", graph.num_arcs, PROGRESS_UNIT)
+    phase = checkpoint.phase(name, graph.num_arcs)
     checkpoint.reserve(phase, disk)
     tasks = slot_ranges(context, cost)
     prefix = f"checkpoint/{name.replace(' ', '-')}-"

@@ -74,9 +74,9 @@ def count_matches(plan: MatchPlan, context: Environment) -> int:
     levels = (program.levels[0], program.levels[1])
     share = memory // engine.workers
     rows_per_task = max(share // 2 // _SOURCE_ROW_BYTES, 1)
-    pieces = max(pieces_of(context, plan.cost), -(-graph.num_slots // rows_per_task))
+    pieces = max(pieces_of(context, plan.cost), -(-graph.num_arcs // rows_per_task))
     predicted = predict(plan, context, graph, memory) if plan.cost > _LONG_COUNT else {}
-    context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
+    context.observer.phase("counting", graph.num_arcs, PROGRESS_UNIT)
     last = plan.pattern.num_vertices - 1
 
     class SearchWorker(Summing):
@@ -99,12 +99,12 @@ def count_matches(plan: MatchPlan, context: Environment) -> int:
         def take(self) -> PartialResult:
             return replace(super().take(), levels=self._meter.take())
 
-    phase = context.checkpoint.phase(f"search {plan.pattern.edge_text}", graph.num_slots)
+    phase = context.checkpoint.phase(f"search {plan.pattern.edge_text}", graph.num_arcs)
     total: int
     if graph.pages is not None:
         total = count_in_chunks(plan, context, graph, memory, phase, pieces)
     else:
-        tasks = ranges(graph.num_slots, pieces)
+        tasks = ranges(graph.num_arcs, pieces)
         sources = tasks[0].size * _SOURCE_ROW_BYTES * engine.workers
         with context.resources.work.reserve(sources, "the edges of the workers' tasks"):
             total = sum(run_tasks(context, phase, tasks, engine.workers, SearchWorker, combine=sum))
@@ -145,7 +145,7 @@ def count_ranges(
     graph, _ = load_graph(context)
     by_vertex = roots == "vertices"
     tasks = (vertex_ranges if by_vertex else slot_ranges)(context, cost)
-    context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
+    context.observer.phase("counting", graph.num_arcs, PROGRESS_UNIT)
     began = time.perf_counter()
     phase = context.checkpoint.phase(name, tasks[-1].last)
 
@@ -185,7 +185,7 @@ def run_row_program(
     engine = context.engine
     graph, _ = load_graph(context)
     tasks = vertex_ranges(context, cost)
-    context.observer.phase("counting", graph.num_slots, PROGRESS_UNIT)
+    context.observer.phase("counting", graph.num_arcs, PROGRESS_UNIT)
     began = time.perf_counter()
 
     class RowWorker(Dividing):

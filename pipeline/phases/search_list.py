@@ -178,9 +178,9 @@ class _Exporter(Worker):
 
 def _depth_first(listing: _Listing) -> int:
     context = listing.context
-    phase = context.checkpoint.phase("list", listing.graph.num_slots)
+    phase = context.checkpoint.phase("list", listing.graph.num_arcs)
     limits = listing.limits(phase)
-    context.observer.phase("listing", listing.graph.num_slots, PROGRESS_UNIT)
+    context.observer.phase("listing", listing.graph.num_arcs, PROGRESS_UNIT)
 
     class DepthWorker(_Exporter):
         def __init__(self, number: int):
@@ -320,7 +320,7 @@ def _read_level(context: Environment, columns: int, file: dict[str, Any]) -> Emb
 
 
 def _size(listing: _Listing, before: Phase | None) -> int:
-    return listing.graph.num_slots if before is None else len(before.files())
+    return listing.graph.num_arcs if before is None else len(before.files())
 
 
 def _unit(before: Phase | None) -> str:

@@ -115,7 +115,7 @@ def estimate_levels(
     # The pilot decides how large the others are, so it is no part of the mean: that would make large pilots count less.
     pilot = sampler.descend(_PILOT_ROWS, _SLOTS[0], splitmix64(seed))
     rows = _clip(_PILOT_ROWS * effort / _DESCENTS / max(pilot.steps, 1.0), _ROWS)
-    slots = _clip(rows * graph.num_slots / max(pilot.rows[1], 1.0), _SLOTS)
+    slots = _clip(rows * graph.num_arcs / max(pilot.rows[1], 1.0), _SLOTS)
     return _summarize(plan, graph, [sampler.descend(rows, slots, splitmix64(seed, 1 + i)) for i in range(_DESCENTS)])
 
 
@@ -180,11 +180,11 @@ class _Sampler:
     def enumerate(self, effort: float) -> _Descent | None:
         """Run the whole search; None where that takes too many steps or rows."""
         limit = min(_WHOLE_ROWS, self._most)
-        return self._descend(limit, 0, 0, effort) if self._graph.num_slots <= limit else None
+        return self._descend(limit, 0, 0, effort) if self._graph.num_arcs <= limit else None
 
     def descend(self, rows: int, slots: int, key: int) -> _Descent:
         """Go down with at most so many rows per level, from a sample of at most so many slots (one more of each)."""
-        shift = (-(-self._graph.num_slots // slots) - 1).bit_length()
+        shift = (-(-self._graph.num_arcs // slots) - 1).bit_length()
         descent = self._descend(min(rows, self._most), shift, key, math.inf)
         assert descent is not None
         return descent
@@ -218,10 +218,10 @@ class _Sampler:
     def _start(self, kept: StratifiedSample, shift: int, key: int, found: _Descent) -> None:
         """Look at one slot per block of 2**shift, and keep the ordered edges that the source stage would keep."""
         graph, xp, levels = self._graph, self._xp, self._plan.program.levels
-        blocks, roots = -(-graph.num_slots >> shift), 0.0
+        blocks, roots = -(-graph.num_arcs >> shift), 0.0
         for block in range(0, blocks, self._slots_at_once):
             slots = positions(key, shift, block, min(block + self._slots_at_once, blocks), xp)
-            slots = slots[slots < graph.num_slots]
+            slots = slots[slots < graph.num_arcs]
             low = xp.searchsorted(graph.indptr, slots, side="right") - 1
             high = graph.indices[slots]
             fitting = admissible(graph, levels[0], low)
@@ -286,7 +286,7 @@ def _clip(value: float, bounds: tuple[int, int]) -> int:
 def _summarize(plan: MatchPlan, graph: GraphArrays, descents: Sequence[_Descent]) -> tuple[LevelEstimate, ...]:
     """Means over the descents, and intervals from their spread."""
     estimates: list[LevelEstimate] = []
-    before = float(graph.num_slots)
+    before = float(graph.num_arcs)
     for level in range(len(descents[0].rows)):
         sample = [one.rows[level] for one in descents]
         rows = sum(sample) / len(sample)

@@ -1,4 +1,4 @@
-"""Group the rows of a table by a key that a user's function gives: distinct keys, ascending, and how often each stands.
+"""Group the rows of a table by the key of a user's function: distinct keys, ascending, and how often each stands.
 
 Keys become 64-bit words in the same order, which are sorted and counted in bounded memory.
 """

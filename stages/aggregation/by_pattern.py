@@ -11,7 +11,8 @@ from typing import Any
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.patterns.pattern_codes import PatternCode, canonical_pattern, code_edges
-from longwall.stages.extension.unguided import edge_ends, is_edge
+from longwall.stages.extension.adjacency_lists import is_edge
+from longwall.stages.extension.unguided_edges import edge_ends
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import EmbeddingTable
 

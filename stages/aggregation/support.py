@@ -1,4 +1,4 @@
-"""What supports patterns: bit sets of the images of their vertices, or of the transactions that they lie in."""
+"""The support of patterns: bit sets of the images of their vertices, or of the transactions that they lie in."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -33,11 +33,11 @@ class Support:
         return num_words(self.size)
 
     def columns(self, sizes: NDArray[np.int64]) -> int:
-        """Sets that each of some ways to grow has, which lead to patterns of so many vertices (int64[ways])."""
+        """Sets of each of some extensions, which lead to patterns of so many vertices (int64[k])."""
         return int(sizes.max(initial=1)) if self.of == "images" else 1
 
     def least(self, counts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The support of each way: of `counts` (int64[ways, columns]) of its vertices the least, up to `enough`."""
+        """The support of each extension: of `counts` (int64[k, columns]) of its vertices the least, up to `enough`."""
         there = np.arange(counts.shape[1]) < sizes[:, None]
         found: NDArray[np.int64] = np.where(there, counts, self.enough).min(axis=1)
         return np.minimum(found, self.enough)
@@ -45,14 +45,14 @@ class Support:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Ways for the patterns of a batch to grow, whose support is asked for.
+    """Rightmost extensions of the patterns of a batch, whose support is to be counted.
 
     Attributes
     ----------
-    growth, num_slots
-        The batch, and the number of ways in which its patterns can grow.
-    slots : int64[k]
-        The ways that are looked at, ascending.
+    growth, num_extensions
+        The batch, and the number of all extensions of its patterns.
+    extensions : int64[k]
+        Those that are looked at, ascending.
     patterns : int64[k]
         The patterns (of the batch) that grow, ascending.
     sizes : int64[k]
@@ -60,15 +60,15 @@ class Candidates:
     """
 
     growth: GrowthBatch
-    num_slots: int
-    slots: NDArray[np.int64]
+    num_extensions: int
+    extensions: NDArray[np.int64]
     patterns: NDArray[np.int64]
     sizes: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.slots)
+        return len(self.extensions)
 
     def sliced(self, begin: int, end: int) -> "Candidates":
         """Candidates `begin` to `end` - 1."""
-        arrays = (array[begin:end] for array in (self.slots, self.patterns, self.sizes))
-        return Candidates(self.growth, self.num_slots, *arrays)
+        arrays = (array[begin:end] for array in (self.extensions, self.patterns, self.sizes))
+        return Candidates(self.growth, self.num_extensions, *arrays)

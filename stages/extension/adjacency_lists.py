@@ -1,8 +1,8 @@
 """Read adjacency lists, one after the other, wherever the adjacency is.
 
-Where not all of a graph is on the device, its pages are told of the lists first. What lies in host memory is
-then copied to the device, each list once, in the order of the vertices, which is that of the pages: on an H200 the
-host link gives seven times as much to reads in this order as to reads at random.
+Where not all of a graph is on the device, the lists are recorded as reads of its pages first. What lies in host memory
+is then copied to the device, each list once, in the order of the vertices, which is that of the pages: on an H200 the
+host link is seven times as fast for reads in this order as for reads at random.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a NumPy or a CuPy array
 
-_COPIED_BLOCKS = 4  # blocks that are copied at once, as long as nobody works on one
+_COPIED_BLOCKS = 4  # blocks that are copied at once, as long as none is in work
 
 
 def read_lists(
@@ -45,7 +45,7 @@ def read_lists(
 
     Notes
     -----
-    A list takes up to 120 bytes and a slot of the block 36. A list that is copied takes 4 bytes a slot, once however
+    A list takes up to 120 bytes and an arc of the block 36. A list that is copied takes 4 bytes an arc, once however
     many owners it has.
     """
     begins, sizes, values = graph.indptr[owners], degrees(graph, owners), graph.indices
@@ -58,13 +58,25 @@ def read_lists(
             del distinct, place
         else:
             graph.pages.touch(level, [RowReads(owners, NeighbourRange.ALL), *beside])
-    for lists, slots in _slots(begins, sizes, block, xp):
-        yield lists, values[slots]
+    for lists, arcs in _arcs(begins, sizes, block, xp):
+        yield lists, values[arcs]
 
 
 def degrees(graph: GraphArrays, vertices: Array) -> Array:
     """How many neighbours vertices have: int64[len(vertices)]."""
     return graph.indptr[vertices.astype("int64") + 1] - graph.indptr[vertices]
+
+
+def is_edge(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
+    """Whether pairs of vertices are adjacent: one binary search per pair, all in step."""
+    low = graph.indptr[first]
+    end = high = graph.indptr[first.astype(xp.int64) + 1]
+    for _ in range(graph.max_degree.bit_length() + 1):
+        middle = (low + high) >> 1
+        smaller = (low < high) & (graph.indices[xp.minimum(middle, graph.num_arcs - 1)] < second)
+        high = xp.where(smaller, high, xp.minimum(middle, high))
+        low = xp.where(smaller, middle + 1, low)
+    return (low < end) & (graph.indices[xp.minimum(low, graph.num_arcs - 1)] == second)
 
 
 def _copied(graph: GraphArrays, vertices: Array, block: int, xp: Any) -> tuple[Array, Array]:
@@ -73,15 +85,15 @@ def _copied(graph: GraphArrays, vertices: Array, block: int, xp: Any) -> tuple[A
     ends = xp.cumsum(sizes)
     values = xp.empty(int(ends[-1]), dtype=xp.uint32)
     at = 0
-    for _, slots in _slots(graph.indptr[vertices], sizes, block, xp):
-        values[at : at + slots.size] = graph.indices[slots]
-        at += slots.size
+    for _, arcs in _arcs(graph.indptr[vertices], sizes, block, xp):
+        values[at : at + arcs.size] = graph.indices[arcs]
+        at += arcs.size
     ends -= sizes
     return ends, values
 
 
-def _slots(begins: Array, sizes: Array, block: int, xp: Any) -> Iterator[tuple[Array, Array]]:
-    """The numbers of lists and their slots, int64 each, `block` at a time; no list is empty."""
+def _arcs(begins: Array, sizes: Array, block: int, xp: Any) -> Iterator[tuple[Array, Array]]:
+    """The numbers of lists and their arcs, int64 each, `block` at a time; no list is empty."""
     ends = xp.cumsum(sizes)
     shift = begins - ends
     shift += sizes
@@ -94,6 +106,6 @@ def _slots(begins: Array, sizes: Array, block: int, xp: Any) -> Iterator[tuple[A
         lists[ends[first:last] - begin] = 1
         xp.cumsum(lists, out=lists)
         lists += first
-        slots = xp.arange(begin, end)
-        slots += shift[lists]
-        yield lists, slots
+        arcs = xp.arange(begin, end)
+        arcs += shift[lists]
+        yield lists, arcs

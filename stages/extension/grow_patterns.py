@@ -2,7 +2,7 @@
 
 The embedding table of a level has a column for the number of the pattern, one for vertex 0 and one for the far end of
 each edge of the DFS code; the rows of a pattern stand together in every chunk. Rows are the mappings of the pattern.
-They are aggregated by (pattern, way to grow) before anything is written; then the ways that are frequent are grown.
+They are aggregated by (pattern, rightmost extension) before anything is written; then the frequent extensions are made.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ class Rows(Protocol):
         ...
 
     def stream(self) -> Iterator[EmbeddingTable]:
-        """All rows, chunk by chunk; a chunk is in memory until the next one is asked for."""
+        """All rows, chunk by chunk; a chunk is in memory until the next one is requested."""
         ...
 
 
@@ -88,27 +88,27 @@ class GrowPatterns:
             for _ in range(workers)
         ]
 
-    def most_slots(self) -> int:
-        """How many ways to grow can be counted at once."""
+    def most_extensions(self) -> int:
+        """Return how many rightmost extensions can be counted at once."""
         return max(self._memory // (32 * len(self._growers)), 1)
 
-    def count(self, table: Rows, growth: GrowthBatch, num_slots: int) -> NDArray[np.int64]:
-        """Count the rows that each way to grow would have: int64[slots]."""
+    def count(self, table: Rows, growth: GrowthBatch, num_extensions: int) -> NDArray[np.int64]:
+        """Count the rows that each rightmost extension would have: int64[num_extensions]."""
         xp, there = self._xp, growth.to(self._xp)
-        with self._reserve(8 * num_slots * len(self._growers), "the ways in which patterns can grow"):
-            counts = [xp.zeros(num_slots, xp.int64) for _ in self._growers]
+        with self._reserve(8 * num_extensions * len(self._growers), "the counts of rightmost extensions"):
+            counts = [xp.zeros(num_extensions, xp.int64) for _ in self._growers]
             self._for_rows(table, growth, lambda worker, rows: self._growers[worker].count(rows, there, counts[worker]))
             return on_host(reduce(xp.add, counts))
 
     def supports(self, table: Rows, candidates: Candidates) -> NDArray[np.int64]:
-        """Count what supports some ways to grow.
+        """Count the support of some extensions.
 
         Parameters
         ----------
         table
             The level.
         candidates
-            The ways.
+            The extensions.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class GrowPatterns:
 
         Raises
         ------
-        OverBudget
+        BudgetExceeded
             If there is no room for a bit per vertex, or transaction, of a single pattern.
         """
         found = np.zeros(len(candidates), np.int64)
@@ -128,27 +128,27 @@ class GrowPatterns:
         return found
 
     def sets(self, table: Rows, candidates: Candidates, columns: int) -> Iterator[tuple[int, Array]]:
-        """Mark what supports some ways to grow.
+        """Mark the support of some extensions.
 
         Parameters
         ----------
         table
             The level, or some of its rows.
         candidates
-            The ways.
+            The extensions.
         columns
-            Sets of each way: those of all ways that they will be compared with.
+            Sets of each extension: as many as of those that they will be compared with.
 
         Yields
         ------
         int
-            Number of the first way, from 0, of those that were looked at together.
-        uint32[ways, columns, words]
-            A bit per vertex, or transaction; the engine's, until the next ones are asked for.
+            Number of the first extension, from 0, of those that were looked at together.
+        uint32[extensions, columns, words]
+            A bit per vertex, or transaction; the engine's, until the next ones are requested.
 
         Raises
         ------
-        OverBudget
+        BudgetExceeded
             If there is no room for a bit per vertex, or transaction, of a single pattern.
         """
         words, workers = self._support.words, len(self._growers)
@@ -157,19 +157,19 @@ class GrowPatterns:
             some = candidates.sliced(begin, begin + at_once)
             shape = (len(some), columns, words)
             if self._support.of == "images":
-                size = 4 * len(some) * columns * (words + 1) + 4 * some.num_slots
+                size = 4 * len(some) * columns * (words + 1) + 4 * some.num_extensions
                 size += _SEEN_BYTES * self._graph.num_vertices
                 with self._reserve(size * workers, "the images of patterns"):
                     yield begin, self._images(table, some, shape)
             else:
-                size = 4 * len(some) * words * workers + 4 * some.num_slots
+                size = 4 * len(some) * words * workers + 4 * some.num_extensions
                 with self._reserve(size, "the transactions of patterns"):
                     yield begin, self._groups(table, some, shape)
 
     def _groups(self, table: Rows, some: Candidates, shape: tuple[int, int, int]) -> Array:
-        """Transactions of each slot."""
+        """Return the transactions of each extension."""
         xp, there = self._xp, some.growth.to(self._xp)
-        alive = self._alive(some.num_slots, some.slots)
+        alive = self._alive(some.num_extensions, some.extensions)
         sets = [xp.zeros((shape[0], shape[2]), xp.uint32) for _ in self._growers]
 
         def mark(worker: int, rows: Array) -> None:
@@ -179,12 +179,12 @@ class GrowPatterns:
         return _united(sets).reshape(shape)
 
     def _images(self, table: Rows, some: Candidates, shape: tuple[int, int, int]) -> Array:
-        """Images of the vertices of each slot's pattern, `enough` at least where there are so many."""
+        """Return the images of the vertices of each grown pattern, at least `enough` where there are so many."""
         xp, there = self._xp, some.growth.to(self._xp)
-        growers = self._new_growers()  # what they note of every vertex is booked with the sets
+        growers = self._new_growers()  # what they note of every vertex is reserved with the sets
         images = [
             Images(
-                self._alive(some.num_slots, some.slots),
+                self._alive(some.num_extensions, some.extensions),
                 xp.zeros(shape, xp.uint32),
                 xp.full(shape[:2], min(self._support.enough, np.iinfo(np.int32).max), xp.int32),
                 xp.asarray(some.sizes.astype(np.int32)),
@@ -203,8 +203,8 @@ class GrowPatterns:
         self,
         table: Rows,
         growth: GrowthBatch,
-        num_slots: int,
-        slots: NDArray[np.int64],
+        num_extensions: int,
+        extensions: NDArray[np.int64],
         first: int,
         append: Callable[[EmbeddingTable], None],
     ) -> None:
@@ -212,10 +212,10 @@ class GrowPatterns:
 
         Parameters
         ----------
-        table, growth, num_slots
-            The level; a batch of its patterns, and the number of ways in which they can grow.
-        slots : int64[k]
-            The ways to grow, ascending.
+        table, growth, num_extensions
+            The level; a batch of its patterns, and the number of their extensions.
+        extensions : int64[k]
+            Those to make, ascending.
         first
             Number of the pattern that the first of them leads to; the others follow.
         append
@@ -224,8 +224,8 @@ class GrowPatterns:
         xp, there = self._xp, growth.to(self._xp)
         child_bytes = _CHILD_BYTES + _CHILD_COLUMN_BYTES * (table.num_levels + 1)
         most = max(self._memory // len(self._growers) // child_bytes, 1)
-        with self._reserve(4 * num_slots + most * child_bytes * len(self._growers), "embeddings that are grown"):
-            alive = self._alive(num_slots, slots)
+        with self._reserve(4 * num_extensions + most * child_bytes * len(self._growers), "embeddings that are grown"):
+            alive = self._alive(num_extensions, extensions)
 
             def count(worker: int, rows: Array) -> tuple[Array, Array]:
                 offsets = xp.zeros(rows.shape[1] + 1, xp.int64)
@@ -271,9 +271,9 @@ class GrowPatterns:
         columns[-1] = vertices[order]
         return from_columns(columns, xp).to(np)
 
-    def _alive(self, num_slots: int, slots: NDArray[np.int64]) -> Array:
-        alive = np.full(num_slots, -1, np.int32)
-        alive[slots] = np.arange(len(slots))
+    def _alive(self, num_extensions: int, extensions: NDArray[np.int64]) -> Array:
+        alive = np.full(num_extensions, -1, np.int32)
+        alive[extensions] = np.arange(len(extensions))
         return self._xp.asarray(alive)
 
     def _for_rows(
@@ -287,7 +287,7 @@ class GrowPatterns:
     ) -> None:
         """Hand all rows of a batch of patterns, or of some of them, to the workers, as long as they are not done.
 
-        `work` is done again, for fewer rows, where memory is short; `after` is called once with what it gave.
+        `work` is done again, for fewer rows, where memory is short; `after` is called once with its result.
         """
         row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels
         step = max(min(self._memory // len(self._growers) // row_bytes, len(table), _MOST_ROWS), 1)
@@ -306,7 +306,7 @@ class GrowPatterns:
                 begin += size
 
         workers = len(self._growers)
-        # The main thread does nothing but wait: it is the one that is told of an interrupt.
+        # The main thread only waits: an interrupt is raised in it.
         with self._reserve(row_bytes * step * workers, "embeddings"), ThreadPoolExecutor(workers) as threads:
             for chunk in table.stream():
                 begin, end = _rows_of(chunk, first + low, first + high)

@@ -10,7 +10,7 @@ Array = Any  # a NumPy or a CuPy array
 
 
 class Extended(NamedTuple):
-    """What an extension gives.
+    """The result of an extension.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ def extend_planned(
     table
         Rows to extend.
     searcher
-        An engine's scratch for the program.
+        The engine's workspace for the program.
     capacity
         Largest number of new rows.
     pages
@@ -50,7 +50,7 @@ def extend_planned(
     first
         The first row is extended by vertices from this one on.
     most
-        Largest number of rows that are looked at; None: all. What others read is not foretold.
+        Largest number of rows that are looked at; None: all. What others read is not counted beforehand.
     """
     head = table if most is None else table.sliced(0, min(most, len(table)))
     rows = head.columns()

@@ -24,7 +24,7 @@ class PatternRows:
     room
         Bytes for what waits here, and for putting it together.
     pool
-        Where that is booked: chunks make room for it.
+        Where that is reserved: chunks make room for it.
     """
 
     def __init__(self, num_levels: int, append: Callable[[EmbeddingTable], None], room: int, pool: ChunkPool):

@@ -70,14 +70,14 @@ class GraphPages:
         Bytes that copies may have besides `room`.
     """
 
-    slots = PAGE_BYTES // _SLOT_BYTES
+    page_arcs = PAGE_BYTES // _SLOT_BYTES
 
     def __init__(self, engine: Engine, arrays: GraphArrays, access: Access, room: int):
         self._engine, self._arrays, self._access = engine, arrays, access
         self.staged = access != "managed" and engine.device.ablation.page_order
-        number = _pages_of(arrays.num_slots, self.slots)
+        number = _pages_of(arrays.num_arcs, self.page_arcs)
         # Pages that may have copies, or that may come by themselves, before anything is lent; and now.
-        self._base = self._room = min(max(room - state_bytes(arrays.num_slots), 0) // PAGE_BYTES, number)
+        self._base = self._room = min(max(room - state_bytes(arrays.num_arcs), 0) // PAGE_BYTES, number)
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
         self._pages, self._used = HeatPolicy(number), LruPolicy(number)
         self._buffer: PageFrames | None = None  # made when the first page is copied
@@ -125,7 +125,7 @@ class GraphPages:
         """Tell that a range of slots is read once, in order: worth no move, but it may bring pages by itself."""
         if self._access == "managed":
             touched = np.zeros(self.hot.size, np.uint64)
-            touched[first // self.slots : -(-last // self.slots)] = 1
+            touched[first // self.page_arcs : -(-last // self.page_arcs)] = 1
             self._demand(touched)
 
     def shrink(self) -> bool:
@@ -168,11 +168,11 @@ class GraphPages:
         self._used.touch(spatial)
         coming = int(np.count_nonzero(spatial))
         leaving = self._used.over(max(self._room, coming))
-        self._engine.paging.send_back(self._arrays, np.minimum(leaving * self.slots, self._arrays.num_slots))
+        self._engine.paging.send_back(self._arrays, np.minimum(leaving * self.page_arcs, self._arrays.num_arcs))
 
     def _observe(self, reads: Sequence[RowReads]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """The bytes that will be read of every page, and its heat."""
-        spatial = self._engine.kernels.bytes_per_page(self._engine.device, self._arrays, reads, self.slots)
+        spatial = self._engine.kernels.bytes_per_page(self._engine.device, self._arrays, reads, self.page_arcs)
         if self._access == "managed":
             self._demand(spatial)
         return spatial, self._heat.observe(spatial)
@@ -180,7 +180,7 @@ class GraphPages:
     def _copy(self, moves: Moves) -> None:
         if self._buffer is None:
             self._owners = np.full(self._room, -1)
-            self._buffer = self._engine.paging.frames(self._arrays, self._room, self.slots)
+            self._buffer = self._engine.paging.frames(self._arrays, self._room, self.page_arcs)
         owners = self._owners.copy()
         owners[np.isin(owners, moves.leave)] = -1
         # Both ascend, so pages that follow each other mostly do so there, too, and lists in both are in one piece.
@@ -210,29 +210,29 @@ class GraphPages:
     def _tell(self, owners: NDArray[np.int64]) -> Array:
         """An array for `places`, a new one: what was launched before may still read the old one."""
         places = np.zeros(self.hot.size + 1, np.int64)
-        places[0] = self.slots.bit_length() - 1
+        places[0] = self.page_arcs.bit_length() - 1
         (taken,) = np.nonzero(owners >= 0)
         if self._buffer is not None:
             pages = owners[taken]
-            places[1 + pages] = self._buffer.origin + (taken - pages) * self.slots
+            places[1 + pages] = self._buffer.origin + (taken - pages) * self.page_arcs
         return self._engine.bring(places, mapped=False)
 
 
-def state_bytes(num_slots: int) -> int:
+def state_bytes(num_arcs: int) -> int:
     """Bytes of the device that it takes to know where the pages of so many slots are, and what is read of them."""
-    number = _pages_of(num_slots, PAGE_BYTES // _SLOT_BYTES)
+    number = _pages_of(num_arcs, PAGE_BYTES // _SLOT_BYTES)
     places, sums, copied = 8 * (number + 1), 16 * number, 16 * number
     # One of `places` is for no copies, and there are two more while it changes; what is copied is told in the same way.
     arrays = (3 * places, sums, 2 * copied)
     return sum(-(-size // _POOL_UNIT) * _POOL_UNIT for size in arrays)
 
 
-def host_state_bytes(num_slots: int) -> int:
+def host_state_bytes(num_arcs: int) -> int:
     """Bytes of the host that it takes to know how hot the pages of so many slots are."""
-    number = _pages_of(num_slots, PAGE_BYTES // _SLOT_BYTES)
+    number = _pages_of(num_arcs, PAGE_BYTES // _SLOT_BYTES)
     state = AccessHeat.nbytes(number) + HeatPolicy.nbytes(number) + LruPolicy.nbytes(number)
     return state + HeatRecord.nbytes(number, _LEVELS) + 72 * (number + 1)  # sums as they come, places and their owners
 
 
-def _pages_of(num_slots: int, page_slots: int) -> int:
-    return -(-num_slots // page_slots)
+def _pages_of(num_arcs: int, page_arcs: int) -> int:
+    return -(-num_arcs // page_arcs)

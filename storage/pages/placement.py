@@ -81,7 +81,7 @@ def place_graph(graph: GraphArrays, resources: Resources, wanted: Wanted, copies
     if access == "managed":  # all pages may be touched by one extension
         require("the graph in managed memory", graph.indices.nbytes, resources.free_device_bytes() or 0, "the device")
     there, left = _vertex_arrays(graph, available)
-    state = state_bytes(graph.num_slots)
+    state = state_bytes(graph.num_arcs)
     require("the state of the graph's pages", 4 * state, left, option)
     share = max(int(left * (PAGE_SHARE if copies is None else copies)) - state, 0)
     units = min(share // engine.paging.unit, -(-graph.indices.nbytes // engine.paging.unit))
@@ -146,7 +146,7 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
     copied = engine.host_copy(graph, placement.access, placement.vertices)
     host.charge(copied, "copies of the graph that the device can read")
     if placement.access != "resident":
-        host.charge(host_state_bytes(graph.num_slots), "the state of the graph's pages")
+        host.charge(host_state_bytes(graph.num_arcs), "the state of the graph's pages")
     try:
         with engine.faults():
             if placement.access == "resident":

@@ -1,4 +1,4 @@
-"""Extension where hardly any blocks or scratch are left, against the CPU engine."""
+"""Extension where hardly any blocks or workspace are left, against the CPU engine."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ def cuda() -> Any:
         pytest.skip(str(reason))
 
 
-def test_a_row_on_its_own_has_all_blocks_whatever_scratch_it_wants(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each tier of scratch takes a block: there are more tiers than blocks."""
+def test_a_row_on_its_own_has_all_blocks_whatever_workspace_it_needs(
+    cuda: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each tier of workspace takes a block: there are more tiers than blocks."""
     monkeypatch.setattr(search, "_LEAST_ROOM", 1)
     monkeypatch.setattr(search, "_TIER", 2)
     monkeypatch.setattr(search, "SHARED_ROOM", 0)
@@ -41,7 +43,7 @@ def test_a_row_on_its_own_has_all_blocks_whatever_scratch_it_wants(cuda: Any, mo
     levels = (program.levels[0], program.levels[1])
     on_host = select_engine("cpu", 1)
     cpu = on_host.kernels.searcher(on_host.device, host, program, PLENTY)
-    edges = edge_source(host, levels, 0, host.num_slots, np)
+    edges = edge_source(host, levels, 0, host.num_arcs, np)
     found = cpu.extend_rows(edges.columns(), PLENTY)
     rows = edges.extended(found.counts, found.values).columns()
     expected = cpu.extend_rows(rows, PLENTY)
@@ -61,7 +63,7 @@ def test_a_row_on_its_own_has_all_blocks_whatever_scratch_it_wants(cuda: Any, mo
 
 
 def words_of_a_warp(program: SearchProgram, columns: int, host: Any) -> int:
-    """Of scratch, for the longest sets that there are."""
+    """Of workspace, for the longest sets that there are."""
     extending = to_extend(program, columns)
     plain, oriented = stored_sets(extending, emitted_set(extending, columns))
     return plain * host.max_degree + oriented * host.max_out_degree

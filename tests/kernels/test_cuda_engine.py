@@ -93,7 +93,7 @@ def plan(name: str, graph: Graph, *, induced: bool, counting: bool) -> MatchPlan
 
 def edges(found: MatchPlan, graph: GraphArrays) -> Any:
     levels = (found.program.levels[0], found.program.levels[1])
-    return edge_source(graph, levels, 0, graph.num_slots, np).columns()
+    return edge_source(graph, levels, 0, graph.num_arcs, np).columns()
 
 
 @pytest.mark.gpu
@@ -179,7 +179,7 @@ def test_cliques(cuda: Any, cpu: CpuEngine, graph: Graph, k: int) -> None:
         cpu.kernels.clique_counter(cpu.device, host, k, PLENTY),
         cuda.kernels.clique_counter(cuda.device, device, k, PLENTY),
     )
-    for first, last in cuts(host.num_slots):
+    for first, last in cuts(host.num_arcs):
         assert ours.count(first, last) == theirs.count(first, last)
 
 
@@ -192,17 +192,17 @@ def test_cliques_of_dense_graphs(
     host = arrays(generate("erdos-renyi", seed=1, vertices=vertices, edges=num_edges))
     device = cuda.load(host)
     for k in sizes:
-        expected = cpu.kernels.clique_counter(cpu.device, host, k, PLENTY).count(0, host.num_slots)
-        assert cuda.kernels.clique_counter(cuda.device, device, k, PLENTY).count(0, host.num_slots) == expected
+        expected = cpu.kernels.clique_counter(cpu.device, host, k, PLENTY).count(0, host.num_arcs)
+        assert cuda.kernels.clique_counter(cuda.device, device, k, PLENTY).count(0, host.num_arcs) == expected
         if k > 3:
             monkeypatch.setattr(cuda.device, "shared_memory", 12_000)
-            assert cuda.kernels.clique_counter(cuda.device, device, k, PLENTY).count(0, host.num_slots) == expected
+            assert cuda.kernels.clique_counter(cuda.device, device, k, PLENTY).count(0, host.num_arcs) == expected
             monkeypatch.undo()
     theirs, ours = (
         cpu.kernels.triangle_vertex_counter(cpu.device, host, PLENTY),
         cuda.kernels.triangle_vertex_counter(cuda.device, device, PLENTY),
     )
-    for first, last in cuts(host.num_slots):
+    for first, last in cuts(host.num_arcs):
         theirs.add(first, last)
         ours.add(first, last)
     np.testing.assert_array_equal(ours.counts(), theirs.counts())
@@ -215,7 +215,7 @@ def test_triangles_per_vertex(cuda: Any, cpu: CpuEngine, graph: Graph) -> None:
         cpu.kernels.triangle_vertex_counter(cpu.device, host, PLENTY),
         cuda.kernels.triangle_vertex_counter(cuda.device, device, PLENTY),
     )
-    for first, last in cuts(host.num_slots):
+    for first, last in cuts(host.num_arcs):
         theirs.add(first, last)
         ours.add(first, last)
     np.testing.assert_array_equal(ours.counts(), theirs.counts())
@@ -227,7 +227,7 @@ def test_triangles_per_vertex_where_few_vertices_fit(cuda: Any, cpu: CpuEngine, 
     host, device = arrays(graph), cuda.load(arrays(graph))
     theirs = cpu.kernels.triangle_vertex_counter(cpu.device, host, PLENTY)
     ours = cuda.kernels.triangle_vertex_counter(cuda.device, device, int(8 * host.num_vertices * share) + 8)
-    for first, last in cuts(host.num_slots):
+    for first, last in cuts(host.num_arcs):
         theirs.add(first, last)
         ours.add(first, last)
         np.testing.assert_array_equal(ours.counts(), theirs.counts())
@@ -273,7 +273,7 @@ def test_row_programs(
 
 
 @pytest.mark.gpu
-def test_scratch_that_does_not_fit_is_refused(cuda: Any) -> None:
+def test_a_workspace_that_does_not_fit_is_refused(cuda: Any) -> None:
     host = arrays(generate("rmat", seed=1, scale=10))
     device = cuda.load(host)
     found = plan_match(parse_pattern("wheel-5"), generate("rmat", seed=1, scale=10).stats)
@@ -321,7 +321,7 @@ OUTGROWING = "0-1,0-2,0-5,1-2,1-3,1-4,2-5,3-4,3-5,4-5"
 
 @pytest.mark.gpu
 def test_sets_are_as_short_as_their_bounds_make_them(cuda: Any, cpu: CpuEngine, bushy: Graph) -> None:
-    """Scratch for sets inside the orientation is for the largest out-degree, whatever they are made from."""
+    """Workspace for sets inside the orientation is for the largest out-degree, whatever they are made from."""
     host, device = arrays(bushy), cuda.load(arrays(bushy))
     found = plan_match(parse_pattern(OUTGROWING), bushy.stats, induced=True)
     rows = edges(found, host)

@@ -155,16 +155,16 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
         xp.cuda.Device().synchronize()
         free = xp.cuda.runtime.memGetInfo()[0]
         assert cuda.paging.unit == 128 * MIB
-        slots = MIB // 2
-        buffer = cuda.paging.frames(graph, 64, slots)
-        copies = xp.ndarray(64 * slots, np.uint32, graph.indices.data + 4 * buffer.origin)
+        page_arcs = MIB // 2
+        buffer = cuda.paging.frames(graph, 64, page_arcs)
+        copies = xp.ndarray(64 * page_arcs, np.uint32, graph.indices.data + 4 * buffer.origin)
         rng = np.random.default_rng(1)
         for number in (64, 64, 40, 64, 64):  # of 128 pages
             pages, places = rng.permutation(128)[:number], rng.permutation(64)[:number]
             buffer.fill(pages, places)
             buffer.settle()
-            found = copies.reshape(64, slots)[xp.asarray(places)]
-            assert (found == xp.asarray(pages.astype(np.uint32))[:, None] * slots + xp.arange(slots)).all()
+            found = copies.reshape(64, page_arcs)[xp.asarray(places)]
+            assert (found == xp.asarray(pages.astype(np.uint32))[:, None] * page_arcs + xp.arange(page_arcs)).all()
             del found
             cuda.memory.release()
             if "PYTEST_XDIST_WORKER" not in os.environ:  # other tests would take of the device meanwhile

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from longwall.kernels import EngineUnavailable, select_engine
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
-from longwall.stages.extension.unguided import extend_by_edge
+from longwall.stages.extension.unguided_edges import extend_by_edge
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.pages.paged_graph import load_paged, state_bytes
@@ -186,7 +186,7 @@ def test_lists_may_be_away(engine, skewed, access, memory, monkeypatch):
     rows = [[code] for code in codes_of(skewed)]
     pairs = [[*row, new] for row in rows[::5] for new in new_edges(skewed, row)[::11]]
     with engine.faults():
-        room = state_bytes(skewed.num_slots) + skewed.indices.nbytes // 4
+        room = state_bytes(skewed.num_arcs) + skewed.indices.nbytes // 4
         paged = load_paged(engine, skewed, access, room, VERTEX_ARRAYS if access != "zero-copy" else ())
     for some in (rows, pairs):
         assert extended(engine, paged, some, memory, 500) == [new_edges(skewed, row) for row in some]
@@ -197,7 +197,7 @@ def test_copies_of_pages_may_change_before_new_edges_are_read(cuda, skewed, monk
     set_page_size(monkeypatch, 256)
     rows = [[code] for code in codes_of(skewed)]
     with cuda.faults():
-        paged = load_paged(cuda, skewed, "adaptive", state_bytes(skewed.num_slots) + skewed.indices.nbytes // 4)
+        paged = load_paged(cuda, skewed, "adaptive", state_bytes(skewed.num_arcs) + skewed.indices.nbytes // 4)
         columns = cuda.xp.asarray(np.array(rows, np.int64).T.copy())
         extender = cuda.kernels.edge_extender(cuda.device, paged, 1, len(rows), PLENTY)
         paged.pages.prepare(1, extender.reads(columns))
@@ -228,7 +228,7 @@ def test_rows_grow_by_turns(cuda, monkeypatch):
     found: list[list[int]] = [[], []]
     places: list[Any] = []
     with cuda.faults():
-        paged = load_paged(cuda, graph, "adaptive", state_bytes(graph.num_slots) + graph.indices.nbytes // 4)
+        paged = load_paged(cuda, graph, "adaptive", state_bytes(graph.num_arcs) + graph.indices.nbytes // 4)
         tables = [EmbeddingTable((cuda.xp.asarray(np.array(half)),), (), cuda.xp) for half in halves]
         for parts in zip_longest(*(extend_by_edge(table, paged, cuda, 40_000) for table in tables)):
             for number, part in enumerate(parts):

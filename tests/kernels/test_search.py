@@ -77,7 +77,7 @@ def compilations(pattern: Pattern, order: tuple[int, ...], *, induced: bool) -> 
 
 def source(graph: GraphArrays, program: SearchProgram, xp, first: int = 0, last: int | None = None):
     return edge_source(
-        graph, (program.levels[0], program.levels[1]), first, graph.num_slots if last is None else last, xp
+        graph, (program.levels[0], program.levels[1]), first, graph.num_arcs if last is None else last, xp
     )
 
 
@@ -183,9 +183,9 @@ def test_counts_add_up_however_the_roots_and_rows_are_cut(loaded, small, query, 
     engine, depth = context.engine, program.depth
     searcher = engine.kernels.searcher(
         engine.device, graph, program, 1 << 24
-    )  # one scratch for all pieces: nothing may be left in it
+    )  # one workspace for all pieces: nothing may be left in it
     whole = count_planned(source(graph, program, engine.xp), searcher)
-    cuts = sorted({0, graph.num_slots, *choice.draw(st.lists(st.integers(0, graph.num_slots), max_size=4))})
+    cuts = sorted({0, graph.num_arcs, *choice.draw(st.lists(st.integers(0, graph.num_arcs), max_size=4))})
     total = 0
     for first, last in pairwise(cuts):
         table = source(graph, program, engine.xp, first, last)
@@ -197,7 +197,7 @@ def test_counts_add_up_however_the_roots_and_rows_are_cut(loaded, small, query, 
     assert total == whole
 
 
-def test_scratch_that_is_too_large_is_refused(loaded):
+def test_a_workspace_that_is_too_large_is_refused(loaded):
     from longwall.kernels.interface.engine import WorkspaceTooLarge
 
     context, graph = loaded(SmallGraph(tuple((0, i) for i in range(1, 50)), {}), False)

@@ -21,7 +21,7 @@ from longwall.storage.generators.kinds import generate
 
 pytestmark = pytest.mark.gpu
 
-PAGE = 64  # slots
+PAGE = 64  # arcs
 READ = """
 extern "C" __global__ void read(const unsigned* indices, const long long* begins, const int* lengths,
                                 const long long* ends, long long number, unsigned* out) {
@@ -34,8 +34,8 @@ extern "C" __global__ void read(const unsigned* indices, const long long* begins
 class Pages:
     """Pages of which some are away; the others have copies, of which some are in the pages' order."""
 
-    slots = PAGE
-    prepare = touch = scan = shrink = None  # nobody calls them
+    page_arcs = PAGE
+    prepare = touch = scan = shrink = None  # not called
 
     def __init__(self, indices: Any, away: Any, xp: Any, *, staged: bool = True):
         self.staged, self.settled = staged, False
@@ -60,7 +60,7 @@ class Lab:
     Attributes
     ----------
     copied
-        Number of slots that the last call must have copied.
+        Number of arcs that the last call must have copied.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Lab:
         assert np.unique(copies[3]).size == copies.shape[1]
         assert copies[1].sum() <= staging._room
         if copies.size:
-            # In the order of their pages they lie one behind the other, from the buffer's first slot on.
+            # In the order of their pages they lie one behind the other, from the buffer's first arc on.
             order = np.argsort(copies[2])
             assert (np.diff(copies[0][order]) >= 0).all()
             np.testing.assert_array_equal(np.diff(copies[2][order]), copies[1][order][:-1])
@@ -154,7 +154,7 @@ def stars() -> GraphArrays:
 
 
 def number_of_pages(host: GraphArrays) -> int:
-    return -(-host.num_slots // PAGE)
+    return -(-host.num_arcs // PAGE)
 
 
 def some_rows(host: GraphArrays, columns: int, n: int, seed: int = 1) -> Any:

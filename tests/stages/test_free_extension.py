@@ -21,15 +21,9 @@ from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.stages.aggregation.by_pattern import vertex_codes
-from longwall.stages.extension.unguided import (
-    TooManyCandidates,
-    all_edges,
-    all_vertices,
-    edge_ends,
-    extend_by_edge,
-    extend_by_vertex,
-    memory_for,
-)
+from longwall.stages.extension.candidates import TooManyCandidates, memory_for
+from longwall.stages.extension.unguided_edges import all_edges, edge_ends, extend_by_edge
+from longwall.stages.extension.unguided_vertices import all_vertices, extend_by_vertex
 from longwall.stages.source import host_arrays
 from longwall.storage.errors import InputError
 from longwall.storage.generators.kinds import generate
@@ -179,7 +173,7 @@ def test_pieces_that_fail_for_want_of_memory_are_tried_again_smaller(graph, most
 class PagesThatDoNotMove:
     """Pages of which nothing is known."""
 
-    slots, places, staged = 16, None, True
+    page_arcs, places, staged = 16, None, True
 
     def prepare(self, level: int, reads: Sequence[RowReads]) -> None:
         pass
@@ -217,7 +211,7 @@ def test_temporaries_and_results_stay_within_the_memory(kind, memory, staged):
 class NothingElse:
     """Pages that hold garbage, but for the lists that were prepared."""
 
-    slots, places = 16, None
+    page_arcs, places = 16, None
 
     def __init__(self, graph: GraphArrays, *, staged: bool):
         self.staged, self._graph, self.levels = staged, graph, Counter[int]()
@@ -252,7 +246,7 @@ def test_what_is_read_is_prepared(memory, staged):
 
 def test_lists_are_copied_once_and_in_order(graph):
     class Watched(np.ndarray):
-        """Knows which slots were read."""
+        """Knows which arcs were read."""
 
         def __getitem__(self, key: Any) -> Any:
             read.append(np.arange(self.size)[key])
@@ -288,7 +282,7 @@ def make_engine(kind: str, *, page_order: bool) -> Any:
 def test_rows_do_not_depend_on_where_the_graph_is(graph, monkeypatch, kind, access, page_order):
     set_page_size(monkeypatch, 256)
     engine = make_engine(kind, page_order=page_order)
-    room = state_bytes(graph.num_slots) + graph.indices.nbytes // 4
+    room = state_bytes(graph.num_arcs) + graph.indices.nbytes // 4
     with engine.faults():
         paged = load_paged(engine, graph, access, room, VERTEX_ARRAYS if access != "zero-copy" else ())
         assert paged.pages is not None

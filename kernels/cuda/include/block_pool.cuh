@@ -1,4 +1,4 @@
-// A pool of blocks that warps take one after another, each to write values of which nobody knows the number before.
+// A pool of blocks that warps take one after another, each to write values whose number is not known before.
 #pragma once
 #include "common.cuh"
 
@@ -15,7 +15,7 @@ struct BlockCursor {
 struct BlockPool {
   u32* values;   // u32[num_blocks, kBlockValues]
   u32* follows;  // the block in which a warp went on
-  u32* taken;    // number of blocks that were asked for
+  u32* taken;    // number of blocks that were requested
   u32 num_blocks;
 
   // Go on in a new block; false if there is none.

@@ -80,7 +80,7 @@ DEVICE void add_result(u64* result, u64 total, double estimate) {
   }
 }
 
-// The vertices whose rows overlap the slots first to last - 1.
+// The vertices whose rows overlap the arcs first to last - 1.
 struct VertexRange {
   i64 begin, end;
 };

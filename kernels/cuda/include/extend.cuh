@@ -19,7 +19,7 @@ struct ExtensionInput {
   const u32* stop;
 };
 
-// Gives the admissible candidates of a row to the output.
+// Pass the admissible candidates of a row to the output.
 template <typename Output>
 struct EmitCandidates {
   const Search& search;
@@ -30,7 +30,7 @@ struct EmitCandidates {
   }
 };
 
-// Give the elements of a set, as far as the bounds of the level let them be candidates.
+// Pass on the elements of a set, as far as the bounds of the level let them be candidates.
 template <int S, typename Sink>
 DEVICE void emit_set(const Search& search, Sink& sink) {
   constexpr SetOp op = kSets[S];

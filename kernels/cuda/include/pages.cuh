@@ -11,7 +11,7 @@ struct Rows {
   const i64* places;  // as for place_of_list
 };
 
-// In how many slots the copy of a list lies behind its place in the adjacency; 0 where there is none, or not in one
+// How many arcs the copy of a list lies behind its place in the adjacency; 0 where there is none, or not in one
 // piece. `places` as in pages.Pages; the list is not empty.
 DEVICE i64 copy_of_list(const i64* places, i64 begin, i64 length) {
   const int bits = static_cast<int>(places[0]);
@@ -24,7 +24,7 @@ DEVICE i64 copy_of_list(const i64* places, i64 begin, i64 length) {
   return shift;
 }
 
-// Where a list is read, counted from the adjacency's first slot; without `places` (null) in the adjacency.
+// Where a list is read, counted from the adjacency's first arc; without `places` (null) in the adjacency.
 DEVICE i64 place_of_list(const i64* places, i64 begin, i64 length) {
   return places && length > 0 ? begin + copy_of_list(places, begin, length) : begin;
 }

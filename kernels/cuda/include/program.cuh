@@ -38,7 +38,7 @@ CONSTANT int first_set(int depth) {
   return s;
 }
 
-// The emitted set (-1: none) is given out element by element, never kept.
+// The emitted set (-1: none) is emitted element by element, never stored.
 CONSTANT bool stored(int s) { return kSets[s].kind != ADJACENCY && !kSets[s].size_only && s != kEmitted; }
 
 // Whether the elements of a set are adjacent to a matched vertex and smaller: no more than the out-degree.

@@ -2,5 +2,5 @@
 #pragma once
 #include "common.cuh"
 
-constexpr i64 kNotExtended = -1;  // no room for what they give
-constexpr i64 kTooLong = -2;      // a set on the way may not fit the scratch
+constexpr i64 kNotExtended = -1;  // no room for its new vertices
+constexpr i64 kTooLong = -2;      // a set on the way may not fit the workspace

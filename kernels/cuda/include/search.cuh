@@ -36,7 +36,7 @@ struct StoreElements {
   }
 };
 
-// Give the members whose presence in the sorted array equals KEEP to a sink.
+// Pass the members whose presence in the sorted array equals KEEP to a sink.
 template <bool KEEP, typename Sink>
 DEVICE void combine(const u32* members, int count, const u32* array, int length, Sink& sink) {
   const int lane = lane_id();
@@ -61,7 +61,7 @@ DEVICE void combine(const u32* members, int count, const u32* array, int length,
   }
 }
 
-// Give the elements that carry a label to a sink.
+// Pass the elements that carry a label to a sink.
 template <typename Sink>
 DEVICE void with_label(const u32* array, int length, const int* labels, int label, Sink& sink) {
   const int lane = lane_id();
@@ -99,7 +99,7 @@ struct Search {
   const i64* list_begins;   // i64[lists, stride]: where a row's lists begin, counted from graph.indices
   const int* list_lengths;  // int[lists, stride]
   i64 entered;              // the row whose sets are computed
-  u32* store;  // this warp's scratch
+  u32* store;  // this warp's workspace
   i64 room, oriented_room;
   u32* shared_store;      // u32[stored sets, kSharedRoom]
   bool too_long = false;  // a set found no room
@@ -199,7 +199,7 @@ struct Search {
     return with;
   }
 
-  // Give the elements of a set to a sink.
+  // Pass the elements of a set to a sink.
   template <int S, typename Sink>
   DEVICE void give_set(const Operands& with, Sink& sink) const {
     constexpr SetOp op = kSets[S];
@@ -214,7 +214,7 @@ struct Search {
     }
   }
 
-  // Compute a set; false if it must not be empty and is, or if it may be too long for the scratch.
+  // Compute a set; false if it must not be empty and is, or if it may be too long for the workspace.
   template <int S>
   DEVICE bool run_set() {
     constexpr SetOp op = kSets[S];
@@ -243,7 +243,7 @@ struct Search {
     return !op.required || length[S] > 0;
   }
 
-  // Scratch for so many elements of a set: shared memory where they fit, else global; null where they do not fit either.
+  // Workspace for so many elements of a set: shared memory where they fit, else global; null where they do not fit either.
   template <int S>
   DEVICE u32* stored_at(int most) const {
     constexpr int plain = stored_before(S, false), narrow = stored_before(S, true);

@@ -1,6 +1,6 @@
 // How busy warps hand work to idle ones: a bounded lock-free ring of tasks.
 //
-// Rows of a search differ in cost by many orders of magnitude and nothing tells the heavy ones beforehand, so
+// Rows of a search differ in cost by many orders of magnitude and the heavy ones are not known beforehand, so
 // work is split when it turns out to be long: a warp that has worked on for `kPatience` cycles looks whether
 // warps are idle, and gives away half of what it still has to do (the time-out of T-DFS, but only on demand).
 #pragma once

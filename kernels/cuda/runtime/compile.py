@@ -12,7 +12,7 @@ _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"\n', re.MULTILINE)
 
 
 def source_text(name: str, generated: str = "") -> tuple[str, tuple[str, ...]]:
-    """Give the whole source text of a compilation unit.
+    """Return the whole source text of a compilation unit.
 
     CuPy's cache on disk knows a kernel by its text, so headers must be part of it.
 
@@ -78,7 +78,7 @@ def _module(device: int, name: str, generated: str) -> Any:
 
 
 def kernel(name: str, function: str, generated: str = "") -> Any:
-    """Give a kernel for the current device, compiled where it is not in the cache.
+    """Return a kernel for the current device, compiled where it is not in the cache.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ _NONE = "no CUDA device is visible"
 
 
 def open_device() -> Any:
-    """Give CuPy, once it has shown that it works.
+    """Return CuPy, once it has shown that it works.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def _place_cache() -> None:
 
 
 def visible_devices() -> list[str]:
-    """Give the devices that this process sees, one at least, by the names that ``CUDA_VISIBLE_DEVICES`` has for them.
+    """Return the devices that this process sees, one at least, by the names that ``CUDA_VISIBLE_DEVICES`` has for them.
 
     Nothing is allocated on any of them.
 

@@ -1,4 +1,4 @@
-"""What CUDA's libraries raise, as what an engine raises: the device is short of memory, or it is lost."""
+"""Turn errors of CUDA's libraries into those of an engine: the device is short of memory, or it is lost."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _SHORT = frozenset(
         701,  # a launch had not the resources that it needs
     }
 )
-# After these the context is of no further use: whatever is asked of it fails, and nothing that it gave can be trusted.
+# After these the context is of no further use: every call fails, and none of its results can be trusted.
 _LOST = frozenset(
     {
         3,  # not initialized
@@ -46,7 +46,7 @@ _LOST = frozenset(
 
 
 def fault_of(status: int, reason: str) -> ShortOfMemory | EngineLost | None:
-    """Give what an engine raises where CUDA says `status`, None for errors that are of another kind.
+    """Return the error of an engine for a status of CUDA, None for errors of another kind.
 
     Parameters
     ----------

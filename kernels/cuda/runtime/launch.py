@@ -13,13 +13,13 @@ from longwall.kernels.interface.engine import Ablation, WorkspaceTooLarge
 Array = Any  # a CuPy array
 
 WARP = 32
-THREADS = 256  # of a block, where nothing speaks for another number
+THREADS = 256  # of a block, where no other number is better
 _BLOCKS = 8  # per multiprocessor: as many such threads as it holds
 _SHARED_WITHOUT_ASKING = 48 << 10
 
 
 class Device:
-    """A CUDA device and the flag by which its running kernels are told to return.
+    """A CUDA device and the flag that makes its running kernels return.
 
     Attributes
     ----------
@@ -133,18 +133,18 @@ def exact(result: Array) -> int:
     host = result.get()
     estimate = float(host.view(np.float64)[1])
     if np.isnan(estimate):
-        raise RuntimeError("internal fault: a set outgrew its scratch")
+        raise RuntimeError("internal fault: a set outgrew its workspace")
     if estimate >= 2.0**62:
         raise OverflowError(f"a count of about {estimate:.3g} does not fit 64-bit integers")
     return int(host.view(np.int64)[0])
 
 
 def units_that_fit(wanted: int, bytes_each: int, memory: int) -> int:
-    """Give how many warps or blocks, at most `wanted`, can have their scratch in `memory` bytes.
+    """Return how many warps or blocks, at most `wanted`, can have their workspace in `memory` bytes.
 
     Raises
     ------
-    ScratchTooLarge
+    WorkspaceTooLarge
         If not even one can.
     """
     if bytes_each > memory:

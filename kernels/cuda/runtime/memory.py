@@ -8,7 +8,7 @@ from typing import Any
 from longwall.kernels.cuda.runtime.errors import cuda_faults
 from longwall.kernels.interface.engine import EngineLost, MemoryPeak, ShortOfMemory
 
-_UNIT = 512  # bytes, of which CuPy's pools give multiples
+_UNIT = 512  # bytes, of which CuPy's pools allocate multiples
 
 
 class DeviceMemory:
@@ -34,12 +34,12 @@ class DeviceMemory:
         self._most = 0
 
     def allocate(self, size: int) -> Any:
-        """Give `size` bytes, as a CuPy memory pointer.
+        """Return `size` bytes, as a CuPy memory pointer.
 
         Raises
         ------
         ShortOfMemory
-            If the device or the limit has no room for them, though all that is cached was given back.
+            If the device or the limit has no room for them, though all that is cached was freed.
         """
         memory = self._xp.cuda.memory
         try:
@@ -66,7 +66,7 @@ class DeviceMemory:
         self._pool.set_limit(size=max(size, 1))  # to CuPy, 0 is no limit
 
     def release(self) -> None:
-        """Give cached blocks back to the device."""
+        """Return cached blocks to the device."""
         gc.collect()  # an error that is handled may have left arrays in cycles
         self._pool.free_all_blocks()
 

@@ -22,15 +22,15 @@ class CudaPageFrames:
         The adjacency is in memory that kernels can read.
     number
         Of places.
-    page_slots
-        Adjacency slots of a page.
+    page_arcs
+        Arcs of a page.
     """
 
-    def __init__(self, device: Device, graph: GraphArrays, number: int, page_slots: int):
+    def __init__(self, device: Device, graph: GraphArrays, number: int, page_arcs: int):
         xp = device.xp
-        self._device, self._graph, self._page_slots = device, graph, page_slots
-        self._memory = ManagedArray(xp, managed_array(xp, number * page_slots, np.dtype(np.uint32)), home="device")
-        self._memory.move(np.array([[0, number * page_slots]]), to_device=True)
+        self._device, self._graph, self._page_arcs = device, graph, page_arcs
+        self._memory = ManagedArray(xp, managed_array(xp, number * page_arcs, np.dtype(np.uint32)), home="device")
+        self._memory.move(np.array([[0, number * page_arcs]]), to_device=True)
         self.origin = (int(self._memory.array.data.ptr) - int(graph.indices.data.ptr)) // 4
         self._stream = xp.cuda.Stream(non_blocking=True)
         self._filled: Any = None  # an event
@@ -49,8 +49,8 @@ class CudaPageFrames:
                 self._device.launch_over(
                     "page_buffer.cu",
                     "copy_pages",
-                    pages.size * self._page_slots,
-                    (indices, indices.size, what, pages.size, self._page_slots.bit_length() - 1, self._memory.array),
+                    pages.size * self._page_arcs,
+                    (indices, indices.size, what, pages.size, self._page_arcs.bit_length() - 1, self._memory.array),
                 )
             finally:
                 self._filled = self._stream.record()
@@ -67,7 +67,7 @@ class CudaPageFrames:
 
 
 def places_of(graph: GraphArrays) -> Any:
-    """What kernels are told of copies of pages; they wait for those that were begun. A null pointer: there are none."""
+    """Return the kernels' argument for copies of pages, after those that were begun. A null pointer: there are none."""
     if graph.pages is None or graph.pages.places is None:
         return np.uintp(0)
     graph.pages.settle()

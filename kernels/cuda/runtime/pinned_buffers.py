@@ -49,7 +49,7 @@ class _Locked:
 
     def __del__(self) -> None:
         if self.locked:
-            with suppress(self._runtime.CUDARuntimeError):  # the device is lost, and whoever uses it is told
+            with suppress(self._runtime.CUDARuntimeError):  # the device is lost: its next use raises that
                 self._runtime.hostUnregister(self.address)
 
 
@@ -59,7 +59,7 @@ def locked_column(xp: Any, length: int) -> Column:
 
 
 def _touch(pages: Any) -> None:
-    """Have the operating system give all pages, on all cores."""
+    """Make the operating system map all pages, on all cores."""
 
     def touch(first: int) -> None:
         pages[first : first + _TOUCHED : _PAGE] = 0

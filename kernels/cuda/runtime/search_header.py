@@ -15,7 +15,7 @@ class Variant:
     patience
         Clock cycles (below 2^31) after which a warp looks whether others want part of its work.
     emitted
-        The set that is given out instead of kept, -1 for none.
+        The set that is emitted instead of stored, -1 for none.
     grouped
         Rows that follow each other share the sets of their common prefix.
     shared_room
@@ -83,7 +83,7 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
 
 
 def stored_sets(program: SearchProgram, emitted: int = -1) -> tuple[int, int]:
-    """Count the sets that need scratch; an emitted one does not.
+    """Count the sets that need workspace; an emitted one does not.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Lists that are read from host memory, brought to the device before an extension; see ``stage_lists.cu``.
 
-Reads of a few hundred bytes at random get a seventh of what the host link gives to the same reads in page order. The
-lists that rows will read are known, so those whose pages have no copies on the device are copied in the order of their
-pages, each once however many rows read it.
+Over the host link, reads of a few hundred bytes at random have a seventh of the rate of the same reads in page order.
+The lists that rows will read are known, so those whose pages have no copies on the device are copied in the order of
+their pages, each once however many rows read it.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _FIXED_BYTES = 32 << 10  # of sorting and adding up, whatever the number; and wh
 _LEAST_ITEMS = 64  # more than a row has lists
 _MOST_ITEMS = 1 << 29  # half of the slots that entries can name
 _TABLE_SHARE = 2  # slots of the table for each item
-_HEAD = 2  # numbers before the table: of entries and of their slots
+_HEAD = 2  # numbers before the table: of entries and of their arcs
 _LONG = 16  # a list that takes this part of the room or more is read where it is
 _SEGMENT = 512  # kSegment
 
@@ -38,7 +38,7 @@ class RowLists:
     rows
         Number of leading rows whose lists are known.
     begins : int64[lists, rows]
-        Counted in slots from the adjacency's first one.
+        Counted in arcs from the adjacency's first one.
     lengths : int32[lists, rows]
     """
 
@@ -48,7 +48,7 @@ class RowLists:
 
 
 def places(lists: RowLists | None) -> tuple[Any, Any]:
-    """What kernels are told about lists: null pointers where there are none."""
+    """Arguments of kernels for lists: null pointers where there are none."""
     return (np.uintp(0), np.uintp(0)) if lists is None else (lists.begins, lists.lengths)
 
 
@@ -119,10 +119,10 @@ class Staging:
         self._sources, self._ends, self._begins = (take(items, np.int64) for _ in range(3))
         self._lengths = take(-(-items // 2), np.int32)
         self._buffer = self._memory[begin:].view(np.uint32)
-        self._room = int(self._buffer.size)  # slots
+        self._room = int(self._buffer.size)  # arcs
 
     def _find(self, rows: Array, n: int, lists: list[tuple[int, NeighbourRange]]) -> tuple[int, int]:
-        """Enter what is to be copied for `n` rows; gives the number of lists, and of their slots."""
+        """Enter what is to be copied for `n` rows. Return the number of lists, and of their arcs."""
         graph, pages, items = self._graph, self._graph.pages, n * len(lists)
         assert pages is not None
         column_step, row_step = (step // rows.itemsize for step in rows.strides)
@@ -155,7 +155,7 @@ class Staging:
         return number, total
 
     def _copy(self, number: int, total: int) -> None:
-        """Copy the lists that were found to the buffer, in page order; the table tells then where they begin."""
+        """Copy the lists that were found to the buffer, in page order; the table says then where they begin."""
         graph, entries, ends = self._graph, self._entries[:number], self._ends[:number]
         self.copied += 4 * total
         entries.sort()
@@ -177,7 +177,7 @@ class Staging:
         return self._named[key]
 
     def _offset(self) -> int:
-        """Slots from the adjacency's first one to the buffer's."""
+        """Arcs from the adjacency's first one to the buffer's."""
         return (int(self._buffer.data.ptr) - int(self._graph.indices.data.ptr)) // 4
 
     def _launch(self, function: str, threads: int, arguments: tuple[Any, ...]) -> None:

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.pattern_growth import NO_SLOT, GrowthBatch
+from longwall.kernels.interface.pattern_growth import NO_EXTENSION, GrowthBatch
 from longwall.storage.graph.typed_graph import EdgeTypes
 
 Ints = NDArray[np.int32]
@@ -169,7 +169,7 @@ def ways_to_grow(patterns: DfsPatterns, first: int, types: EdgeTypes, max_vertic
     sizes = np.concatenate([np.where(growing, high - low, 0), np.where(closing, high_back - low_back, 0)], axis=1)
     ends = np.cumsum(sizes.ravel())
     starts = ends - sizes.ravel()
-    bases = np.where(sizes > 0, starts.reshape(sizes.shape) - lows, NO_SLOT)
+    bases = np.where(sizes > 0, starts.reshape(sizes.shape) - lows, NO_EXTENSION)
     growth = GrowthBatch(
         np.array([first], np.int64),
         patterns.sizes,

@@ -144,7 +144,7 @@ class PatternGrower:
         last = len(patterns) if last is None else last
         width = int(patterns.sizes.max(initial=1))
         size = width * (_PATTERN_BYTES + 8 * width)
-        most = max(min(self.stage.most_slots() if most is None else most, self.room // _SLOT_BYTES), 1)
+        most = max(min(self.stage.most_extensions() if most is None else most, self.room // _SLOT_BYTES), 1)
         step = max(min(_MOST_KNOWN // width**2, self.room // size, last - begin), 1)
         with self.pool.reserve(size * step, "the patterns of a batch"):
             while begin < last:
@@ -154,7 +154,7 @@ class PatternGrower:
                     step = max((end - begin) // 2, 1)
                     continue
                 if ways.num_slots:
-                    with self.pool.reserve(_SLOT_BYTES * ways.num_slots, "the ways in which patterns can grow"):
+                    with self.pool.reserve(_SLOT_BYTES * ways.num_slots, "the counts of rightmost extensions"):
                         yield begin, ways
                 begin = end
 

@@ -130,7 +130,7 @@ class PatternBatch:
 
             def run(self, first: int, last: int) -> None:
                 for table in [self._parts.table(part) for part in range(first, last)]:
-                    found = self._begun((batch._num_slots,), np.int64, "the ways in which patterns can grow")
+                    found = self._begun((batch._num_slots,), np.int64, "the counts of rightmost extensions")
                     at = 0
                     for _, ways in growing.batches(batch._patterns, batch._first, batch._last):
                         found[at : at + ways.num_slots] += growing.stage.count(table, ways.growth, ways.num_slots)
@@ -143,7 +143,7 @@ class PatternBatch:
         """Choose the candidates, and say how their supports are counted."""
         growing, found, at = self._growing, [], 0
         for first, ways in growing.batches(self._patterns, self._first, self._last, most=MANY):
-            with growing.pool.reserve(16 * ways.num_slots, "the ways in which patterns can grow"):
+            with growing.pool.reserve(16 * ways.num_slots, "the counts of rightmost extensions"):
                 summed = None if rows is None else self._summed(rows, at, at + ways.num_slots)
                 _, part = growing.candidates(ways, summed)
             found.append(part._replace(parents=part.parents + first))

@@ -103,7 +103,7 @@ def _count_by_class(context: Environment, k: int, cost: float) -> NDArray[np.int
     tasks = motif_ranges(context, k, cost)
     context.observer.phase("counting", sum(task.size for task in tasks), "parts of the work")
     began = time.perf_counter()
-    phase = context.checkpoint.phase(f"motifs of {k} vertices", graph.num_slots)
+    phase = context.checkpoint.phase(f"motifs of {k} vertices", graph.num_arcs)
 
     class MotifWorker(Dividing):
         def __init__(self, number: int):  # noqa: ARG002 - workers are alike
@@ -139,5 +139,5 @@ def _count_by_class(context: Environment, k: int, cost: float) -> NDArray[np.int
             size += float(np.sum(numbers, dtype=np.float64))
     _check_size(size)
     seconds = time.perf_counter() - began
-    context.metrics.record("motifs", 0, graph.num_slots, int(totals.sum()), seconds, 0, len(tasks))
+    context.metrics.record("motifs", 0, graph.num_arcs, int(totals.sum()), seconds, 0, len(tasks))
     return totals.reshape(shape)

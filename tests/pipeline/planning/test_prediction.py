@@ -34,7 +34,7 @@ def actual_rows(plan: MatchPlan, graph, context) -> list[int]:
     """Rows of every level but the first, by the stages of a run; the count is the last where there is one."""
     engine, program = context.engine, plan.program
     searcher = engine.kernels.searcher(engine.device, graph, program, MEMORY)
-    table = edge_source(graph, (program.levels[0], program.levels[1]), 0, graph.num_slots, engine.xp)
+    table = edge_source(graph, (program.levels[0], program.levels[1]), 0, graph.num_arcs, engine.xp)
     rows = [len(table)]
     while table.num_levels < program.depth:
         if len(table):

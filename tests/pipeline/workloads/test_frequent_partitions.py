@@ -130,7 +130,7 @@ def test_batches_and_cuts_change_nothing(lab: Any, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pattern_grower, "_MOST_KNOWN", 60)
     monkeypatch.setattr(support_phases, "_SETS_BYTES", 1000)
     monkeypatch.setattr(support_phases, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(grow_patterns.GrowPatterns, "most_slots", lambda self: 5)
+    monkeypatch.setattr(grow_patterns.GrowPatterns, "most_extensions", lambda self: 5)
     scheduler = InTurn(3)
     assert mine(lab, graph, scheduler, SECTIONS["mni"]) == whole
     assert any("batch 2" in name for name, _ in scheduler.asked)

@@ -265,13 +265,13 @@ def test_blocks_help_each_other_and_cover_every_range(lab, engine_kind, k, warps
         counter = engine.kernels.motif_counter(
             engine.device, engine.load(graph), k, book.entries, len(book.codes), plenty
         )
-        ends = np.linspace(0, graph.num_slots, cuts + 1).astype(int).tolist()
+        ends = np.linspace(0, graph.num_arcs, cuts + 1).astype(int).tolist()
         for first, last in pairwise(ends):
             counter.add(first, last)
         found.append(counter.counts())
         if k < 5:
             vertices = engine.kernels.orbit_counter(engine.device, engine.load(graph), k, orbits(k).table, plenty)
-            vertices.add(0, graph.num_slots)
+            vertices.add(0, graph.num_arcs)
             found[-1] = np.concatenate([found[-1].reshape(-1), vertices.counts().reshape(-1)])
     np.testing.assert_array_equal(found[1], found[0])
     np.testing.assert_array_equal(found[2], found[0])

@@ -141,14 +141,14 @@ def test_pages_of_real_programs_and_levels(engine: Engine, lab: Any, data: Any, 
     host = host_arrays(graph)
     device = engine.load(host)
     searcher = engine.kernels.searcher(engine.device, device, program, 1 << 26)
-    table = edge_source(device, program.levels[:2], 0, device.num_slots, engine.xp)
+    table = edge_source(device, program.levels[:2], 0, device.num_arcs, engine.xp)
     while table.num_levels < program.depth and len(table):
         columns = table.columns()
         rows = [tuple(row) for row in on_host(columns).T.tolist()]
         for grouped in (True, False):
             found = engine.kernels.bytes_per_page(engine.device, device, frontier(program, columns, grouped=grouped), 3)
             walk = reads_of_a_walk(program, rows, grouped)
-            assert found.tolist() == bytes_by_slots(host, walk, 3)
+            assert found.tolist() == bytes_by_arcs(host, walk, 3)
         extension = searcher.extend_rows(columns, 1 << 16)
         table = table.extended(extension.counts, extension.values)
 
@@ -156,9 +156,9 @@ def test_pages_of_real_programs_and_levels(engine: Engine, lab: Any, data: Any, 
 # --- bytes per page ---------------------------------------------------------------------------------------------
 
 
-def bytes_by_slots(graph: GraphArrays, reads: Counter[tuple[int, NeighbourRange]], page_slots: int) -> list[int]:
+def bytes_by_arcs(graph: GraphArrays, reads: Counter[tuple[int, NeighbourRange]], page_arcs: int) -> list[int]:
     """Count slot by slot."""
-    found = [0] * -(-graph.num_slots // page_slots)
+    found = [0] * -(-graph.num_arcs // page_arcs)
     for (vertex, part), times in reads.items():
         begin, middle, end = (int(x) for x in (graph.indptr[vertex], graph.split[vertex], graph.indptr[vertex + 1]))
         slots = {
@@ -167,7 +167,7 @@ def bytes_by_slots(graph: GraphArrays, reads: Counter[tuple[int, NeighbourRange]
             NeighbourRange.LARGER: range(middle, end),
         }
         for slot in slots[part]:
-            found[slot // page_slots] += 4 * times
+            found[slot // page_arcs] += 4 * times
     return found
 
 
@@ -204,18 +204,18 @@ def array_of(values: Any, xp: Any) -> Any:
 
 
 @relaxed
-@given(case=row_reads(), page_slots=st.one_of(st.integers(1, 40), st.just(5000)))
-def test_page_bytes_are_those_of_the_slots(engine: Engine, case: Any, page_slots: int) -> None:
+@given(case=row_reads(), page_arcs=st.one_of(st.integers(1, 40), st.just(5000)))
+def test_page_bytes_are_those_of_the_slots(engine: Engine, case: Any, page_arcs: int) -> None:
     graph, given_reads = case
     xp = engine.xp
     reads = [
         RowReads(array_of(vertices, xp), part, times, None if prefix is None else array_of(prefix, xp))
         for vertices, part, times, prefix in given_reads
     ]
-    found = engine.kernels.bytes_per_page(engine.device, engine.load(graph), reads, page_slots)
+    found = engine.kernels.bytes_per_page(engine.device, engine.load(graph), reads, page_arcs)
     assert isinstance(found, np.ndarray)
     assert found.dtype == np.uint64
-    assert found.tolist() == bytes_by_slots(graph, counted(reads), page_slots)
+    assert found.tolist() == bytes_by_arcs(graph, counted(reads), page_arcs)
 
 
 def test_pages_sum_up_to_rows(engine: Engine) -> None:
@@ -235,9 +235,9 @@ def test_pages_sum_up_to_rows(engine: Engine) -> None:
     ):
         for given_prefix, read in ((None, vertices), (array_of(prefix, engine.xp), vertices[new])):
             reads = [RowReads(array_of(vertices, engine.xp), part, 2, given_prefix)]
-            for page_slots in (64, 1 << 12, 1 << 30):
-                found = engine.kernels.bytes_per_page(engine.device, device, reads, page_slots)
-                assert found.size == -(-graph.num_slots // page_slots)
+            for page_arcs in (64, 1 << 12, 1 << 30):
+                found = engine.kernels.bytes_per_page(engine.device, device, reads, page_arcs)
+                assert found.size == -(-graph.num_arcs // page_arcs)
                 assert int(found.sum()) == 8 * int(lengths[read].sum())
 
 

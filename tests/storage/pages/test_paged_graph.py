@@ -54,7 +54,7 @@ def make_engine(kind: str, **plain: bool) -> Any:
 
 def room_for(graph: GraphArrays, share: float) -> int:
     """Room for a share of the pages."""
-    return state_bytes(graph.num_slots) + int(graph.indices.nbytes * share)
+    return state_bytes(graph.num_arcs) + int(graph.indices.nbytes * share)
 
 
 def rows_of(table: EmbeddingTable) -> Any:
@@ -66,7 +66,7 @@ def all_rows(graph: GraphArrays, program: Any, engine: Any, capacity: int, memor
     """Every row of the last level, sorted, and the number of embeddings by counting below the second to last level."""
     searcher = engine.kernels.searcher(engine.device, graph, program, memory)
     levels = (program.levels[0], program.levels[1])
-    waiting = [(edge_source(graph, levels, 0, graph.num_slots, engine.xp), 0)]
+    waiting = [(edge_source(graph, levels, 0, graph.num_arcs, engine.xp), 0)]
     found, counted = [], 0
     while waiting:
         chunk, first = waiting.pop()
@@ -112,7 +112,7 @@ def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, ac
     host, cpu, engine = host_arrays(graph), CpuEngine(1), make_engine("cuda")
     with engine.faults():
         paged = load_paged(engine, host, access, room_for(host, 0.2))
-        pages, end = paged.pages, host.num_slots
+        pages, end = paged.pages, host.num_arcs
         assert pages is not None
         for k in (3, 4, 5):
             counter = engine.kernels.clique_counter(engine.device, paged, k, 1 << 24)
@@ -232,7 +232,7 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
     pages = load_paged(engine, host, "adaptive", room_for(host, 0.25)).pages
     assert isinstance(pages, GraphPages)
     most = int(host.indices.nbytes * 0.25) // 256
-    history = np.zeros(-(-host.num_slots // 64))
+    history = np.zeros(-(-host.num_arcs // 64))
     hot: set[int] = set()
     rng = np.random.default_rng(3)
     for level in (2, 3, 4, 4):
@@ -271,7 +271,7 @@ def test_a_shrinking_room_has_whole_units(graph: Graph, monkeypatch: pytest.Monk
     monkeypatch.setattr(WatchedPaging, "unit", 3 * 256)
     host = host_arrays(graph)
     engine = Watched(1)
-    pages = load_paged(engine, host, "adaptive", state_bytes(host.num_slots) + 9 * 256).pages
+    pages = load_paged(engine, host, "adaptive", state_bytes(host.num_arcs) + 9 * 256).pages
     assert isinstance(pages, GraphPages)
     everything = [RowReads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), NeighbourRange.ALL)]
     assert not pages.shrink()  # nothing is there yet
@@ -414,7 +414,7 @@ def test_the_host_fetches_once_what_an_extension_reads(
     with engine.faults():
         paged = load_paged(engine, host, access, room_for(host, 0.3))
         searcher = engine.kernels.searcher(engine.device, paged, program, 1 << 22)
-        table = edge_source(paged, program.levels[:2], 0, host.num_slots, engine.xp)
+        table = edge_source(paged, program.levels[:2], 0, host.num_arcs, engine.xp)
         rows = extend_planned(table, searcher, PLENTY >> 8, paged.pages).rows.columns()
         for name in ("get", "__int__", "__bool__", "__float__", "__index__", "__iter__"):
             monkeypatch.setattr(array, name, watched(name))
@@ -463,7 +463,7 @@ def test_what_is_known_of_pages_takes_no_more_memory_than_it_says(graph: Graph, 
             pages.prepare(level, [RowReads(everything[level:], NeighbourRange.ALL)])
         pages.shrink()
         pages.write_heat(tmp_path / "heat.parquet")
-        assert tracemalloc.get_traced_memory()[1] <= host_state_bytes(host.num_slots) + 100_000
+        assert tracemalloc.get_traced_memory()[1] <= host_state_bytes(host.num_arcs) + 100_000
     finally:
         tracemalloc.stop()
 
