@@ -32,7 +32,7 @@ from longwall.pipeline.config import load_config
 from longwall.pipeline.progress.observers import NullObserver
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 LANGUAGES = {"sh", "console", "python", "toml", "yaml", "json", "text"}
 PROGRAMS = r"longwall|python3?|pip|pytest|dask|helm|source|curl|git|ruff|mypy"
 COMMAND = re.compile(rf"(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(?:{PROGRAMS}) ")
@@ -57,7 +57,9 @@ NOT_RUN = {
     "pip install '.[test]'": _INSTALLS,
     "pip install 'longwall[cluster]'": _INSTALLS,
     "pip install dask-jobqueue": _INSTALLS,
+    "pip install -e '.[test]'": _INSTALLS,
     'pytest -n auto -m "not slow"': _TESTS,
+    'PYTHONPATH=tests/emulator pytest -m "gpu and not slow" tests/kernels': _TESTS,
     "pytest -m slow tests/end_to_end/test_crash_writes.py tests/end_to_end/test_crash_store.py": _TESTS,
     'PYTHONPATH=tests/emulator .venv/bin/pytest -m "gpu and not slow" tests/end_to_end/test_access.py': _TESTS,
     "dask scheduler --host 10.0.0.1": _MACHINES,
@@ -296,5 +298,5 @@ def test_commands_stand_in_blocks_that_say_so() -> None:
 def test_every_source_shows_commands() -> None:
     """What finds none is broken."""
     few = {source for source, steps in SOURCES.items() if sum(step.kind == "command" for step in steps) < 4}
-    assert few <= {"docs/architecture.md", "docs/decisions.md", "docs/security.md"}
+    assert few <= {f"docs/{name}.md" for name in ("architecture", "decisions", "glossary", "security")}
     assert len(SOURCES["help"]) >= len([command for command in app.registered_commands if command.epilog])
