@@ -27,6 +27,7 @@ def refused(path: Path, read: Callable[[Path, int, int], EdgeStream] = open_edge
 
 def peak_of(path: Path, reason: str, read: Callable[[Path, int, int], EdgeStream] = open_edge_list) -> int:
     """Return the bytes of Python's objects at their peak, while a file is refused."""
+    refused(path, read)  # imports and kernels take memory, too
     tracemalloc.start()
     try:
         said = refused(path, read)
