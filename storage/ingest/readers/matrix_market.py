@@ -9,6 +9,7 @@ from longwall.storage.ingest.readers.edge_stream import Declared, EdgeBlock, Edg
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import Lines, TextFile, whole_number
 
+_SHOWN = 40
 _FIELDS = ("pattern", "real", "integer")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
@@ -58,7 +59,7 @@ def _check_range(text: TextFile, lines: Lines, size: int) -> None:
 
 def _check_header(text: TextFile) -> None:
     line, header = text.take()
-    words = header.lower().split()
+    words = header.lower().split(None, 5)
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise text.error(
             line,
@@ -69,13 +70,14 @@ def _check_header(text: TextFile) -> None:
         if word not in allowed:
             raise text.error(
                 line,
-                f"Matrix Market {word!r} cannot be read as a graph; convert it to {' or '.join(allowed)}",
+                f"Matrix Market {word[:_SHOWN]!r} cannot be read as a graph; convert it to {' or '.join(allowed)}",
             )
 
 
 def _sizes(text: TextFile, line: int, sizes: str) -> tuple[int, int]:
-    numbers = [number for word in sizes.split() if (number := whole_number(word)) is not None]
-    if len(numbers) != 3 or len(sizes.split()) != 3:
+    words = sizes.split(None, 3)
+    numbers = [number for word in words if (number := whole_number(word)) is not None]
+    if len(numbers) != 3 or len(words) != 3:
         raise text.error(line, "three sizes are needed here: rows, columns and entries; restore the line")
     rows, columns, entries = numbers
     if max(numbers) >= 2**63:

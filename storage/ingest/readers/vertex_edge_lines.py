@@ -23,6 +23,7 @@ _END = "t # -1"
 _ABSENT = -1
 _LIMIT = 2**31
 _WHOLE_MEMORY = 2**24
+_SHOWN = 40
 
 
 def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
@@ -173,8 +174,8 @@ class _LgFile(_TaggedFile):
     def _check_header(self, text: TextFile) -> None:
         line, header = text.peek()
         if header.startswith("t") and header != _END:
-            if header.split()[:2] != ["t", "#"]:
-                raise self._error(line, f"{header!r} is not the header of a .lg file; write 't # 1'")
+            if header.split(None, 2)[:2] != ["t", "#"]:
+                raise self._error(line, f"{header[:_SHOWN]!r} is not the header of a .lg file; write 't # 1'")
             text.take()
 
     def edges(self, progress: Progress | None) -> Generator[EdgeBlock, None, None]:
@@ -204,7 +205,7 @@ class _GraphFile(_TaggedFile):
 
     def _check_header(self, text: TextFile) -> None:
         line, header = text.peek()
-        first, *words = header.split() or [""]
+        first, *words = header.split(None, 4) or [""]
         only_id = words[:1] == ["#"]
         counts = words[1:] if only_id else words
         numbers = [number for word in counts if (number := whole_number(word)) is not None]

@@ -2,6 +2,7 @@
 
 import gzip
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,22 +10,29 @@ import pytest
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.columns import EDGE_COLUMNS, LABEL_COLUMNS, MOST_COLUMNS, choose_columns
 from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
+from longwall.storage.ingest.readers.edge_stream import EdgeStream
+from longwall.storage.ingest.readers.gspan import open_transactions
+from longwall.storage.ingest.readers.matrix_market import open_matrix_market
+from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
 from longwall.storage.ingest.text.text_file import TextFile
 
 MEMORY = 2**26
 
 
-def refused(path: Path) -> str:
-    with pytest.raises(InputError) as caught, open_edge_list(path, MEMORY, 1) as stream:
+def refused(path: Path, read: Callable[[Path, int, int], EdgeStream] = open_edge_list) -> str:
+    with pytest.raises(InputError) as caught, read(path, MEMORY, 1) as stream:
         list(stream.blocks)
     return str(caught.value)
 
 
-def peak_of(path: Path, reason: str) -> int:
+def peak_of(path: Path, reason: str, read: Callable[[Path, int, int], EdgeStream] = open_edge_list) -> int:
     """Return the bytes of Python's objects at their peak, while a file is refused."""
+    refused(path, read)  # imports and kernels take memory, too
     tracemalloc.start()
     try:
-        assert reason in refused(path)
+        said = refused(path, read)
+        assert reason in said
+        assert len(said) < 1000
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -58,6 +66,25 @@ def test_a_table_of_too_many_columns_is_refused_before_they_are_looked_at(
         assert [block.src.size for block in stream.blocks] in ([], [0])
     with pytest.raises(InputError, match="more than 16,384 columns"):
         choose_columns([field] * (MOST_COLUMNS + 1), EDGE_COLUMNS, InputError)
+
+
+@pytest.mark.parametrize(
+    ("read", "beginning", "reason"),
+    [
+        (open_matrix_market, "", "this is not a Matrix Market header"),
+        (open_matrix_market, "%%MatrixMarket matrix coordinate pattern general\n", "three sizes are needed"),
+        (open_matrix_market, f"%%MatrixMarket matrix coordinate pattern {'x' * 10**6}\n", "cannot be read as a graph"),
+        (open_lg, "t", "is not the header of a .lg file"),
+        (open_graph, "t", "this is not the header of a .graph file"),
+        (open_transactions, "t", "does not begin a transaction"),
+    ],
+)
+def test_a_header_of_many_words_is_refused(
+    tmp_path: Path, read: Callable[[Path, int, int], EdgeStream], beginning: str, reason: str
+) -> None:
+    path = tmp_path / "g"
+    path.write_text(beginning + " 1" * 900_000 + "\n")
+    assert peak_of(path, reason, read) < 2**24
 
 
 @pytest.mark.timeout(60)  # a search that begins anew at each of them takes half an hour
