@@ -31,7 +31,7 @@ def filter_rows(table: EmbeddingTable, keep: Predicate, graph: Any) -> Embedding
     mask = xp.asarray(keep(Columns(table), graph, xp))
     if mask.shape != (len(table),) or mask.dtype != bool:
         raise InputError(
-            f"a filter must give a bool array of shape ({len(table)},), one entry per row; "
-            f"it gave {mask.dtype} of shape {mask.shape}"
+            f"a filter must return a bool array of shape ({len(table)},), one entry per row; "
+            f"it returned {mask.dtype} of shape {mask.shape}"
         )
     return table.filtered(mask)

@@ -195,7 +195,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=420, help="seconds for everything")
     settings = parser.parse_args()
     deadline = time.monotonic() + settings.budget
-    print(CudaEngine().device, flush=True)
+    print(CudaEngine().device.name, flush=True)
     check(settings.limit)
     for scale in settings.scales:
         if time.monotonic() < deadline:

@@ -75,7 +75,7 @@ def describe(engine: str) -> dict[str, Any]:
     """Say which device the engine uses, and the versions of what it is made of."""
     from longwall.kernels import select_engine
 
-    device = select_engine(engine).device
+    device = select_engine(engine).device.name
     packages = ["longwall", "numpy", "numba"]
     if engine == "cuda":
         packages.append(next(name for name in ("cupy-cuda13x", "cupy-cuda12x", "cupy") if _installed(name)))

@@ -448,7 +448,7 @@ def _count_by(embeddings: Embeddings, key: Callable[[Any, GraphArrays, Any], Any
         columns = Columns(part)
         keys = session.xp.asarray(key(columns, session.arrays, session.xp))
         if keys.shape != (len(part),):
-            raise InputError(f"a key must give an array of shape ({len(part)},), it gave one of shape {keys.shape}")
+            raise InputError(f"a key must return an array of shape ({len(part)},), not {keys.shape}")
         touched.update(columns.touched)
         return keys
 

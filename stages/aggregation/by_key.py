@@ -47,11 +47,11 @@ class Grouping:
             If they are none of these, or of another kind than those before.
         """
         if keys.dtype.kind not in "biuf" or keys.dtype.itemsize > 8:
-            raise InputError(f"a key must give integers, floating-point numbers or bools, it gave {keys.dtype}")
+            raise InputError(f"a key must return integers, floating-point numbers or bools, not {keys.dtype}")
         if self.dtype is None:
             self.dtype = np.dtype(keys.dtype)
         if keys.dtype.kind != self.dtype.kind:
-            raise InputError(f"a key must give numbers of one kind, it gave {self.dtype}, then {keys.dtype}")
+            raise InputError(f"a key must return numbers of one kind, but returned {self.dtype}, then {keys.dtype}")
         self.dtype = max(self.dtype, np.dtype(keys.dtype), key=lambda dtype: dtype.itemsize)
         self._sorter.add(to_words(keys, self._xp))
 

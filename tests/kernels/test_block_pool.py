@@ -1,4 +1,4 @@
-"""Extension where hardly any blocks or workspace are left, against the CPU engine."""
+"""Extension with very few blocks and a very small workspace, against the CPU engine."""
 
 from __future__ import annotations
 

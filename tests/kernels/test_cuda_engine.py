@@ -1,4 +1,4 @@
-"""The CUDA engine gives exactly what the CPU engine gives; its sources compile, with or without a device."""
+"""The CUDA engine returns exactly what the CPU engine returns; its sources compile, with or without a device."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_extend_rows(cuda: Any, cpu: CpuEngine, graph: Graph, name: str, induced
 
 
 def drain(searcher: Any, rows: Any, capacity: int) -> tuple[Any, Any]:
-    """Extend all rows, as often as it takes; gives counts and values on the host."""
+    """Extend all rows, as often as it takes. Return counts and values on the host."""
     counts = np.full(rows.shape[1], -1)
     values: list[Any] = [None] * rows.shape[1]
     waiting, first = np.arange(rows.shape[1]), 0
@@ -403,7 +403,7 @@ def test_no_source_is_left_out() -> None:
 
 
 def compile_unit(nvrtc: Any, text: str, options: tuple[str, ...], arch: str) -> str:
-    """Compile for an architecture, without a device; gives the compiler's complaint."""
+    """Compile for an architecture, without a device. Return the compiler's error."""
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"unit.cu", 0, [], [])
     assert int(status) == 0
     flags = [option.encode() for option in (*options, f"--gpu-architecture={arch}")]

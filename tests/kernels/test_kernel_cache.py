@@ -47,7 +47,7 @@ def sources(tmp_path: Path) -> Path:
 
 
 def call(sources: Path, **environment: Path | str) -> tuple[int, int]:
-    """Call the kernel in a process of its own; gives its answer, and how often it was found in the cache."""
+    """Call the kernel in a process of its own. Return its answer, and how often it was found in the cache."""
     done = subprocess.run(
         [sys.executable, "-c", CALL],
         cwd=sources,

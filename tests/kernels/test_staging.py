@@ -1,4 +1,4 @@
-"""Lists that rows read are where kernels are told, with what the graph has there; and only those come that must."""
+"""Lists that rows read are where kernels look for them, with the graph's content; no others are copied."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Lab:
     def bring(
         self, host: GraphArrays, away: Any, memory: int, rows: Any, lists: list[tuple[int, NeighbourRange]], **how: bool
     ) -> int:
-        """Bring lists, check where they are and what is there, and give the number of rows."""
+        """Bring lists, check where they are and what is there, and return the number of rows."""
         with self.engine.faults():
             return self.check(self.staging(host, away, memory, **how), host, rows, lists)
 
@@ -98,7 +98,7 @@ class Lab:
             sources[number] = (host.split if part == NeighbourRange.LARGER else host.indptr)[vertices]
             end = host.split[vertices] if part == NeighbourRange.SMALLER else host.indptr[vertices.astype(np.int64) + 1]
             np.testing.assert_array_equal(lengths[number], end - sources[number])
-        # What a kernel reads where it is told to.
+        # What a kernel reads where the list is.
         ends = np.cumsum(lengths, dtype=np.int64)
         given = self.xp.empty(max(int(ends[-1]) if ends.size else 0, 1), np.uint32)
         arguments = (staging._graph.indices, found.begins, found.lengths, self.xp.asarray(ends), ends.size, given)
@@ -270,7 +270,7 @@ def test_all_is_inside_the_memory() -> None:
         graph = engine.load(sparse, "zero-copy")
         graph = replace(graph, pages=Pages(graph.indices, away, engine.xp))
         for n in (50, 3000, sparse.num_vertices):
-            # Hardly any two rows have a list in common.
+            # Very few rows have a list in common.
             rows = engine.xp.asarray(np.random.default_rng(n).permuted(np.tile(np.arange(n), (3, 1)), axis=1))
             rows = rows.astype(np.uint32)
             engine.memory.release()

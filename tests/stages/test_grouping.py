@@ -87,17 +87,17 @@ def test_a_result_that_does_not_fit_is_told(graph: Any, engine_kind: str, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("key", "sentence"),
+    ("key", "message"),
     [
-        (lambda c, graph, xp: c[0].astype(xp.complex64), "a key must give integers, .* it gave complex64"),
+        (lambda c, graph, xp: c[0].astype(xp.complex64), "a key must return integers, .* not complex64"),
         (
             lambda c, graph, xp: c[0] if int(c[0][0]) == 0 else c[0] / 2,
-            "a key must give numbers of one kind, it gave int64, then float64",
+            "a key must return numbers of one kind, but returned int64, then float64",
         ),
     ],
 )
-def test_keys_of_other_kinds_are_refused(graph: Any, tmp_path: Path, key: Any, sentence: str) -> None:
-    with pytest.raises(longwall.InputError, match=sentence):
+def test_keys_of_other_kinds_are_refused(graph: Any, tmp_path: Path, key: Any, message: str) -> None:
+    with pytest.raises(longwall.InputError, match=message):
         grouped(graph, key, "cpu", memory=graph.nbytes + 300_000, spill=tmp_path / "spill")
 
 

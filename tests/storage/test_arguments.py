@@ -150,9 +150,9 @@ def test_a_column_that_is_not_there_is_named(given):
 
 @pytest.mark.parametrize("value", [None, 3, True, "x", FRAME, [1], object()])
 def test_what_a_users_function_gives_is_checked(given, value):
-    with pytest.raises(longwall.InputError, match="must give"):
+    with pytest.raises(longwall.InputError, match="must return"):
         longwall.filter(given.vertices, lambda columns, graph, xp: value)
-    with pytest.raises(longwall.InputError, match="must give"):
+    with pytest.raises(longwall.InputError, match="must return"):
         longwall.aggregate(given.vertices, lambda columns, graph, xp: value)
 
 

@@ -107,7 +107,7 @@ class ManagedArray:
     """An array in managed memory, at first on the host.
 
     Pages whose home is the host are read over the link at its full rate, in any order: 51 GB/s for random lines on an
-    H200, where registered memory gives 7.5.
+    H200, where registered memory has 7.5.
 
     Parameters
     ----------
