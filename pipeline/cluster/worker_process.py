@@ -25,11 +25,11 @@ from longwall.pipeline.cluster.time_slices import do_ranges
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.execution.environment import Environment, Metrics
 from longwall.pipeline.execution.thread_executor import Work, user_errors
-from longwall.pipeline.progress.observers import NullObserver
 from longwall.pipeline.run_store.commit_log import Commit, JournalLines, PartialResult, Phase, Range, checkpoint_bytes
 from longwall.pipeline.run_store.url_checkpoint import send
 from longwall.pipeline.run_store.url_journal import UrlJournal
 from longwall.storage.errors import FinalError, RunError, reason_of
+from longwall.storage.observer import NullObserver
 from longwall.storage.remote.remote_folder import Mirror
 from longwall.storage.remote.urls import is_url
 from longwall.storage.version import longwall_version

@@ -33,7 +33,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 def open_transactions(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
-    """Read a database of graphs, called transactions; see `raw` for the parameters.
+    """Read a database of graphs, called transactions; see `edge_stream` for the parameters.
 
     Every transaction begins with `t # id`, whatever follows in the line; no two have the same id. Its vertices are
     numbered 0, 1, 2, ... in the order of their `v number label` lines, which stand ahead of the edges that use them,
