@@ -28,7 +28,7 @@ from longwall.storage.arguments import brief, require_methods, require_texts, re
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import require_path, user_path
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 from longwall.storage.remote.urls import is_url
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Result:
 
         require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
         folder = f"{self.path}/results"
-        mirror = Mirror(folder) if isinstance(self.path, str) else None
+        mirror = RemoteFolder(folder) if isinstance(self.path, str) else None
         files = sorted(mirror.sizes() if mirror else (file.name for file in Path(folder).glob("*")))
         tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in files if file.endswith(".parquet")]
         wanted = [file for table, file in tables if table == name]

@@ -22,7 +22,7 @@ _CERTAIN = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectory
 _SPECIAL = re.compile(r"[*?\[\]]")
 
 
-class Mirror:
+class RemoteFolder:
     """A folder at a URL, which fsspec reads and writes.
 
     Where fsspec's path begins with a slash, there are folders, and a file may be seen before it is whole; so it is
@@ -189,7 +189,7 @@ class Mirror:
             old, new = ([self._path(name) for name in names] for names in zip(*pairs, strict=True))
             self._call(pairs[0][1], "written", self._copy, old, new)
 
-    def copy_to(self, target: Mirror, names: Sequence[str]) -> None:
+    def copy_to(self, target: RemoteFolder, names: Sequence[str]) -> None:
         """Copy files to another folder of the same file system."""
         if names:
             old, new = [self._path(name) for name in names], [target._path(name) for name in names]

@@ -14,22 +14,22 @@ from longwall.pipeline.run_store.url_journal import UrlJournal
 from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.remote import remote_folder as mirrors
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
 
 
 @pytest.fixture(params=["file", "memory"])
-def mirror(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+def mirror(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RemoteFolder]:
     monkeypatch.setattr(mirrors, "_PAUSES", (0.0, 0.0))
     system = fsspec.filesystem("memory")
-    yield Mirror(f"file://{tmp_path}/there/run/" if request.param == "file" else "memory://there/run")
+    yield RemoteFolder(f"file://{tmp_path}/there/run/" if request.param == "file" else "memory://there/run")
     system.store.clear()
     system.pseudo_dirs[:] = [""]
 
 
 @pytest.fixture
-def buckets(monkeypatch: pytest.MonkeyPatch) -> Mirror:
+def buckets(monkeypatch: pytest.MonkeyPatch) -> RemoteFolder:
     """A folder where there are only objects, as fsspec shows them: paths begin with a bucket."""
 
     class Objects(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
@@ -46,10 +46,10 @@ def buckets(monkeypatch: pytest.MonkeyPatch) -> Mirror:
 
     fsspec.register_implementation("bucket", Objects, clobber=True)
     monkeypatch.setattr(mirrors, "_PAUSES", (0.0, 0.0))
-    return Mirror("bucket://mine/runs/one")
+    return RemoteFolder("bucket://mine/runs/one")
 
 
-def test_what_is_sent_comes_back(mirror: Mirror, tmp_path: Path) -> None:
+def test_what_is_sent_comes_back(mirror: RemoteFolder, tmp_path: Path) -> None:
     assert mirror.sizes() == {}
     (tmp_path / "here").write_bytes(bytes(range(256)) * 10)
     mirror.send(tmp_path / "here", "a/b/c")
@@ -71,7 +71,7 @@ def test_what_is_sent_comes_back(mirror: Mirror, tmp_path: Path) -> None:
     assert mirror.sizes() == {}
 
 
-def test_a_file_is_created_once(mirror: Mirror, buckets: Mirror) -> None:
+def test_a_file_is_created_once(mirror: RemoteFolder, buckets: RemoteFolder) -> None:
     for one in (mirror, buckets):
         assert one.create("a", b"mine")
         assert not one.create("a", b"yours")
@@ -79,7 +79,7 @@ def test_a_file_is_created_once(mirror: Mirror, buckets: Mirror) -> None:
         assert one.read("a") == b"mine"
 
 
-def test_what_could_not_be_written_leaves_nothing(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_written_leaves_nothing(mirror: RemoteFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     mirror.write("a", b"x")
     put = type(mirror._system).pipe_file
 
@@ -94,7 +94,7 @@ def test_what_could_not_be_written_leaves_nothing(mirror: Mirror, monkeypatch: p
     assert mirror.sizes() == {"a": 1}
 
 
-def test_objects_need_no_folders(buckets: Mirror, tmp_path: Path) -> None:
+def test_objects_need_no_folders(buckets: RemoteFolder, tmp_path: Path) -> None:
     (tmp_path / "here").write_bytes(b"x")
     buckets.send(tmp_path / "here", "a/b")
     buckets.copy([("a/b", "c/d")])
@@ -104,7 +104,7 @@ def test_objects_need_no_folders(buckets: Mirror, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/x", "", "a*"])
-def test_no_name_leads_out_of_the_folder(mirror: Mirror, tmp_path: Path, name: str) -> None:
+def test_no_name_leads_out_of_the_folder(mirror: RemoteFolder, tmp_path: Path, name: str) -> None:
     (tmp_path / "here").write_bytes(b"x")
     for act in (
         lambda: mirror.read(name),
@@ -117,7 +117,9 @@ def test_no_name_leads_out_of_the_folder(mirror: Mirror, tmp_path: Path, name: s
             act()
 
 
-def test_a_listing_that_leads_out_of_the_folder_is_refused(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_that_leads_out_of_the_folder_is_refused(
+    mirror: RemoteFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mirror.write("a", b"x")
     for wrong in ("/elsewhere/a", f"{mirror._root}/../a"):
         monkeypatch.setattr(mirror._system, "find", lambda *_, wrong=wrong, **__: {wrong: {"size": 1}})
@@ -125,7 +127,7 @@ def test_a_listing_that_leads_out_of_the_folder_is_refused(mirror: Mirror, monke
             mirror.sizes()
 
 
-def test_a_connection_that_is_lost_is_tried_again(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_is_lost_is_tried_again(mirror: RemoteFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     mirror.write("a", b"x")
     left, read = [2], type(mirror._system).cat_file
 
@@ -143,7 +145,7 @@ def test_a_connection_that_is_lost_is_tried_again(mirror: Mirror, monkeypatch: p
 
 
 def test_a_copy_is_whole_or_not_there_and_in_the_budget(
-    mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mirror: RemoteFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, disk = tmp_path / "copies", MemoryBudget("memory.disk", 1000)
     folder.mkdir()
@@ -177,14 +179,14 @@ def test_a_copy_is_whole_or_not_there_and_in_the_budget(
 )
 def test_urls_that_cannot_be_are_refused(url: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
-        Mirror(url)
+        RemoteFolder(url)
     assert said in str(caught.value)
 
 
 class Lines:
     """A process that writes a journal, or reads it."""
 
-    def __init__(self, mirror: Mirror):
+    def __init__(self, mirror: RemoteFolder):
         self.mirror, self.journal, self.phases = mirror, UrlJournal(mirror), dict[str, Phase]()
         self.lines = JournalLines(self.phases, self)
 
@@ -204,14 +206,14 @@ class Lines:
         raise AssertionError
 
 
-def going_on(mirror: Mirror) -> list[Any]:
+def going_on(mirror: RemoteFolder) -> list[Any]:
     """What a process finds that goes on with a run."""
     process = Lines(mirror)
     process.journal.take_over()
     return process.read()
 
 
-def test_readers_see_every_commit_once(mirror: Mirror) -> None:
+def test_readers_see_every_commit_once(mirror: RemoteFolder) -> None:
     writer, reader = Lines(mirror), Lines(mirror)
     writer.own()
     assert reader.read() == []
@@ -222,7 +224,7 @@ def test_readers_see_every_commit_once(mirror: Mirror) -> None:
     assert reader.read() == reader.read() == ["a", "b", "c"]
 
 
-def test_who_goes_on_with_a_run_stops_who_had_it(mirror: Mirror) -> None:
+def test_who_goes_on_with_a_run_stops_who_had_it(mirror: RemoteFolder) -> None:
     first, second = Lines(mirror), Lines(mirror)
     first.own()
     first.write(0, "a")
@@ -242,7 +244,7 @@ def test_who_goes_on_with_a_run_stops_who_had_it(mirror: Mirror) -> None:
         first.write(1, "b")
 
 
-def test_two_cannot_take_a_run_over_at_once(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_cannot_take_a_run_over_at_once(mirror: RemoteFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = Lines(mirror), Lines(mirror)
     monkeypatch.setattr(second.journal, "_numbers", set)  # it has looked before the first one wrote
     first.journal.take_over()
@@ -251,7 +253,7 @@ def test_two_cannot_take_a_run_over_at_once(mirror: Mirror, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut", "changed", "half a line"])
-def test_a_damaged_journal_is_refused(mirror: Mirror, damage: str) -> None:
+def test_a_damaged_journal_is_refused(mirror: RemoteFolder, damage: str) -> None:
     writer = Lines(mirror)
     writer.own()
     for number in range(3):
@@ -268,7 +270,7 @@ def test_a_damaged_journal_is_refused(mirror: Mirror, damage: str) -> None:
         going_on(mirror)
 
 
-def test_what_a_listing_missed_is_read_the_next_time(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_listing_missed_is_read_the_next_time(mirror: RemoteFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     writer, reader = Lines(mirror), Lines(mirror)
     writer.own()
     for number in range(3):
