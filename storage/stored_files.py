@@ -17,7 +17,7 @@ class Damage(Exception):
 
 @contextmanager
 def plain_file(path: Path, name: str, *, links: bool = False) -> Iterator[int]:
-    """Open a regular file for reading; gives its descriptor.
+    """Open a regular file for reading, and yield its descriptor.
 
     Parameters
     ----------

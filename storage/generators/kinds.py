@@ -147,7 +147,7 @@ def _open(
     source = f"generator {kind}"
     with ExitStack() as held:
         drawing = held.enter_context(EdgeStream(source, generator.draw(seed, resources, **values)))
-        # The first block now: what is held while edges are drawn has to be booked before the build takes most of
+        # The first block now: what is held while edges are drawn has to be reserved before the build takes most of
         # what is free.
         stream = EdgeStream(source, chain([next(drawing.blocks)], drawing.blocks))
         if num_labels:

@@ -75,12 +75,12 @@ class Labels:
     graph
         The graph.
     host
-        Account of the ranks and the edge types, until `close`.
+        Budget of the ranks and the edge types, until `close`.
     """
 
     def __init__(self, graph: Graph, host: MemoryBudget):
         self._graph = graph
-        self._booking = host.reserve(24 * graph.num_vertices, "the ranks of labels")
+        self._reserved = host.reserve(24 * graph.num_vertices, "the ranks of labels")
         if graph.labels is None:
             self.values = np.array([-1], np.int64)
             self.ranks = np.zeros(graph.num_vertices, np.int32)
@@ -93,7 +93,7 @@ class Labels:
             parts = (np.unique(labels[at : at + block]) for at in range(0, len(labels), block))
             self.edge_values = _distinct(parts, host, "edge labels").astype(np.int64)
         self._size = self.ranks.nbytes + self.values.nbytes + self.edge_values.nbytes
-        self._booking.resize(self._size, "the ranks of labels")
+        self._reserved.resize(self._size, "the ranks of labels")
 
     def types(self, host: MemoryBudget) -> EdgeTypes:
         """All edge types of the graph.
@@ -102,7 +102,7 @@ class Labels:
         ------
         InputError
             If there are so many labels that pairs of them with an edge label cannot be numbered.
-        OverBudget
+        BudgetExceeded
             If there is no room for the types.
         """
         graph, workers = self._graph, core_count()
@@ -115,7 +115,7 @@ class Labels:
         with host.reserve(workers * _SLOT_BYTES * (block + graph.stats.max_degree), "edge types"):
             parts = map_ordered(lambda part: np.unique(self.keys(*part)), _vertex_ranges(graph, block), workers)
             found = _distinct(parts, host, "edge types")
-        self._booking.resize(self._size + _TYPE_BYTES * len(found), "edge types")
+        self._reserved.resize(self._size + _TYPE_BYTES * len(found), "edge types")
         pair, edge = np.divmod(found, len(self.edge_values))
         here, there = np.divmod(pair, len(self.values))
         return EdgeTypes(
@@ -135,8 +135,8 @@ class Labels:
         return keys
 
     def close(self) -> None:
-        """Give the memory back."""
-        self._booking.release()
+        """Release the memory."""
+        self._reserved.release()
 
 
 def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudget) -> TypedGraph:
@@ -149,11 +149,11 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudg
     types
         The types to keep.
     host
-        Account of the result, which stays booked: `TypedGraph.nbytes` bytes.
+        Budget of the result, which stays reserved: `TypedGraph.nbytes` bytes.
 
     Raises
     ------
-    OverBudget
+    BudgetExceeded
         If there is no room for it.
     """
     n, workers = graph.num_vertices, core_count()
@@ -207,11 +207,11 @@ def _distinct(parts: Iterable[NDArray[Any]], host: MemoryBudget, what: str) -> N
     """What is in some sorted parts, each once, ascending."""
     found: NDArray[Any] = np.empty(0, np.int64)
     waiting: list[NDArray[Any]] = []
-    with host.reserve(0, what) as booking:
+    with host.reserve(0, what) as reserved:
         for part in parts:
             waiting.append(part)
             size = sum(len(one) for one in waiting)
-            booking.resize(8 * _DISTINCT_COPIES * (len(found) + size), what)
+            reserved.resize(8 * _DISTINCT_COPIES * (len(found) + size), what)
             if size >= len(found):  # seldom, so that all of it takes no longer than a few times the last
                 found, waiting = np.unique(np.concatenate([found, *waiting])), []
         return np.unique(np.concatenate([found, *waiting]))

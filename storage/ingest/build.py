@@ -197,7 +197,7 @@ def _write_vertices(
 def _place(
     labels: LabelSource, index: "_Ranked", known: tuple[int, int] | None, n: int, scratch: Scratch
 ) -> npt.NDArray[np.int32]:
-    # Blocks of labels are booked by `place_labels` itself: leave it half of the work space's size.
+    # Blocks of labels are reserved by `place_labels` itself: leave it half of the work space's size.
     with scratch.reserve(scratch.work // 2, "matching labels") as room:
         room.release()
         return place_labels(labels, index, known, n, scratch.host)
@@ -211,7 +211,7 @@ def _write_transactions(
     sink: Sink,
     scratch: Scratch,
 ) -> RankedTransactions | None:
-    """Write the transactions of the vertices, and their ids; what is returned stays booked until the build ends."""
+    """Write the transactions of the vertices, and their ids; what is returned stays reserved until the build ends."""
     if stream.transactions is None:
         return None
     ids = distinct_ids(stream.transactions, scratch)
@@ -296,7 +296,7 @@ def _write_rows(
             sink.append("edge_labels", labels)
         sample.look(start, rows.indices)
         start += len(keys)
-        # The last row may go on in the next block: its count waits.
+        # The last row may continue in the next block: its count waits.
         smaller = rows.smaller
         if rows.first == open_row:
             smaller[0] += open_count
@@ -309,7 +309,7 @@ def _write_rows(
         open_row, open_count = open_row + len(done), int(smaller[-1])
         observer.advance(len(keys))
     if transactions is not None and crossing is not None:
-        by_rank.drop()  # a damaged scratch file is another matter, and told first
+        by_rank.drop()  # a damaged scratch file is another matter, and is reported first
         raise transactions.error(crossing, sink.read_back("original_ids"))
     sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
     return max(largest, open_count)

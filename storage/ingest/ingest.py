@@ -67,8 +67,8 @@ def detect_format(path: str | Path) -> str:
     """Say how a path is read: "store", "matrix-market", "parquet", "lg", "graph", "transactions" or "edge-list".
 
     A graph store is known by its contents, files by their extension below .gz or .zst; any other extension
-    means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known, others need to
-    be told.
+    means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known; for others,
+    pass the format.
     """
     path = Path(path)
     if is_store(path):
@@ -216,7 +216,7 @@ def _open(path: Path, asked: _Asked, progress: Progress, host: MemoryBudget) -> 
     """Begin to read a file; a quarter of the free memory, within bounds, is the reader's until it ends."""
     workers = core_count()
     memory = min(host.free // 4, _MOST_READING * (workers + 1))
-    with host.reserve(memory, f"reading {path}") as booking:
+    with host.reserve(memory, f"reading {path}") as reserved:
         stream = _reader(path, asked, memory, workers, progress)
         if asked.labels is not None:
             if stream.vertex_labels is not None:
@@ -230,7 +230,7 @@ def _open(path: Path, asked: _Asked, progress: Progress, host: MemoryBudget) -> 
             request = ColumnRequest(TRANSACTIONS, note=_once(asked.note))
             stream.transactions = TransactionList(_open_pairs(asked.transactions, memory, workers, request))
         if stream.vertex_labels is None and stream.transactions is None:
-            stream.blocks = _then(stream.blocks, booking.release)
+            stream.blocks = _then(stream.blocks, reserved.release)
         with stream:
             yield stream
 

@@ -162,7 +162,7 @@ class _Labels(LabelSource):
 
 
 def _explain(code: int, row: list[int], state: list[int]) -> str:
-    """Make the sentence for a row that `_number` refused; the row is as it stands in the file."""
+    """Return the message for a row that `_number` refused; the row is as it stands in the file."""
     where, size = f"transaction {state[_ID]}", state[_SIZE]
     if code == _NO_TRANSACTION:
         return "this line stands ahead of the first transaction; begin each with a line 't # NUMBER'"
@@ -193,7 +193,7 @@ def _number(tags: npt.NDArray[np.uint8], columns: Int64s, state: Int64s) -> tupl
     columns : int64[3, rows]
         The integers of the rows, -1 where there are fewer.
     state : int64[3]
-        The transaction that is being read; goes on in the next block.
+        The transaction that is being read; it continues in the next block.
 
     Returns
     -------

@@ -42,7 +42,8 @@ def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = N
 def open_graph(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
     """Read `t n m`, then n lines `v id label degree` and m lines `e u v`; further columns are ignored.
 
-    The header may be `t id n` or `t # id` as well, where `id` is the number of the graph. See `edge_stream` for the parameters.
+    The header may be `t id n` or `t # id` as well, where `id` is the number of the graph. See `edge_stream` for the
+    parameters.
 
     Raises
     ------

@@ -13,11 +13,11 @@ import pytest
 from longwall.pipeline.run import open_graph
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import detect_format, load_graph
+from longwall.storage.observer import NullObserver
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
 SQUARE = {(1, 2), (2, 3), (3, 4), (1, 4)}
-from longwall.storage.observer import NullObserver
 
 
 def edges_of(graph: Graph) -> set[tuple[int, int]]:
