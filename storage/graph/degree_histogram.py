@@ -39,8 +39,8 @@ class DegreeHistogram:
         return int(self.counts.sum())
 
     @property
-    def num_slots(self) -> int:
-        """Sum of all degrees."""
+    def num_arcs(self) -> int:
+        """Number of arcs: the sum of all degrees, twice the number of edges."""
         return int((self.degrees * self.counts).sum())
 
     @property
@@ -54,9 +54,9 @@ class DegreeHistogram:
 
     def row_starts(self, ranks: Int64s) -> Int64s:
         """Return int64[r]: where the rows of int64[r] ranks begin; rank n stands for the end of the last row."""
-        slots = self.degrees * self.counts
+        arcs = self.degrees * self.counts
         group = self.groups(ranks)
-        starts: Int64s = (np.cumsum(slots) - slots)[group]
+        starts: Int64s = (np.cumsum(arcs) - arcs)[group]
         starts += (ranks - self.first_ranks[group]) * self.degrees[group]
         return starts
 

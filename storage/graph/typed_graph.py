@@ -20,8 +20,8 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import MemoryBudget
 
-_SLOTS_AT_ONCE = 1 << 20
-_SLOT_BYTES = 48  # of a block of slots: the ends' labels, keys, and a sorted copy
+_ARCS_AT_ONCE = 1 << 20
+_ARC_BYTES = 48  # of a block of arcs: the ends' labels, keys, and a sorted copy
 _DISTINCT_COPIES = 5  # of what is put together to find what of it is distinct
 _TYPE_BYTES = 72  # of an edge type: its labels and keys, of all types and of those that are kept
 
@@ -112,7 +112,7 @@ class Labels:
                 "edge types, which cannot be numbered: merge rare labels"
             )
         block = _block(graph, host)
-        with host.reserve(workers * _SLOT_BYTES * (block + graph.stats.max_degree), "edge types"):
+        with host.reserve(workers * _ARC_BYTES * (block + graph.stats.max_degree), "edge types"):
             parts = map_ordered(lambda part: np.unique(self.keys(*part)), _vertex_ranges(graph, block), workers)
             found = _distinct(parts, host, "edge types")
         self._reserved.resize(self._size + _TYPE_BYTES * len(found), "edge types")
@@ -123,7 +123,7 @@ class Labels:
         )
 
     def keys(self, first: int, last: int) -> NDArray[np.int64]:
-        """The type of each slot of a range of vertices, as `EdgeTypes.keys` numbers them."""
+        """Return the type of each arc of a range of vertices, as `EdgeTypes.keys` numbers them."""
         graph = self._graph
         begin, end = graph.indptr[first], graph.indptr[last]
         keys = np.repeat(self.ranks[first:last].astype(np.int64), np.diff(graph.indptr[first : last + 1]))
@@ -159,7 +159,7 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudg
     n, workers = graph.num_vertices, core_count()
     known = types.own_keys
     block = _block(graph, host)
-    size = _SLOT_BYTES * (block + graph.stats.max_degree) + 8 * len(known)
+    size = _ARC_BYTES * (block + graph.stats.max_degree) + 8 * len(known)
     with host.reserve(workers * size, "edge types"):
         # A counter per type for each thread; kernels leave zeros behind.
         counters = [np.zeros(len(known), np.int64) for _ in range(workers)]
@@ -218,12 +218,12 @@ def _distinct(parts: Iterable[NDArray[Any]], host: MemoryBudget, what: str) -> N
 
 
 def _block(graph: Graph, host: MemoryBudget) -> int:
-    """How many slots a thread looks at at once."""
-    return max(min(_SLOTS_AT_ONCE, len(graph.indices), host.free // (4 * core_count() * _SLOT_BYTES)), 1)
+    """Return how many arcs a thread works on at once."""
+    return max(min(_ARCS_AT_ONCE, len(graph.indices), host.free // (4 * core_count() * _ARC_BYTES)), 1)
 
 
 def _vertex_ranges(graph: Graph, block: int) -> Iterator[tuple[int, int]]:
-    """Ranges of vertices with about `block` slots each."""
+    """Yield ranges of vertices with about `block` arcs each."""
     cuts = np.searchsorted(graph.indptr, range(0, int(graph.indptr[-1]), block), side="left")
     bounds = np.unique([0, *cuts.tolist(), graph.num_vertices]).tolist()
     return pairwise(bounds)

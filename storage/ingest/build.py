@@ -137,7 +137,7 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
     observer.phase("sorting the edges", len(edges), "edges")
     by_rank = sort_by_rank(edges, positions.key_base, ranks, scratch, observer.advance)
     edges.drop()
-    observer.phase("writing the graph", histogram.num_slots, "neighbours")
+    observer.phase("writing the graph", histogram.num_arcs, "neighbours")
     label_counts = _write_vertices(stream, positions, ranks, histogram, sink, scratch)
     transactions = _write_transactions(stream, positions, ranks, n, sink, scratch)
     ranks.drop()
@@ -280,10 +280,10 @@ def _write_rows(
 ) -> int:
     """Write the rows; return the largest number of smaller neighbours."""
     n = histogram.num_vertices
-    sink.begin("indices", np.uint32, histogram.num_slots, scratch)
+    sink.begin("indices", np.uint32, histogram.num_arcs, scratch)
     sink.begin("split", np.int64, n, scratch)
     if by_rank.labelled:
-        sink.begin("edge_labels", np.int32, histogram.num_slots, scratch)
+        sink.begin("edge_labels", np.int32, histogram.num_arcs, scratch)
     start = largest = open_count = 0
     open_row = 0
     crossing = None

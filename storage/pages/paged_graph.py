@@ -23,7 +23,7 @@ from longwall.storage.pages.hot_pages import HeatPolicy, LruPolicy, Moves
 Array = Any  # a NumPy or a CuPy array
 
 PAGE_BYTES = 2 << 20
-_SLOT_BYTES = 4
+_ARC_BYTES = 4
 _LEVELS = 16  # that are recorded, at most: the levels of a pattern
 _POOL_UNIT = 512  # bytes: the unit of allocations on a device
 _COPY_SHARE = 0.25  # of a page's bytes: the admission cost, by which a page must be hotter than the one it displaces
@@ -69,7 +69,7 @@ class GraphPages:
         Bytes by which the page cache may exceed `room`.
     """
 
-    slots = PAGE_BYTES // _SLOT_BYTES
+    slots = PAGE_BYTES // _ARC_BYTES
 
     def __init__(self, engine: Engine, arrays: GraphArrays, access: Access, room: int):
         self._engine, self._arrays, self._access = engine, arrays, access
@@ -218,21 +218,21 @@ class GraphPages:
         return self._engine.bring(places, mapped=False)
 
 
-def state_bytes(num_slots: int) -> int:
+def state_bytes(num_arcs: int) -> int:
     """Return the bytes of the device for the page tables of so many arcs, and for what is read of each page."""
-    number = _pages_of(num_slots, PAGE_BYTES // _SLOT_BYTES)
+    number = _pages_of(num_arcs, PAGE_BYTES // _ARC_BYTES)
     places, sums, copied = 8 * (number + 1), 16 * number, 16 * number
     # One page table is for an empty cache, and there are two more while it changes; staged lists have such tables, too.
     arrays = (3 * places, sums, 2 * copied)
     return sum(-(-size // _POOL_UNIT) * _POOL_UNIT for size in arrays)
 
 
-def host_state_bytes(num_slots: int) -> int:
+def host_state_bytes(num_arcs: int) -> int:
     """Return the bytes of the host for the heat of the pages of so many arcs."""
-    number = _pages_of(num_slots, PAGE_BYTES // _SLOT_BYTES)
+    number = _pages_of(num_arcs, PAGE_BYTES // _ARC_BYTES)
     state = AccessHeat.nbytes(number) + HeatPolicy.nbytes(number) + LruPolicy.nbytes(number)
     return state + HeatRecord.nbytes(number, _LEVELS) + 72 * (number + 1)  # sums as they come, page tables and frames
 
 
-def _pages_of(num_slots: int, page_slots: int) -> int:
-    return -(-num_slots // page_slots)
+def _pages_of(num_arcs: int, page_arcs: int) -> int:
+    return -(-num_arcs // page_arcs)
