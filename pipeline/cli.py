@@ -394,7 +394,7 @@ def _make_store(
             resources,
         ):
             resources.spill.check()
-            stats = make(resources=resources, watcher=observer)
+            stats = make(resources=resources, observer=observer)
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
     except MemoryError as error:

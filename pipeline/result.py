@@ -12,7 +12,7 @@ from longwall.pipeline.run_store.manifest import read_manifest, read_manifest_of
 from longwall.pipeline.run_store.run_names import is_own
 from longwall.storage.arguments import require_type
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 from longwall.storage.stored_files import Damage, plain_file
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Result:
 
         require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
         folder = f"{self.path}/results"
-        mirror = Mirror(self.path) if isinstance(self.path, str) else None
+        mirror = RemoteFolder(self.path) if isinstance(self.path, str) else None
         tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in _result_files(self.path)]
         wanted = [file for table, file in tables if table == name]
         if not wanted:
@@ -110,7 +110,7 @@ def _result_files(path: Path | str) -> list[str]:
     """
     try:
         if isinstance(path, str):
-            manifest = read_manifest(Mirror(path).read("manifest.json"))
+            manifest = read_manifest(RemoteFolder(path).read("manifest.json"))
         else:
             manifest = read_manifest_of(path)
         names = manifest.get("results", {})

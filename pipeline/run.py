@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Environment, Metrics, PatternCount
-from longwall.pipeline.progress.observers import NullObserver, Observer
 from longwall.pipeline.result import Result
 from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
 from longwall.pipeline.run_store.url_run import UrlRunDirectory
 from longwall.storage.arguments import brief, require_methods, require_texts, require_type
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
+from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import require_path, user_path
 from longwall.storage.remote.urls import is_url
 from longwall.storage.signals import interrupted_by, interrupting, last_signal, undisturbed
@@ -383,7 +383,7 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
         kind = parameters.pop("kind")
         observer.phase(f"generating the {kind} graph", None, "edges")
         return generate(kind, **parameters, resources=resources, adjacency=adjacency)
-    from longwall.storage.ingest.ingest import Reading, load_graph
+    from longwall.storage.ingest.ingest import load_graph
 
     def note(text: str) -> None:
         notes.append(text)
@@ -393,7 +393,7 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
     return load_graph(
         spec.graph.path,
         spec.graph.labels,
-        Reading(observer, str(spec.graph.path).rpartition("/")[2]),
+        observer,
         transactions=spec.graph.transactions,
         file_format=spec.file_format,
         columns=spec.graph.columns,
@@ -441,7 +441,7 @@ def open_graph(
     InputError
         If it cannot be read, naming the file and the line.
     """
-    from longwall.storage.ingest.ingest import Reading, load_graph
+    from longwall.storage.ingest.ingest import load_graph
 
     in_memory = "write edges that are in memory to a Parquet or text file first"
     require_path("path", path, "the path or the URL of a graph file or a graph store", in_memory)
@@ -453,7 +453,7 @@ def open_graph(
     return load_graph(
         path,
         labels,
-        Reading(observer, Path(path).name),
+        observer,
         transactions=transactions,
         file_format=file_format,
         columns=columns,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-_MOST_THREADS, _THREADS_PER_CORE = 256, 4  # whichever gives more
+_MOST_THREADS, _THREADS_PER_CORE = 256, 4  # whichever is more
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -26,7 +26,7 @@ def map_ordered(function: Callable[[Item], Result], items: Iterable[Item], worke
     """Yield `function(item)` for every item, in order; the caller's thread draws the items.
 
     At most `workers` items are under way, one more result is in the consumer's hands. When the iteration ends
-    early, by an error or by closing it, no thread goes on.
+    early, by an error or by closing it, no thread continues.
     """
     pool = ThreadPoolExecutor(workers)
     waiting: deque[Future[Result]] = deque()

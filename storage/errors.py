@@ -1,4 +1,4 @@
-"""The ways in which Longwall ends badly; all carry one sentence for the user, never a traceback."""
+"""Exceptions. Every message is one sentence for the user, never a traceback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +17,11 @@ class RunError(Exception):
 
 
 class FinalError(RunError):
-    """A run could not finish, and going on with it would not help."""
+    """A run could not finish, and resuming it would not help."""
 
 
 def reason_of(error: BaseException) -> str:
-    """Say in one sentence, without a full stop, why something failed."""
+    """Return why something failed, as a clause without a full stop."""
     if isinstance(error, MemoryError):
         return f"out of memory ({error or 'allocation failed'}): lower memory.host or use a machine with more"
     if isinstance(error, OSError):
@@ -32,7 +32,7 @@ def reason_of(error: BaseException) -> str:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let errors of the system name the file that is written: those of a full disk do not.
+    """Add the path of the file that is written to errors of the system: those of a full disk lack it.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class ParquetSink:
             self.abandon()
 
     def finish(self) -> dict[str, Any]:
-        """End the file, and bring it to the disk; gives its rows, bytes and checksum, as a commit names them."""
+        """End the file, sync it to the disk, and return its rows, bytes and checksum, as a commit names them."""
         assert self._writer is not None, "the file has ended"
         try:
             self._writer.close()
@@ -126,7 +126,7 @@ class _Summed:
             raise self._named(error) from None
 
     def sync(self) -> int:
-        """Bring the file to the disk and close it; gives its bytes."""
+        """Sync the file to the disk, close it, and return its bytes."""
         self.flush()
         os.fsync(self._file.fileno())
         size = self._file.tell()

@@ -60,7 +60,7 @@ def open_regular(path: Path, *, links: bool = True) -> int:
 
 @contextmanager
 def plain_file(path: Path, name: str, *, links: bool = False) -> Iterator[int]:
-    """Open a regular file for reading; gives its descriptor.
+    """Open a regular file for reading, and yield its descriptor.
 
     Parameters
     ----------

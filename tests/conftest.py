@@ -105,9 +105,9 @@ def make_context(
     """What a workload is given by a run, without the run: `folder` is the run's folder."""
     from longwall.pipeline.config import load_config
     from longwall.pipeline.execution.environment import Environment, Metrics
-    from longwall.pipeline.progress.observers import NullObserver
     from longwall.pipeline.run_store.commit_log import CommitLog
     from longwall.storage.memory.resources import EngineChoice, open_resources
+    from longwall.storage.observer import NullObserver
 
     plain = {"graph": {"path": "unused"}, "workload": {"kind": "triangles"}, "run": {"name": "unused"}}
     # Commits wait for the disk; in memory they cost nothing.

@@ -14,12 +14,12 @@ from benchmarks.gpu.paged_variants import ADAPTIVE, CPU, Variant, WatchedEngine
 from benchmarks.gpu.paged_workloads import Found, Workload
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.pipeline.execution.environment import DeviceGraph, Environment, Metrics
-from longwall.pipeline.progress.observers import NullObserver
 from longwall.stages.source import host_arrays
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.observer import NullObserver
 from longwall.storage.pages import paged_graph
 from longwall.storage.pages.placement import EDGES_PAGE_SHARE, bring_graph, place_graph
 

@@ -19,9 +19,9 @@ from longwall.pipeline.cluster.handshake import introduced, most_on_a_device
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.execution.environment import Environment, Metrics
-from longwall.pipeline.progress.observers import Observer
 from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.observer import Observer
 from longwall.storage.version import longwall_version
 
 _HOST = "127.0.0.1"

@@ -18,7 +18,7 @@ from longwall.pipeline.execution.thread_executor import Work, missing_tasks
 from longwall.pipeline.run_store.commit_log import Phase, Range
 from longwall.storage.errors import RunError
 from longwall.storage.pages.heat_record import add_records
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 from longwall.storage.remote.urls import is_url
 
 _LOOK_SECONDS = 0.5
@@ -193,7 +193,7 @@ class DaskScheduler:
         with suppress(Exception):  # the cluster may be gone
             self._client.cancel(futures, force=True)
 
-    def write_heat(self, path: Path, mirror: Mirror | None) -> None:
+    def write_heat(self, path: Path, mirror: RemoteFolder | None) -> None:
         """Write what every level read of every page, added up over the workers that are there, if any knows.
 
         Parameters

@@ -25,12 +25,12 @@ from longwall.pipeline.cluster.time_slices import do_ranges
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.execution.environment import Environment, Metrics
 from longwall.pipeline.execution.thread_executor import Work, user_errors
-from longwall.pipeline.progress.observers import NullObserver
 from longwall.pipeline.run_store.commit_log import Commit, JournalLines, PartialResult, Phase, Range, checkpoint_bytes
 from longwall.pipeline.run_store.url_checkpoint import send
 from longwall.pipeline.run_store.url_journal import UrlJournal
 from longwall.storage.errors import FinalError, RunError, reason_of
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.observer import NullObserver
+from longwall.storage.remote.remote_folder import RemoteFolder
 from longwall.storage.remote.urls import is_url
 from longwall.storage.version import longwall_version
 
@@ -332,7 +332,7 @@ class Replica:
             if plan.to_dict() != job["plan"]:
                 raise RunError("this worker plans otherwise than the coordinator: install the same version everywhere")
             if is_url(job["run"]):
-                run, journal = resources.spill.path / "run", UrlJournal(Mirror(job["run"]))
+                run, journal = resources.spill.path / "run", UrlJournal(RemoteFolder(job["run"]))
                 parts(run, job["id"]).mkdir(parents=True)
             else:
                 run, journal = Path(job["run"]), None

@@ -20,8 +20,8 @@ def no_room(short: ShortOfMemory) -> bool:  # noqa: ARG001 - a `MakeRoom`
     return False
 
 
-def give_up_copies(pages: Pages | None, short: ShortOfMemory) -> bool:
-    """Free memory of the device that copies of pages have, which no limit holds; gives whether there was any."""
+def shrink_page_cache(pages: Pages | None, short: ShortOfMemory) -> bool:
+    """Shrink the page cache, which no limit holds. Return whether it held memory."""
     return short.place == "device" and pages is not None and pages.shrink()
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SearchProgram
-from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, MakeRoom, give_up_copies, make_scratch, no_room
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, MakeRoom, make_scratch, no_room, shrink_page_cache
 from longwall.pipeline.execution.chunk_stack import ChunkStack, trimmed
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.stage_metrics import StageTimer
@@ -247,7 +247,7 @@ class DepthFirstWalk:
 
     def make_room(self, short: ShortOfMemory) -> bool:
         """Free memory of the engine: of chunks that wait, then of pages; see `AdaptiveBatch.take`."""
-        return self._stack.leave_engine() or give_up_copies(self._chunks.graph.pages, short)
+        return self._stack.leave_engine() or shrink_page_cache(self._chunks.graph.pages, short)
 
     def _waiting(self, rest: EmbeddingTable) -> EmbeddingTable:
         """Rows as they wait: without what they do not need, on the host where there is no room for that."""

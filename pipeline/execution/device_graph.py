@@ -1,4 +1,4 @@
-"""The run's graph on its engine: brought there once, and what copies of its pages have of the device's budget."""
+"""The run's graph on its engine: brought there once; its page cache grows for phases that leave memory free."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,25 +34,25 @@ def load_graph(context: Environment) -> tuple[GraphArrays, int]:
 
 
 @contextmanager
-def lent_to_copies(context: Environment) -> Iterator[None]:
-    """A phase in which copies of the graph's pages may have more of the device; see `lend_to_copies`."""
+def growing_page_cache(context: Environment) -> Iterator[None]:
+    """Hold a phase in which the page cache may grow, and shrink the cache afterwards; see `grow_page_cache`."""
     try:
         yield
     finally:
         pages = _pages(context)
-        if pages is not None and pages.lent:
+        if pages is not None and pages.growth:
             try:
-                pages.give_back()
+                pages.shrink_cache()
             finally:
                 _limit(context, 0)
 
 
-def lend_to_copies(context: Environment, kept: int) -> None:
-    """Let copies of the graph's pages have what nobody uses of the device's budget, but for `kept` bytes."""
+def grow_page_cache(context: Environment, kept: int) -> None:
+    """Let the page cache grow by what is free of the device's budget, but for `kept` bytes."""
     pages = _pages(context)
-    if pages is not None and pages.may_lend:
+    if pages is not None and pages.may_grow_cache:
         context.engine.memory.release()
-        _limit(context, pages.lend(context.engine.memory.spare() - kept))
+        _limit(context, pages.grow_cache(context.engine.memory.spare() - kept))
 
 
 def _pages(context: Environment) -> GraphPages | None:
@@ -60,8 +60,8 @@ def _pages(context: Environment) -> GraphPages | None:
     return pages if isinstance(pages, GraphPages) else None
 
 
-def _limit(context: Environment, lent: int) -> None:
+def _limit(context: Environment, growth: int) -> None:
     assert context.on_engine is not None
     limit = context.on_engine.placement.limit
     assert limit is not None
-    context.engine.memory.limit(limit - lent)
+    context.engine.memory.limit(limit - growth)

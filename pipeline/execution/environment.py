@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from longwall.kernels.interface.graph_arrays import GraphArrays
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.thread_executor import Scheduler
-    from longwall.pipeline.progress.observers import Observer
     from longwall.pipeline.run_store.commit_log import CommitLog
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
+    from longwall.storage.observer import Observer
     from longwall.storage.pages.placement import Placement
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
 from longwall.kernels.interface.workspaces import Workspace
-from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, give_up_copies
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.engine_errors import engine_faults
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.run_store import commit_log
@@ -81,7 +81,7 @@ class Dividing(Worker):
     def run(self, first: int, last: int) -> None:
         """Do a task, in parts."""
         there = self._context.on_engine
-        make_room = partial(give_up_copies, None if there is None else there.graph.pages)
+        make_room = partial(shrink_page_cache, None if there is None else there.graph.pages)
         while first < last and not self._context.cancel.is_set():
             first = self._portion.take(last - first, partial(self._done, first), make_room)
 

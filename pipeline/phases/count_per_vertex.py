@@ -15,7 +15,7 @@ from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import VertexCounter
 from longwall.pipeline.execution.adaptive_batch import make_scratch
-from longwall.pipeline.execution.device_graph import lend_to_copies, lent_to_copies, load_graph
+from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.task_ranges import prepare_range, range_reads, range_scratch, slot_ranges
 from longwall.pipeline.execution.thread_executor import Dividing, run_tasks
@@ -84,7 +84,7 @@ def counted_per_vertex(
             super().__init__(context, self._counter)
             self._before: tuple[str, ...] = ()
             if copies:
-                lend_to_copies(context, range_reads(tasks, graph))
+                grow_page_cache(context, range_reads(tasks, graph))
 
         def do(self, first: int, last: int) -> None:
             prepare_range(context, first, last, part, copies=copies)
@@ -115,7 +115,7 @@ def counted_per_vertex(
             return PartialResult(0, (write(total),), replaces=tuple(file["name"] for file in files))
 
     size = 2 * 8 * rows * graph.num_vertices
-    with lent_to_copies(context):
+    with growing_page_cache(context):
         run_tasks(context, phase, tasks, engine.workers, VertexWorker, merge=merge)
     with context.resources.host.reserve(size, "the counts"):
         yield _sum(context, phase.files())

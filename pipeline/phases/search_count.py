@@ -15,7 +15,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowProgram
 from longwall.kernels.interface.workspaces import RangeCounter
 from longwall.pipeline.execution.adaptive_batch import make_scratch
-from longwall.pipeline.execution.device_graph import lend_to_copies, lent_to_copies, load_graph
+from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.stage_metrics import StageTimer, record_levels
 from longwall.pipeline.execution.task_ranges import (
@@ -154,14 +154,14 @@ def count_ranges(
             self._counter = make_scratch(engine, range_scratch(context), lambda memory: make(graph, memory))
             super().__init__(context, self._counter)
             if copies:
-                lend_to_copies(context, range_reads(tasks, graph))
+                grow_page_cache(context, range_reads(tasks, graph))
 
         def count(self, first: int, last: int) -> int:
             part = NeighbourRange.ALL if by_vertex else NeighbourRange.SMALLER
             prepare_range(context, first, last, part, vertices=by_vertex, copies=copies)
             return self._counter.count(first, last)
 
-    with lent_to_copies(context):
+    with growing_page_cache(context):
         parts = _run_unless_refused(context, phase, tasks, RangeWorker)
     if parts is None:
         return None

@@ -1,7 +1,4 @@
-"""Progress as events: what a run tells its observer, and the observers that need no terminal.
-
-The observer for a terminal is in `longwall.pipeline.progress.progress_bar`.
-"""
+"""Observers that write lines, and the choice of an observer for the command line."""
 
 from __future__ import annotations
 
@@ -11,49 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol, TextIO
+from typing import TextIO
 
-from longwall.storage.memory.sizes import round_size
+from longwall.pipeline.progress.progress_text import amount, progress_text
+from longwall.storage.observer import NullObserver, Observer
 
 SECONDS_BETWEEN_LINES = 5.0
-
-
-class Observer(Protocol):
-    """Receives the events of a run; every method may be called from any thread."""
-
-    def phase(self, name: str, total: int | None, unit: str) -> None:
-        """Begin a phase of `total` units of work (None: unknown); the phase before it is over."""
-
-    def advance(self, n: int) -> None:
-        """`n` more units of the present phase are done."""
-
-    def near_limit(self, share: float) -> None:
-        """Say which share (0 to 1) of a limit is reached, where the present phase ends before all its work is done."""
-
-    def note(self, text: str) -> None:
-        """Tell the user one sentence."""
-
-    def close(self) -> None:
-        """No further events come."""
-
-
-class NullObserver:
-    """Says nothing: for ``--quiet`` and for use as a library."""
-
-    def phase(self, name: str, total: int | None, unit: str) -> None:
-        """Ignore the event."""
-
-    def advance(self, n: int) -> None:
-        """Ignore the event."""
-
-    def near_limit(self, share: float) -> None:
-        """Ignore the event."""
-
-    def note(self, text: str) -> None:
-        """Ignore the event."""
-
-    def close(self) -> None:
-        """Ignore the event."""
 
 
 class PlainObserver:
@@ -160,47 +120,6 @@ def silence(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-
-
-def amount(n: float, unit: str) -> str:
-    """Return ``12,345 tasks``, or ``1.2 GiB`` where the unit is bytes."""
-    return round_size(n) if unit == "bytes" else f"{n:,.0f} {unit}"
-
-
-def duration(seconds: float) -> str:
-    """Return ``0:42``, ``12:05`` or ``3:00:00``."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def rate_text(done: int, total: int | None, unit: str, seconds: float, share: float = 0.0) -> str:
-    """Return the rate, and the remaining time where that is known; empty before any work is done.
-
-    Parameters
-    ----------
-    done, total, unit
-        The work.
-    seconds
-        Time since it began.
-    share
-        The share of a limit that is reached: the work ends where it is 1.
-    """
-    if seconds <= 0:
-        return ""
-    parts = [f"{amount(done / seconds, unit)}/s"] if done else []
-    rests = [max(total - done, 0) * seconds / done] if done and total else []
-    if share > 0:
-        rests.append(max(1 - share, 0) * seconds / share)
-    if rests:
-        parts.append(f"{duration(min(rests))} left")
-    return ", ".join(parts)
-
-
-def progress_text(name: str, done: int, total: int | None, unit: str, seconds: float, share: float = 0.0) -> str:
-    """Return one plain line of progress, such as ``mining: 40% of 1,000 tasks, 20 tasks/s, 0:30 left``."""
-    state = f"{min(done / total, 1):.0%} of {amount(total, unit)}" if total else amount(done, unit)
-    return ", ".join(part for part in (f"{name}: {state}", rate_text(done, total, unit, seconds, share)) if part)
 
 
 def choose_observer(quiet: bool) -> Observer:

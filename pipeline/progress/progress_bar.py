@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from longwall.pipeline.progress.observers import amount, duration, rate_text
+from longwall.pipeline.progress.progress_text import amount, duration, rate_text
 
 REFRESHES_PER_SECOND = 10
 

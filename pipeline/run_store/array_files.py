@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from longwall.pipeline.execution.environment import Environment
 from longwall.storage.errors import RunError, naming
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 _HEADER = 128  # bytes of a .npy file beside its array
 
@@ -94,7 +94,7 @@ def read_array(context: Environment, file: dict[str, Any], begin: int = 0, end: 
         raise RunError(f"{path}: it is gone or damaged: restore the file, or start a new run") from None
 
 
-def _read_part(mirror: Mirror, file: dict[str, Any], begin: int, end: int | None) -> NDArray[Any]:
+def _read_part(mirror: RemoteFolder, file: dict[str, Any], begin: int, end: int | None) -> NDArray[Any]:
     """Read rows of an array at a URL; only they come here, and nobody may write to them."""
     (rows, *others), dtype = file["shape"], np.dtype(file["dtype"])
     wanted, each = max((rows if end is None else end) - begin, 0), dtype.itemsize * math.prod(others)

@@ -30,7 +30,7 @@ from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import sync_folder
 
 if TYPE_CHECKING:
-    from longwall.storage.remote.remote_folder import Mirror
+    from longwall.storage.remote.remote_folder import RemoteFolder
 
 FORMAT = 2  # of the journal, and of what its numbers mean
 RESULTS, FOLDER = "results.partial/", "checkpoint"
@@ -175,7 +175,7 @@ class CommitLog:
         The run's folder at a URL, where it is at one; see :mod:`longwall.pipeline.run_store.url_checkpoint`.
     """
 
-    mirror: "Mirror | None" = None
+    mirror: "RemoteFolder | None" = None
 
     def __init__(self, folder: Path):
         self.folder = folder

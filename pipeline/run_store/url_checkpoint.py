@@ -12,7 +12,7 @@ from longwall.pipeline.run_store.commit_log import RESULTS, Commit, CommitLog, c
 from longwall.pipeline.run_store.run_names import is_own
 from longwall.pipeline.run_store.url_journal import FOLDER, UrlJournal
 from longwall.storage.errors import FinalError
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 
 class UrlCheckpoint(CommitLog):
@@ -36,7 +36,7 @@ class UrlCheckpoint(CommitLog):
     """
 
     def __init__(self, folder: Path, journal: UrlJournal):
-        self.mirror: Mirror = journal.mirror
+        self.mirror: RemoteFolder = journal.mirror
         self._journal = journal
         self._sizes = self.mirror.sizes()
         self._numbers = random.SystemRandom()
@@ -102,7 +102,7 @@ class UrlCheckpoint(CommitLog):
         self.mirror.remove(names)
 
 
-def send(mirror: Mirror, file: dict[str, Any], path: Path) -> dict[str, Any]:
+def send(mirror: RemoteFolder, file: dict[str, Any], path: Path) -> dict[str, Any]:
     """Send a file that a commit will name; gives what the commit says of it."""
     mirror.send(path, file["name"])
     return file

@@ -13,7 +13,7 @@ import uuid
 
 from longwall.pipeline.run_store.commit_log import JournalLines
 from longwall.storage.errors import FinalError, InputError
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 FOLDER = "checkpoint/journal"
 _NAME = re.compile(rf"{FOLDER}/(\d+)\.jsonl")
@@ -39,7 +39,7 @@ class UrlJournal:
         Whether another process goes on with the run.
     """
 
-    def __init__(self, mirror: Mirror):
+    def __init__(self, mirror: RemoteFolder):
         self.mirror, self.begun, self.lost = mirror, False, False
         self.owner = uuid.uuid4().hex
         self._read = self._next = 0

@@ -9,12 +9,12 @@ from __future__ import annotations
 from longwall.pipeline.run_store.manifest import read_manifest
 from longwall.pipeline.run_store.run_names import NEW, busy, is_own, require_own
 from longwall.storage.errors import InputError
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 _MANIFEST = "manifest.json"
 
 
-def replacement_of(mirror: Mirror) -> Mirror:
+def replacement_of(mirror: RemoteFolder) -> RemoteFolder:
     """Give the place of a new run that will replace one; what an earlier new run left there is removed.
 
     Raises
@@ -22,7 +22,7 @@ def replacement_of(mirror: Mirror) -> Mirror:
     InputError
         If there is something else than a run, or a process may be busy with it: there are no locks at a URL.
     """
-    new = Mirror(mirror.url + NEW)
+    new = RemoteFolder(mirror.url + NEW)
     for place in (mirror, new):
         there = place.sizes()
         require_own(place.url, there)
@@ -44,7 +44,7 @@ def replacement_of(mirror: Mirror) -> Mirror:
     return new
 
 
-def complete(mirror: Mirror) -> Mirror:
+def complete(mirror: RemoteFolder) -> RemoteFolder:
     """Put a new run that is done in the place of the old one; gives where the run is then.
 
     Parameters
@@ -52,8 +52,8 @@ def complete(mirror: Mirror) -> Mirror:
     mirror
         The folder of a run, or of one that replaces it.
     """
-    target = Mirror(mirror.url.removesuffix(NEW))
-    new = Mirror(target.url + NEW)
+    target = RemoteFolder(mirror.url.removesuffix(NEW))
+    new = RemoteFolder(target.url + NEW)
     there = new.sizes()
     if status_of(new, there) != "done":
         return mirror
@@ -65,7 +65,7 @@ def complete(mirror: Mirror) -> Mirror:
     return target
 
 
-def remove_run(mirror: Mirror, places: tuple[str, ...] = ("",)) -> None:
+def remove_run(mirror: RemoteFolder, places: tuple[str, ...] = ("",)) -> None:
     """Remove the files of a run, or those of some of its folders; the manifest first, without which it is no run."""
     mine = [name for name in mirror.sizes() if is_own(name) and name.startswith(places)]
     if _MANIFEST in mine:
@@ -76,7 +76,7 @@ def remove_run(mirror: Mirror, places: tuple[str, ...] = ("",)) -> None:
         mirror.remove_empty_folders()
 
 
-def status_of(mirror: Mirror, there: dict[str, int]) -> str | None:
+def status_of(mirror: RemoteFolder, there: dict[str, int]) -> str | None:
     """What the manifest says; None where there is none."""
     if _MANIFEST not in there:
         return None

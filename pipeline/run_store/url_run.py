@@ -30,7 +30,7 @@ from longwall.pipeline.run_store.url_replacement import complete, remove_run, re
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.spill_folder import SpillFolder
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
@@ -88,7 +88,7 @@ class UrlRunDirectory(RunDirectory):
                     mirror = replacement_of(mirror)
                 elif there and fresh_name:
                     spec = spec.named(_free_name(mirror))
-                    mirror = Mirror(f"{str(spec.run.directory).rstrip('/')}/{spec.run.name}")
+                    mirror = RemoteFolder(f"{str(spec.run.directory).rstrip('/')}/{spec.run.name}")
                     continue
                 elif there:
                     raise exists(mirror.url, _free_name(mirror), status_of(mirror, there))
@@ -100,7 +100,7 @@ class UrlRunDirectory(RunDirectory):
             raise InputError(f"{error}, or choose another run.directory") from None
 
     @classmethod
-    def _begin_at(cls, mirror: Mirror, spec: RunSpec) -> UrlRunDirectory | None:
+    def _begin_at(cls, mirror: RemoteFolder, spec: RunSpec) -> UrlRunDirectory | None:
         """Begin where there is nothing; None where another process was faster."""
         config = spec.with_absolute_paths().to_toml()
         directory = cls(UrlJournal(mirror), first_manifest(spec, config), _local(spec))
@@ -247,17 +247,17 @@ def _local(spec: RunSpec) -> SpillFolder:
     )
 
 
-def _mirror(url: str) -> Mirror:
+def _mirror(url: str) -> RemoteFolder:
     """The folder of a run at a URL."""
-    mirror = Mirror(url)
+    mirror = RemoteFolder(url)
     if not _FLEETING.isdisjoint(mirror.protocols):
         raise InputError(f"{url}: what is written there is gone when this process ends: choose another run.directory")
     return mirror
 
 
-def _free_name(mirror: Mirror) -> str:
+def _free_name(mirror: RemoteFolder) -> str:
     """The first of ``name-2``, ``name-3``, ... that does not exist beside a run."""
     number = 2
-    while Mirror(f"{mirror.url}-{number}").sizes():
+    while RemoteFolder(f"{mirror.url}-{number}").sizes():
         number += 1
     return f"{PurePosixPath(mirror.url).name}-{number}"

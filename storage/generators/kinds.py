@@ -16,10 +16,11 @@ from longwall.storage.errors import InputError
 from longwall.storage.generators.random_edges import LABELS, barabasi_albert, erdos_renyi, rmat, word_source
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.stats import GraphStats
-from longwall.storage.ingest.build import Watcher, build_in_memory, build_store
+from longwall.storage.ingest.build import build_in_memory, build_store
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.resources import Resources, given_or_default
+from longwall.storage.observer import Observer
 
 _LABELS_A_BLOCK = 2**14
 _NOUNS = {int: "an integer", float: "a number"}
@@ -103,9 +104,9 @@ def generate(
     require_type("resources", resources, (Resources, NoneType), "longwall's own resources, or nothing")
     with (
         given_or_default(resources) as resources,
-        _open(kind, seed, num_labels, params, resources) as raw,
+        _open(kind, seed, num_labels, params, resources) as stream,
     ):
-        return build_in_memory(raw, resources, adjacency=adjacency)
+        return build_in_memory(stream, resources, adjacency=adjacency)
 
 
 def generate_store(
@@ -115,12 +116,12 @@ def generate_store(
     seed: int,
     num_labels: int = 0,
     resources: Resources | None = None,
-    watcher: Watcher | None = None,
+    observer: Observer | None = None,
     **params: int | float,
 ) -> GraphStats:
     """Generate a random graph of any size as a store, which appears under `path` complete or not at all.
 
-    See `generate`; `watcher` is told about progress.
+    See `generate`; `observer` receives the progress.
 
     Raises
     ------
@@ -131,9 +132,9 @@ def generate_store(
     """
     with (
         given_or_default(resources) as resources,
-        _open(kind, seed, num_labels, params, resources) as raw,
+        _open(kind, seed, num_labels, params, resources) as stream,
     ):
-        return build_store(raw, path, resources, watcher)
+        return build_store(stream, path, resources, observer)
 
 
 @contextmanager
@@ -146,16 +147,16 @@ def _open(
     source = f"generator {kind}"
     with ExitStack() as held:
         drawing = held.enter_context(EdgeStream(source, generator.draw(seed, resources, **values)))
-        # The first block now: what is held while edges are drawn has to be booked before the build takes most of
+        # The first block now: what is held while edges are drawn has to be reserved before the build takes most of
         # what is free.
-        raw = EdgeStream(source, chain([next(drawing.blocks)], drawing.blocks))
+        stream = EdgeStream(source, chain([next(drawing.blocks)], drawing.blocks))
         if num_labels:
             size = generator.vertices(values)
             held.enter_context(resources.host.reserve(size, "the vertices to be labelled"))
             drawn = np.zeros(size, np.bool_)
-            raw.blocks = _marked(raw.blocks, drawn)
-            raw.vertex_labels = _RandomLabels(seed, num_labels, drawn)
-        yield raw
+            stream.blocks = _marked(stream.blocks, drawn)
+            stream.vertex_labels = _RandomLabels(seed, num_labels, drawn)
+        yield stream
 
 
 def _marked(blocks: Iterator[EdgeBlock], drawn: npt.NDArray[np.bool_]) -> Iterator[EdgeBlock]:

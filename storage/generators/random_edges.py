@@ -57,7 +57,7 @@ def rmat(
     ------
     InputError
         When the iteration begins: a parameter is out of range.
-    OverBudget
+    BudgetExceeded
         There is no room in memory, or not for what will be sorted.
     """
     host = resources.host
@@ -69,11 +69,11 @@ def rmat(
     edges = edge_factor << scale
     _require_scratch(resources, edges)
     thresholds = np.array([min(round(p * 2**32), 2**32) for p in (a, a + b, a + b + c)], np.uint64)
-    with host.reserve(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as booking:
+    with host.reserve(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as reserved:
         order = np.argsort(draw_words(seed, _PERMUTATION, 0, 1 << scale), kind="stable")
         permutation = order.astype(np.uint32)
         del order
-        booking.resize(permutation.nbytes, "")
+        reserved.resize(permutation.nbytes, "")
         drawn = _DRAWN * min(_PIECE, edges)
         workers = max(1, min(core_count(), host.free // 2 // drawn - 1))
 
@@ -115,7 +115,7 @@ def _require_scratch(resources: Resources, edges: int) -> None:
 
     Raises
     ------
-    OverBudget
+    BudgetExceeded
         The keys of so many edges fit neither in memory nor on the disk.
     """
     host, disk = resources.host, resources.disk

@@ -39,8 +39,8 @@ class DegreeHistogram:
         return int(self.counts.sum())
 
     @property
-    def num_slots(self) -> int:
-        """Sum of all degrees."""
+    def num_arcs(self) -> int:
+        """Number of arcs: the sum of all degrees, twice the number of edges."""
         return int((self.degrees * self.counts).sum())
 
     @property
@@ -54,9 +54,9 @@ class DegreeHistogram:
 
     def row_starts(self, ranks: Int64s) -> Int64s:
         """Return int64[r]: where the rows of int64[r] ranks begin; rank n stands for the end of the last row."""
-        slots = self.degrees * self.counts
+        arcs = self.degrees * self.counts
         group = self.groups(ranks)
-        starts: Int64s = (np.cumsum(slots) - slots)[group]
+        starts: Int64s = (np.cumsum(arcs) - arcs)[group]
         starts += (ranks - self.first_ranks[group]) * self.degrees[group]
         return starts
 
@@ -94,11 +94,11 @@ def count_degrees(edges: SortedKeys, base: int, positions: int, scratch: Scratch
     size = table_size(scratch, positions)
     for low in range(0, positions, size):
         length = min(size, positions - low)
-        booking = scratch.reserve(length * _ITEM, "a table of degrees")
+        reserved = scratch.reserve(length * _ITEM, "a table of degrees")
         table = np.zeros(length, np.uint32)
         for block in read_edges(edges, scratch.work):
             _count_ends(block.keys, base + low, table)
-        degrees.adopt(table, booking)
+        degrees.adopt(table, reserved)
     return degrees
 
 
@@ -134,13 +134,13 @@ def rank_by_degree(degrees: ScratchArray, histogram: DegreeHistogram, scratch: S
     size = table_size(scratch, len(degrees))
     for low in range(0, len(degrees), size):
         high = min(low + size, len(degrees))
-        booking = scratch.reserve((high - low) * _ITEM, "a table of ranks")
+        reserved = scratch.reserve((high - low) * _ITEM, "a table of ranks")
         table = np.empty(high - low, np.uint32)
         part = max(1, scratch.work // _ITEM)
         for start in range(low, high, part):
             stop = min(start + part, high)
             _rank(degrees.read(start, stop), histogram.degrees, group_of, following, table[start - low : stop - low])
-        ranks.adopt(table, booking)
+        ranks.adopt(table, reserved)
     return ranks
 
 
@@ -165,7 +165,7 @@ def _count_common(degrees: UInt32s, counts: Int64s) -> None:
 
 @lazy_kernel
 def _rank(degrees: UInt32s, distinct: Int64s, group_of: Int64s, following: Int64s, ranks: UInt32s) -> None:
-    """Give each position the next rank of its degree, which `following` holds for each distinct degree.
+    """Assign to each position the next rank of its degree, which `following` holds for each distinct degree.
 
     Any other degree comes from a damaged scratch file, and gets none.
     """

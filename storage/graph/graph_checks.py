@@ -26,7 +26,7 @@ _PIECE = 2**13  # items that are looked at together, so that what is made of the
 class GraphChecks:
     """Checks the arrays of a graph while they pass by in blocks, array by array, `indptr` first.
 
-    It sees no two slots at once: that rows ascend, fit `split`, and hold both directions of each edge is the business
+    It sees no two arcs at once: that rows ascend, fit `split`, and hold both directions of each edge is the business
     of `RowChecks`, and that ids are distinct that of `check_distinct`.
 
     Parameters
@@ -45,7 +45,7 @@ class GraphChecks:
     """
 
     def __init__(self, vertices: int, edges: int, transactions: int, labels: int) -> None:
-        self._vertices, self._slots, self._transactions = vertices, 2 * edges, transactions
+        self._vertices, self._arcs, self._transactions = vertices, 2 * edges, transactions
         self._most_labels = labels
         self._checks: dict[str, Callable[[int, Any], None]] = {
             "indptr": self._look_at_indptr,
@@ -104,7 +104,7 @@ class GraphChecks:
         return summarize_graph(self.histogram, self._max_out_degree, self.labels, float(fraction))
 
     def _look_at_indptr(self, start: int, block: Int64s) -> None:
-        _require(bool((block >= 0).all() and (block <= self._slots).all()), "indptr: a row lies outside of the array")
+        _require(bool((block >= 0).all() and (block <= self._arcs).all()), "indptr: a row lies outside of the array")
         if start == 0:
             _require(block[0] == 0, "indptr: the first row does not begin at 0")
             starts = block
@@ -121,7 +121,7 @@ class GraphChecks:
                 self._degrees.append(int(degrees[at]))
                 self._first_ranks.append(first + at)
         if start + len(block) == self._vertices + 1:
-            _require(self._last["indptr"] == self._slots, "indptr: the last row does not end with the array")
+            _require(self._last["indptr"] == self._arcs, "indptr: the last row does not end with the array")
 
     def _look_at_ids(self, start: int, block: Int64s) -> None:
         before = np.concatenate((np.array([self._last["original_ids"]]), block[:-1]))
@@ -191,7 +191,7 @@ class RowChecks:
         self._key = np.frombuffer(os.urandom(24), np.uint64) | np.uint64(1)
 
     def check(self, start: int, block: npt.NDArray[np.uint32]) -> int:
-        """Check neighbours from slot `start` on; the sum over all blocks must be 0 modulo 2^64.
+        """Check neighbours from arc `start` on; the sum over all blocks must be 0 modulo 2^64.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class RowChecks:
         return int(hashed[0])
 
     def check_labels(self, start: int, block: npt.NDArray[np.int32], indices: npt.NDArray[np.uint32]) -> int:
-        """Check labels of edges, from slot `start` on, and hash them with their ends; the sum must be 0 as in `check`.
+        """Check labels of edges, from arc `start` on, and hash them with their ends; the sum must be 0 as in `check`.
 
         Raises
         ------
@@ -219,8 +219,8 @@ class RowChecks:
         )
         return int(hashed[0])
 
-    def _row_of(self, slot: int) -> int:
-        return int(np.searchsorted(self._indptr, slot, side="right")) - 1
+    def _row_of(self, arc: int) -> int:
+        return int(np.searchsorted(self._indptr, arc, side="right")) - 1
 
     def check_seams(self, starts: Int64s, indices: npt.NDArray[np.uint32]) -> None:
         """Check that rows ascend where a block began, too.
@@ -228,7 +228,7 @@ class RowChecks:
         Parameters
         ----------
         starts
-            The first slots of the blocks.
+            The first arcs of the blocks.
         indices
             All neighbours.
 
@@ -294,8 +294,8 @@ def _check_rows(
         own = np.uint64(row)
         before: Any = -1
         good: Any = True
-        for slot in range(at, middle):
-            other = np.int64(block[slot])
+        for arc in range(at, middle):
+            other = np.int64(block[arc])
             good &= before < other
             before = other
             mixed = ((np.uint64(other) << shift | own) + add) * first
@@ -303,8 +303,8 @@ def _check_rows(
             total += mixed ^ (mixed >> shift)
         good &= before < row
         before = row
-        for slot in range(middle, end):
-            other = np.int64(block[slot])
+        for arc in range(middle, end):
+            other = np.int64(block[arc])
             good &= before < other
             before = other
             mixed = ((own << shift | np.uint64(other)) + add) * first
@@ -313,8 +313,8 @@ def _check_rows(
         if not good or before >= n:
             return False
         if transactions.size:
-            for slot in range(at, end):
-                if transactions[block[slot]] != transactions[row]:
+            for arc in range(at, end):
+                if transactions[block[arc]] != transactions[row]:
                     return False
         at = end
         row += 1
@@ -335,13 +335,13 @@ def _hash_labels(
     """Add up hashes of edges and their labels, those from the larger to the smaller end with the other sign."""
     add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
     total = np.uint64(0)
-    for slot in range(block.size):
-        while indptr[row + 1] <= start + slot:
+    for arc in range(block.size):
+        while indptr[row + 1] <= start + arc:
             row += 1
-        own, other = np.uint64(row), np.uint64(block[slot])
+        own, other = np.uint64(row), np.uint64(block[arc])
         small, large = min(own, other), max(own, other)
         mixed = ((small << shift | large) + add) * first
-        mixed = ((mixed ^ (mixed >> shift)) + np.uint64(np.uint32(labels[slot]))) * second
+        mixed = ((mixed ^ (mixed >> shift)) + np.uint64(np.uint32(labels[arc]))) * second
         mixed = (mixed ^ (mixed >> shift)) * first
         mixed ^= mixed >> shift
         total += mixed if other < own else np.uint64(0) - mixed

@@ -48,7 +48,7 @@ class Sink(ABC):
 
 
 class MemorySink(Sink):
-    """Keeps the arrays; what it has booked for them stays booked when it succeeds.
+    """Keeps the arrays; what it has reserved for them stays reserved when it succeeds.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ class MemorySink(Sink):
         self._adjacency = adjacency
         self._arrays: dict[str, Array] = {}
         self._filled: dict[str, int] = {}
-        self._bookings: list[Reservation] = []
+        self._reservations: list[Reservation] = []
 
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
         if scratch is not None:
             scratch.make_room(length * dtype.itemsize)
             # Not with the scratch: it outlives the build.
-            self._bookings.append(scratch.host.reserve(length * dtype.itemsize, f"the graph's array {name}"))
+            self._reservations.append(scratch.host.reserve(length * dtype.itemsize, f"the graph's array {name}"))
         self._arrays[name] = (self._adjacency if name == "indices" else np.empty)(length, dtype)
         self._filled[name] = 0
 
@@ -81,9 +81,9 @@ class MemorySink(Sink):
         yield self._arrays[name]
 
     def release(self) -> None:
-        """Give the memory back."""
-        for booking in self._bookings:
-            booking.release()
+        """Release the memory."""
+        for reserved in self._reservations:
+            reserved.release()
 
     def graph(self, stats: GraphStats) -> Graph:
         """Make the graph of the complete arrays."""

@@ -69,14 +69,14 @@ class StoreSink(Sink):
         self._importing = Thread(target=import_module, args=("zarr",))
         self._importing.start()
         self._arrays: dict[str, sharded_array.ShardedArray] = {}
-        self._bookings: dict[str, Reservation] = {}
+        self._reservations: dict[str, Reservation] = {}
         self._left: dict[str, int] = {}
         self._open = ExitStack()
 
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
         if scratch is not None:
             # The chunk that is being filled, and its encoded form.
-            self._bookings[name] = scratch.reserve(2 * sharded_array.CHUNK_BYTES, f"writing the array {name}")
+            self._reservations[name] = scratch.reserve(2 * sharded_array.CHUNK_BYTES, f"writing the array {name}")
         array = sharded_array.ShardedArray(self._folder, name, dtype, length)
         self._arrays[name] = self._open.enter_context(array)
         self._left[name] = length
@@ -86,8 +86,8 @@ class StoreSink(Sink):
         self._left[name] -= len(values)
         if self._left[name] == 0:
             self._arrays.pop(name).finish()
-            if name in self._bookings:
-                self._bookings.pop(name).release()
+            if name in self._reservations:
+                self._reservations.pop(name).release()
 
     def read_back(self, name: str) -> Iterator[Array]:
         """Yield an array from the store.
@@ -145,7 +145,7 @@ def create_store(path: str | Path, fill: Callable[[StoreSink], GraphStats]) -> G
     path
         Where.
     fill
-        Gives all arrays to the sink, and returns the statistics.
+        Appends all arrays to the sink, and returns the statistics.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def _give_name(partial: Path, path: Path) -> None:
 
 @contextmanager
 def _partial(path: Path) -> Iterator[Path]:
-    """Give an empty folder to make a store in, which is gone afterwards; what a killed process left there goes, too.
+    """Yield an empty folder to make a store in, and remove it afterwards, with what a killed process left there.
 
     A lock on the folder says that it is in use. Where there are no locks, nothing is taken for abandoned.
 
@@ -281,7 +281,7 @@ def open_store(path: str | Path, host: MemoryBudget | None = None, adjacency: Ne
     path
         The store.
     host
-        Pays for the graph, whose `nbytes` stay booked, and for reading it.
+        Pays for the graph, whose `nbytes` stay reserved, and for reading it.
     adjacency
         Makes the array of the neighbours.
 
@@ -391,7 +391,7 @@ def _checks(header: StoreHeader, stored: dict[str, StoredArray]) -> GraphChecks:
 
 
 def _compared(header: StoreHeader, checks: GraphChecks, hashes: dict[str, ArrayHash]) -> GraphStats:
-    """Give the statistics of what was read.
+    """Return the statistics of what was read.
 
     Raises
     ------
@@ -462,7 +462,7 @@ class _Loader:
             check_sum(sums, "edge_labels")
 
     def _load(self, name: str, check: Callable[[int, Array], int] | None = None) -> list[int]:
-        """Read an array and hash it on the way; `check` is called by threads, and what it gives is returned."""
+        """Read an array and hash it on the way; `check` is called by threads; return its results."""
         stored, array = self._stored[name], self._arrays[name]
         self._hashes[name] = ArrayHash(array.dtype, len(array))
 

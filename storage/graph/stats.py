@@ -63,17 +63,17 @@ def summarize_graph(
     closed_wedge_fraction
         See `WedgeSample.closed_fraction`.
     """
-    n, slots = histogram.num_vertices, histogram.num_slots
+    n, arcs = histogram.num_vertices, histogram.num_arcs
     pairs = list(zip(histogram.degrees.tolist(), histogram.counts.tolist(), strict=True))
     # Degrees descend by rank: the p-th percentile is the degree of the rank that (1 - p) of all ranks precede.
     ranks = n - 1 - np.rint(np.array(_PERCENTILES) / 100 * (n - 1)).astype(np.int64)
     percentiles = histogram.degrees[histogram.groups(ranks)].tolist()
     return GraphStats(
         num_vertices=n,
-        num_edges=slots // 2,
+        num_edges=arcs // 2,
         max_degree=pairs[0][0],
         max_out_degree=max_out_degree,
-        mean_degree=slots / n,
+        mean_degree=arcs / n,
         # Python's integers: n * max_degree^2 can pass 2^63.
         sum_degree_squared=sum(degree * degree * count for degree, count in pairs),
         closed_wedge_fraction=closed_wedge_fraction,
@@ -112,16 +112,16 @@ class WedgeSample:
         first = raw[1] % degree
         second = raw[2] % (degree - np.uint64(1))
         second += second >= first
-        slots = histogram.row_starts(centre) + np.stack((first, second)).astype(np.int64)
-        self._order = np.argsort(slots, axis=None)
-        self._slots = slots.ravel()[self._order]
-        self._ends = np.zeros(slots.shape, np.int64)
+        arcs = histogram.row_starts(centre) + np.stack((first, second)).astype(np.int64)
+        self._order = np.argsort(arcs, axis=None)
+        self._arcs = arcs.ravel()[self._order]
+        self._ends = np.zeros(arcs.shape, np.int64)
         self._found = np.zeros(0, np.bool_)
 
     def look(self, start: int, indices: npt.NDArray[np.uint32]) -> None:
-        """Pick up what stands in the slots from `start` on; `indices` is a block of consecutive slots."""
-        low, high = np.searchsorted(self._slots, (start, start + len(indices)))
-        self._ends.reshape(-1)[self._order[low:high]] = indices[self._slots[low:high] - start]
+        """Note the heads of the sampled arcs among those from `start` on; `indices` is a block of consecutive arcs."""
+        low, high = np.searchsorted(self._arcs, (start, start + len(indices)))
+        self._ends.reshape(-1)[self._order[low:high]] = indices[self._arcs[low:high] - start]
 
     def prepare(self) -> None:
         """End the first pass."""
@@ -133,7 +133,7 @@ class WedgeSample:
         self._found = np.zeros(len(left), np.bool_)
 
     def test(self, start: int, indices: npt.NDArray[np.uint32]) -> None:
-        """Search a block of consecutive slots for edges between the ends of wedges."""
+        """Search a block of consecutive arcs for the edges that close wedges."""
         low = int(np.searchsorted(self._row_ends, start, side="right"))
         high = int(np.searchsorted(self._row_starts, start + len(indices)))
         part = slice(low, max(low, high))
@@ -154,7 +154,7 @@ def _search(
     targets: npt.NDArray[np.uint32],
     found: npt.NDArray[np.bool_],
 ) -> None:
-    """Look for each target in the part of its row that a block of slots holds."""
+    """Look for each target in the part of its row that a block of arcs holds."""
     for at in range(targets.size):
         low = max(row_starts[at] - start, 0)
         high = min(row_ends[at] - start, indices.size)

@@ -87,7 +87,7 @@ def read_header(path: Path, host: MemoryBudget | None) -> Iterator[StoreHeader]:
         It is the store of another version.
     Damage
         It is no store that Longwall wrote.
-    OverBudget
+    BudgetExceeded
         It is too long for `host`.
     """
     with ExitStack() as held:

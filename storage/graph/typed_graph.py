@@ -20,8 +20,8 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import MemoryBudget
 
-_SLOTS_AT_ONCE = 1 << 20
-_SLOT_BYTES = 48  # of a block of slots: the ends' labels, keys, and a sorted copy
+_ARCS_AT_ONCE = 1 << 20
+_ARC_BYTES = 48  # of a block of arcs: the ends' labels, keys, and a sorted copy
 _DISTINCT_COPIES = 5  # of what is put together to find what of it is distinct
 _TYPE_BYTES = 72  # of an edge type: its labels and keys, of all types and of those that are kept
 
@@ -75,12 +75,12 @@ class Labels:
     graph
         The graph.
     host
-        Account of the ranks and the edge types, until `close`.
+        Budget of the ranks and the edge types, until `close`.
     """
 
     def __init__(self, graph: Graph, host: MemoryBudget):
         self._graph = graph
-        self._booking = host.reserve(24 * graph.num_vertices, "the ranks of labels")
+        self._reserved = host.reserve(24 * graph.num_vertices, "the ranks of labels")
         if graph.labels is None:
             self.values = np.array([-1], np.int64)
             self.ranks = np.zeros(graph.num_vertices, np.int32)
@@ -93,7 +93,7 @@ class Labels:
             parts = (np.unique(labels[at : at + block]) for at in range(0, len(labels), block))
             self.edge_values = _distinct(parts, host, "edge labels").astype(np.int64)
         self._size = self.ranks.nbytes + self.values.nbytes + self.edge_values.nbytes
-        self._booking.resize(self._size, "the ranks of labels")
+        self._reserved.resize(self._size, "the ranks of labels")
 
     def types(self, host: MemoryBudget) -> EdgeTypes:
         """All edge types of the graph.
@@ -102,7 +102,7 @@ class Labels:
         ------
         InputError
             If there are so many labels that pairs of them with an edge label cannot be numbered.
-        OverBudget
+        BudgetExceeded
             If there is no room for the types.
         """
         graph, workers = self._graph, core_count()
@@ -112,10 +112,10 @@ class Labels:
                 "edge types, which cannot be numbered: merge rare labels"
             )
         block = _block(graph, host)
-        with host.reserve(workers * _SLOT_BYTES * (block + graph.stats.max_degree), "edge types"):
+        with host.reserve(workers * _ARC_BYTES * (block + graph.stats.max_degree), "edge types"):
             parts = map_ordered(lambda part: np.unique(self.keys(*part)), _vertex_ranges(graph, block), workers)
             found = _distinct(parts, host, "edge types")
-        self._booking.resize(self._size + _TYPE_BYTES * len(found), "edge types")
+        self._reserved.resize(self._size + _TYPE_BYTES * len(found), "edge types")
         pair, edge = np.divmod(found, len(self.edge_values))
         here, there = np.divmod(pair, len(self.values))
         return EdgeTypes(
@@ -123,7 +123,7 @@ class Labels:
         )
 
     def keys(self, first: int, last: int) -> NDArray[np.int64]:
-        """The type of each slot of a range of vertices, as `EdgeTypes.keys` numbers them."""
+        """Return the type of each arc of a range of vertices, as `EdgeTypes.keys` numbers them."""
         graph = self._graph
         begin, end = graph.indptr[first], graph.indptr[last]
         keys = np.repeat(self.ranks[first:last].astype(np.int64), np.diff(graph.indptr[first : last + 1]))
@@ -135,8 +135,8 @@ class Labels:
         return keys
 
     def close(self) -> None:
-        """Give the memory back."""
-        self._booking.release()
+        """Release the memory."""
+        self._reserved.release()
 
 
 def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudget) -> TypedGraph:
@@ -149,17 +149,17 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudg
     types
         The types to keep.
     host
-        Account of the result, which stays booked: `TypedGraph.nbytes` bytes.
+        Budget of the result, which stays reserved: `TypedGraph.nbytes` bytes.
 
     Raises
     ------
-    OverBudget
+    BudgetExceeded
         If there is no room for it.
     """
     n, workers = graph.num_vertices, core_count()
     known = types.own_keys
     block = _block(graph, host)
-    size = _SLOT_BYTES * (block + graph.stats.max_degree) + 8 * len(known)
+    size = _ARC_BYTES * (block + graph.stats.max_degree) + 8 * len(known)
     with host.reserve(workers * size, "edge types"):
         # A counter per type for each thread; kernels leave zeros behind.
         counters = [np.zeros(len(known), np.int64) for _ in range(workers)]
@@ -207,23 +207,23 @@ def _distinct(parts: Iterable[NDArray[Any]], host: MemoryBudget, what: str) -> N
     """What is in some sorted parts, each once, ascending."""
     found: NDArray[Any] = np.empty(0, np.int64)
     waiting: list[NDArray[Any]] = []
-    with host.reserve(0, what) as booking:
+    with host.reserve(0, what) as reserved:
         for part in parts:
             waiting.append(part)
             size = sum(len(one) for one in waiting)
-            booking.resize(8 * _DISTINCT_COPIES * (len(found) + size), what)
+            reserved.resize(8 * _DISTINCT_COPIES * (len(found) + size), what)
             if size >= len(found):  # seldom, so that all of it takes no longer than a few times the last
                 found, waiting = np.unique(np.concatenate([found, *waiting])), []
         return np.unique(np.concatenate([found, *waiting]))
 
 
 def _block(graph: Graph, host: MemoryBudget) -> int:
-    """How many slots a thread looks at at once."""
-    return max(min(_SLOTS_AT_ONCE, len(graph.indices), host.free // (4 * core_count() * _SLOT_BYTES)), 1)
+    """Return how many arcs a thread works on at once."""
+    return max(min(_ARCS_AT_ONCE, len(graph.indices), host.free // (4 * core_count() * _ARC_BYTES)), 1)
 
 
 def _vertex_ranges(graph: Graph, block: int) -> Iterator[tuple[int, int]]:
-    """Ranges of vertices with about `block` slots each."""
+    """Yield ranges of vertices with about `block` arcs each."""
     cuts = np.searchsorted(graph.indptr, range(0, int(graph.indptr[-1]), block), side="left")
     bounds = np.unique([0, *cuts.tolist(), graph.num_vertices]).tolist()
     return pairwise(bounds)

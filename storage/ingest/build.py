@@ -9,7 +9,6 @@ One algorithm for graphs in memory and in stores; what it does not have room for
 
 from collections import Counter
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ from longwall.storage.ingest.relabel import sort_by_rank, to_rows
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.resources import Resources, given_or_default
+from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import user_path
 from longwall.storage.sorting.external_sort import SortedKeys
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
@@ -36,49 +36,23 @@ _SCATTERED = 24  # bytes an id takes while it is put in its place: itself, its r
 Int64s = npt.NDArray[np.int64]
 
 
-class Watcher(Protocol):
-    """Told how far a build is."""
-
-    def phase(self, name: str, total: int | None, unit: str) -> None:
-        """A phase of `total` units of work begins; the phase before it is over."""
-
-    def advance(self, n: int) -> None:
-        """`n` more units are done."""
-
-    def note(self, text: str) -> None:
-        """Take one line for the user."""
-
-
-class NobodyWatches:
-    """Drops what it is told."""
-
-    def phase(self, name: str, total: int | None, unit: str) -> None:
-        """Ignore it."""
-
-    def advance(self, n: int) -> None:
-        """Ignore it."""
-
-    def note(self, text: str) -> None:
-        """Ignore it."""
-
-
 def build_in_memory(
-    raw: EdgeStream,
+    stream: EdgeStream,
     resources: Resources,
-    watcher: Watcher | None = None,
+    observer: Observer | None = None,
     adjacency: NewArray = np.empty,
 ) -> Graph:
     """Build a graph in memory; loops, repeated edges, directions and isolated vertices are dropped.
 
     Parameters
     ----------
-    raw
+    stream
         The input; it is read to its end.
     resources
         Budgets, and the spill folder where scratch files go when the host budget is short. The graph's `nbytes` stay
         reserved in `resources.host`.
-    watcher
-        Told about progress.
+    observer
+        Receives the progress.
     adjacency
         Makes the array of the neighbours.
 
@@ -92,13 +66,15 @@ def build_in_memory(
     sink = MemorySink(adjacency)
     try:
         with Scratch(resources) as scratch:
-            return sink.graph(_build(raw, scratch, sink, watcher or NobodyWatches()))
+            return sink.graph(_build(stream, scratch, sink, observer or NullObserver()))
     except BaseException:
         sink.release()
         raise
 
 
-def build_store(raw: EdgeStream, path: str | Path, resources: Resources, watcher: Watcher | None = None) -> GraphStats:
+def build_store(
+    stream: EdgeStream, path: str | Path, resources: Resources, observer: Observer | None = None
+) -> GraphStats:
     """Build a graph as a store, which appears under `path` complete or not at all; see `build_in_memory`.
 
     Raises
@@ -111,7 +87,7 @@ def build_store(raw: EdgeStream, path: str | Path, resources: Resources, watcher
 
     def fill(sink: StoreSink) -> GraphStats:
         with Scratch(resources) as scratch:
-            return _build(raw, scratch, sink, watcher or NobodyWatches())
+            return _build(stream, scratch, sink, observer or NullObserver())
 
     return create_store(user_path(path), fill)
 
@@ -141,33 +117,33 @@ def build_graph(
     """
     block = EdgeBlock(np.asarray(src, np.int64), np.asarray(dst, np.int64), edge_labels)
     labels = LabelArrays(*vertex_labels) if vertex_labels is not None else None
-    raw = EdgeStream("the graph", iter([block]), labels)
+    stream = EdgeStream("the graph", iter([block]), labels)
     with given_or_default(None) as resources:
-        return build_in_memory(raw, resources)
+        return build_in_memory(stream, resources)
 
 
-def _build(raw: EdgeStream, scratch: Scratch, sink: Sink, watcher: Watcher) -> GraphStats:
-    collected = EdgeCollector(raw, scratch)
+def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer) -> GraphStats:
+    collected = EdgeCollector(stream, scratch)
     positions, edges = collected.positions, collected.edges
-    watcher.phase("ranking the vertices", None, "edges")
+    observer.phase("ranking the vertices", None, "edges")
     degrees = count_degrees(edges, positions.key_base, positions.size, scratch)
     histogram = summarize(degrees, scratch.work)
     n = histogram.num_vertices
     if n > MAX_VERTICES:
-        raise InputError(f"{raw.source}: {n} vertices, Longwall holds at most {MAX_VERTICES}; split the graph")
+        raise InputError(f"{stream.source}: {n} vertices, Longwall holds at most {MAX_VERTICES}; split the graph")
     ranks = rank_by_degree(degrees, histogram, scratch)
     degrees.drop()
 
-    watcher.phase("sorting the edges", len(edges), "edges")
-    by_rank = sort_by_rank(edges, positions.key_base, ranks, scratch, watcher.advance)
+    observer.phase("sorting the edges", len(edges), "edges")
+    by_rank = sort_by_rank(edges, positions.key_base, ranks, scratch, observer.advance)
     edges.drop()
-    watcher.phase("writing the graph", histogram.num_slots, "neighbours")
-    label_counts = _write_vertices(raw, positions, ranks, histogram, sink, scratch)
-    transactions = _write_transactions(raw, positions, ranks, n, sink, scratch)
+    observer.phase("writing the graph", histogram.num_arcs, "neighbours")
+    label_counts = _write_vertices(stream, positions, ranks, histogram, sink, scratch)
+    transactions = _write_transactions(stream, positions, ranks, n, sink, scratch)
     ranks.drop()
     positions.drop()
     sample = WedgeSample(histogram)
-    max_out_degree = _write_rows(by_rank, histogram, sample, transactions, sink, scratch, watcher)
+    max_out_degree = _write_rows(by_rank, histogram, sample, transactions, sink, scratch, observer)
     by_rank.drop()
     sample.prepare()
     start = 0
@@ -178,7 +154,7 @@ def _build(raw: EdgeStream, scratch: Scratch, sink: Sink, watcher: Watcher) -> G
 
 
 def _write_vertices(
-    raw: EdgeStream,
+    stream: EdgeStream,
     positions: Positions,
     ranks: ScratchArray,
     histogram: DegreeHistogram,
@@ -203,11 +179,11 @@ def _write_vertices(
             del table
 
     counts: Counter[int] = Counter()
-    if raw.vertex_labels is not None:
+    if stream.vertex_labels is not None:
         sink.begin("labels", np.int32, n, scratch)
         with scratch.reserve(4 * n, "the vertex labels"):
             labels = _place(
-                raw.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), raw.id_range, n, scratch
+                stream.vertex_labels, _Ranked(positions, ranks, n, scratch.work // 8), stream.id_range, n, scratch
             )
             sink.append("labels", labels)
             size = max(1, scratch.work // 32)
@@ -221,32 +197,32 @@ def _write_vertices(
 def _place(
     labels: LabelSource, index: "_Ranked", known: tuple[int, int] | None, n: int, scratch: Scratch
 ) -> npt.NDArray[np.int32]:
-    # Blocks of labels are booked by `place_labels` itself: leave it half of the work space's size.
+    # Blocks of labels are reserved by `place_labels` itself: leave it half of the work space's size.
     with scratch.reserve(scratch.work // 2, "matching labels") as room:
         room.release()
         return place_labels(labels, index, known, n, scratch.host)
 
 
 def _write_transactions(
-    raw: EdgeStream,
+    stream: EdgeStream,
     positions: Positions,
     ranks: ScratchArray,
     n: int,
     sink: Sink,
     scratch: Scratch,
 ) -> RankedTransactions | None:
-    """Write the transactions of the vertices, and their ids; what is returned stays booked until the build ends."""
-    if raw.transactions is None:
+    """Write the transactions of the vertices, and their ids; what is returned stays reserved until the build ends."""
+    if stream.transactions is None:
         return None
-    ids = distinct_ids(raw.transactions, scratch)
+    ids = distinct_ids(stream.transactions, scratch)
     sink.begin("transactions", np.int32, n, scratch)
     scratch.reserve(4 * n, "the transactions of the vertices")
-    numbered = Numbered(raw.transactions, ids, scratch)
-    placed = _place(numbered, _Ranked(positions, ranks, n, scratch.work // 8), raw.id_range, n, scratch)
+    numbered = Numbered(stream.transactions, ids, scratch)
+    placed = _place(numbered, _Ranked(positions, ranks, n, scratch.work // 8), stream.id_range, n, scratch)
     sink.append("transactions", placed)
     sink.begin("transaction_ids", np.int64, len(ids), scratch)
     sink.append("transaction_ids", ids)
-    return RankedTransactions(raw.transactions.source, placed, ids)
+    return RankedTransactions(stream.transactions.source, placed, ids)
 
 
 def _scatter_ids(positions: Positions, ranks: ScratchArray, low: int, table: Int64s, step: int) -> None:
@@ -300,14 +276,14 @@ def _write_rows(
     transactions: RankedTransactions | None,
     sink: Sink,
     scratch: Scratch,
-    watcher: Watcher,
+    observer: Observer,
 ) -> int:
     """Write the rows; return the largest number of smaller neighbours."""
     n = histogram.num_vertices
-    sink.begin("indices", np.uint32, histogram.num_slots, scratch)
+    sink.begin("indices", np.uint32, histogram.num_arcs, scratch)
     sink.begin("split", np.int64, n, scratch)
     if by_rank.labelled:
-        sink.begin("edge_labels", np.int32, histogram.num_slots, scratch)
+        sink.begin("edge_labels", np.int32, histogram.num_arcs, scratch)
     start = largest = open_count = 0
     open_row = 0
     crossing = None
@@ -320,7 +296,7 @@ def _write_rows(
             sink.append("edge_labels", labels)
         sample.look(start, rows.indices)
         start += len(keys)
-        # The last row may go on in the next block: its count waits.
+        # The last row may continue in the next block: its count waits.
         smaller = rows.smaller
         if rows.first == open_row:
             smaller[0] += open_count
@@ -331,9 +307,9 @@ def _write_rows(
             largest = max(largest, int(done.max()))
             sink.append("split", histogram.row_starts(np.arange(open_row, open_row + len(done))) + done)
         open_row, open_count = open_row + len(done), int(smaller[-1])
-        watcher.advance(len(keys))
+        observer.advance(len(keys))
     if transactions is not None and crossing is not None:
-        by_rank.drop()  # a damaged scratch file is another matter, and told first
+        by_rank.drop()  # a damaged scratch file is another matter, and is reported first
         raise transactions.error(crossing, sink.read_back("original_ids"))
     sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
     return max(largest, open_count)

@@ -89,7 +89,7 @@ class EdgeCollector:
 
     Parameters
     ----------
-    raw
+    stream
         The input.
     scratch
         Work space.
@@ -103,16 +103,16 @@ class EdgeCollector:
     positions: Positions
     edges: SortedKeys
 
-    def __init__(self, raw: EdgeStream, scratch: Scratch) -> None:
+    def __init__(self, stream: EdgeStream, scratch: Scratch) -> None:
         self.known = (2**63, -1)
-        self._source, self._scratch, self._repeated = raw.source, scratch, raw.repeated
+        self._source, self._scratch, self._repeated = stream.source, scratch, stream.repeated
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
         self._kept = 0
-        self._collect(raw)
+        self._collect(stream)
 
-    def _collect(self, raw: EdgeStream) -> None:
+    def _collect(self, stream: EdgeStream) -> None:
         memory = self._scratch.work * 3 // 4
-        blocks = self._keys(raw)
+        blocks = self._keys(stream)
         # The first block says whether edges are labelled.
         first = next(blocks, None)
         labelled = first is not None and first.labels is not None
@@ -143,10 +143,10 @@ class EdgeCollector:
             self._compact(narrow, labelled)
         self.edges.to_one_run(self._scratch.work)
 
-    def _keys(self, raw: EdgeStream) -> Iterator[KeyBlock]:
+    def _keys(self, stream: EdgeStream) -> Iterator[KeyBlock]:
         """Yield the edges between ids below 2^32 as keys; the others go to scratch arrays."""
         step = max(1, self._scratch.work // 8 // _EDGE_BYTES)
-        for block in raw.blocks:
+        for block in stream.blocks:
             for start in range(0, len(block.src), step):
                 part = slice(start, start + step)
                 labels = block.edge_labels[part] if block.edge_labels is not None else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.graph_store import is_store, open_store
 from longwall.storage.graph.stats import GraphStats
-from longwall.storage.ingest.build import NobodyWatches, Watcher, build_in_memory, build_store
+from longwall.storage.ingest.build import build_in_memory, build_store
 from longwall.storage.ingest.readers.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest
 from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
@@ -27,6 +27,7 @@ from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelSource
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import Resources, given_or_default
+from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import user_path
 from longwall.storage.remote.urls import is_url, on_disk
 
@@ -66,8 +67,8 @@ def detect_format(path: str | Path) -> str:
     """Say how a path is read: "store", "matrix-market", "parquet", "lg", "graph", "transactions" or "edge-list".
 
     A graph store is known by its contents, files by their extension below .gz or .zst; any other extension
-    means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known, others need to
-    be told.
+    means an edge list. Databases of transactions have all kinds of extensions: only .gspan is known; for others,
+    pass the format.
     """
     path = Path(path)
     if is_store(path):
@@ -78,7 +79,7 @@ def detect_format(path: str | Path) -> str:
 def load_graph(
     path: str | Path,
     labels: str | Path | None = None,
-    progress: Progress | None = None,
+    observer: Observer | None = None,
     *,
     transactions: str | Path | None = None,
     file_format: str | None = None,
@@ -97,8 +98,8 @@ def load_graph(
         A file of "vertex label" lines (compressed or not), or a Parquet file with columns vertex and label.
         Every vertex with an edge needs a label; a label of any other vertex is ignored, unless `path` says which
         vertices there are (Matrix Market does) and it is none of them.
-    progress
-        Called with the bytes consumed so far and the bytes of the file.
+    observer
+        Receives the progress of reading a file, in bytes.
     transactions
         A file of "vertex transaction" lines, or a Parquet file with two such columns: the transaction, an integer id,
         of every vertex with an edge. An edge may not join two transactions. Other vertices are as for `labels`.
@@ -114,7 +115,7 @@ def load_graph(
     adjacency
         Makes the array of the neighbours.
     note
-        Called with a line that says which columns of a table are read, where that is not plain.
+        Called with a line that says which columns of a table are read, where that is not obvious.
 
     Raises
     ------
@@ -124,6 +125,7 @@ def load_graph(
     RunError
         A budget or the disk is too small.
     """
+    report = _report_reading(observer or NullObserver(), PurePath(path).name)
     with _inputs(path, labels, transactions, resources) as (inputs, resources):
         path, labels, transactions = inputs
         if detect_format(path) == "store":
@@ -134,8 +136,8 @@ def load_graph(
                     )
             return open_store(path, resources.host, adjacency)
         asked = _Asked(file_format, labels, transactions, columns, note)
-        with _open(path, asked, progress, resources.host) as raw:
-            return build_in_memory(raw, resources, adjacency=adjacency)
+        with _open(path, asked, report, resources.host) as stream:
+            return build_in_memory(stream, resources, adjacency=adjacency)
 
 
 def ingest(
@@ -147,7 +149,7 @@ def ingest(
     file_format: str | None = None,
     columns: tuple[str, str] | None = None,
     resources: Resources | None = None,
-    watcher: Watcher | None = None,
+    observer: Observer | None = None,
 ) -> GraphStats:
     """Turn a file of any size into a graph store, which appears complete or not at all.
 
@@ -157,22 +159,22 @@ def ingest(
         As for `load_graph`; `path` is no store.
     store
         The store to make.
-    watcher
-        Told about progress.
+    observer
+        Receives the progress.
 
     Raises
     ------
     InputError, RunError
         As `load_graph`; or the store exists or cannot be written.
     """
-    watcher = watcher or NobodyWatches()
+    observer = observer or NullObserver()
     with _inputs(path, labels, transactions, resources) as (inputs, resources):
         path, labels, transactions = inputs
         if detect_format(path) == "store":
             raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
-        asked = _Asked(file_format, labels, transactions, columns, watcher.note)
-        with _open(path, asked, Reading(watcher, path.name), resources.host) as raw:
-            return build_store(raw, store, resources, watcher)
+        asked = _Asked(file_format, labels, transactions, columns, observer.note)
+        with _open(path, asked, _report_reading(observer, path.name), resources.host) as stream:
+            return build_store(stream, store, resources, observer)
 
 
 @contextmanager
@@ -210,30 +212,30 @@ class _Asked:
 
 
 @contextmanager
-def _open(path: Path, asked: _Asked, progress: Progress | None, host: MemoryBudget) -> Iterator[EdgeStream]:
+def _open(path: Path, asked: _Asked, progress: Progress, host: MemoryBudget) -> Iterator[EdgeStream]:
     """Begin to read a file; a quarter of the free memory, within bounds, is the reader's until it ends."""
     workers = core_count()
     memory = min(host.free // 4, _MOST_READING * (workers + 1))
-    with host.reserve(memory, f"reading {path}") as booking:
-        raw = _reader(path, asked, memory, workers, progress)
+    with host.reserve(memory, f"reading {path}") as reserved:
+        stream = _reader(path, asked, memory, workers, progress)
         if asked.labels is not None:
-            if raw.vertex_labels is not None:
+            if stream.vertex_labels is not None:
                 raise InputError(f"{path}: the file has vertex labels of its own; leave out {asked.labels}")
-            raw.vertex_labels = _open_pairs(
+            stream.vertex_labels = _open_pairs(
                 asked.labels, memory, workers, ColumnRequest(LABELS, note=_once(asked.note))
             )
         if asked.transactions is not None:
-            if raw.transactions is not None:
+            if stream.transactions is not None:
                 raise InputError(f"{path}: the file has transactions of its own; leave out {asked.transactions}")
             request = ColumnRequest(TRANSACTIONS, note=_once(asked.note))
-            raw.transactions = TransactionList(_open_pairs(asked.transactions, memory, workers, request))
-        if raw.vertex_labels is None and raw.transactions is None:
-            raw.blocks = _then(raw.blocks, booking.release)
-        with raw:
-            yield raw
+            stream.transactions = TransactionList(_open_pairs(asked.transactions, memory, workers, request))
+        if stream.vertex_labels is None and stream.transactions is None:
+            stream.blocks = _then(stream.blocks, reserved.release)
+        with stream:
+            yield stream
 
 
-def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Progress | None) -> EdgeStream:
+def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Progress) -> EdgeStream:
     chosen = asked.file_format or detect_format(path)
     if chosen not in FORMATS:
         raise InputError(f"{path}: there is no format {brief(chosen)}; choose one of {', '.join(FORMATS)}")
@@ -287,17 +289,16 @@ def _then(blocks: Iterator[EdgeBlock], end: Callable[[], None]) -> Iterator[Edge
     end()
 
 
-class Reading:
-    """Turns a reader's "bytes so far, bytes in all" into a phase."""
+def _report_reading(observer: Observer, name: str) -> Progress:
+    """Return a callback that reports "bytes so far, bytes in all" of a reader as a phase of its own."""
+    reported: int | None = None
 
-    def __init__(self, watcher: Watcher, name: str) -> None:
-        self._watcher, self._name = watcher, name
-        self._done: int | None = None
+    def report(done: int, total: int | None) -> None:
+        nonlocal reported
+        if reported is None:
+            observer.phase(f"reading {name}", total, "bytes")
+            reported = 0
+        observer.advance(done - reported)
+        reported = done
 
-    def __call__(self, done: int, total: int | None) -> None:
-        """Hear how far the reader is."""
-        if self._done is None:
-            self._watcher.phase(f"reading {self._name}", total, "bytes")
-            self._done = 0
-        self._watcher.advance(done - self._done)
-        self._done = done
+    return report

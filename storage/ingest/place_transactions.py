@@ -21,7 +21,7 @@ _ROW = 8  # bytes of a vertex's transaction while it is numbered
 def distinct_ids(source: TransactionSource, scratch: Scratch) -> Int64s:
     """Return the ids of all transactions, ascending: a transaction's place is its internal number.
 
-    They stay booked until the build ends.
+    They stay reserved until the build ends.
 
     Raises
     ------

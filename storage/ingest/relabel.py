@@ -46,7 +46,7 @@ def sort_by_rank(
     scratch
         Work space.
     advance
-        Told how many more edges are relabelled.
+        Called with how many more edges are relabelled.
 
     Returns
     -------

@@ -14,7 +14,7 @@ Int64s = npt.NDArray[np.int64]
 class TransactionSource(LabelSource):
     """The transaction of every vertex of an input, which can be read more than once; isolated vertices too.
 
-    Its labels are the ids that the input gives to the transactions, in [0, 2^63).
+    Its labels are the ids of the transactions in the input, in [0, 2^63).
     """
 
     noun = "transaction"

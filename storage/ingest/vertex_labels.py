@@ -87,7 +87,7 @@ class LabelSource(ABC):
         vertex
             The id of one of them.
         lacks
-            Gives for int64[k] ids bool[k]: whether they are vertices without a label.
+            Returns for int64[k] ids bool[k]: whether they are vertices without a label.
         """
         return InputError(
             f"{self.source}: vertex {vertex} has an edge but no {self.noun}; "
@@ -114,12 +114,12 @@ class LabelArrays(LabelSource):
         )
 
     def blocks(self) -> Iterator[LabelBlock]:
-        """Give all labels as one block."""
+        """Return all labels as one block."""
         yield self._block
 
 
 def place_labels(
-    labels: LabelSource, index: VertexIndex, known: tuple[int, int] | None, num_vertices: int, account: MemoryBudget
+    labels: LabelSource, index: VertexIndex, known: tuple[int, int] | None, num_vertices: int, host: MemoryBudget
 ) -> npt.NDArray[np.int32]:
     """Return each vertex's label, by rank.
 
@@ -134,8 +134,8 @@ def place_labels(
         not exist. All other labels of vertices without an edge are ignored, as isolated vertices are.
     num_vertices
         The number of ranks, n.
-    account
-        Pays for what is held during the call, block by block. The result outlives the call, so the CALLER books its
+    host
+        Pays for what is held during the call, block by block. The result outlives the call, so the CALLER reserves its
         4 n bytes, before the call, as well as the memory that `labels` was opened with.
 
     Returns
@@ -146,12 +146,12 @@ def place_labels(
     ------
     InputError
         A label out of range, for an unknown vertex or in conflict with another; a vertex without a label.
-    OverBudget
-        If a block does not fit in the account.
+    BudgetExceeded
+        If a block does not fit in the budget.
     """
     placed = np.full(num_vertices, _UNLABELLED, np.int32)
     for block in labels.blocks():
-        with account.reserve(_BYTES_A_ROW * len(block.ids), f"matching the labels of {labels.source}"):
+        with host.reserve(_BYTES_A_ROW * len(block.ids), f"matching the labels of {labels.source}"):
             _place_block(labels, block, index, known, placed)
     missing = int(np.argmin(placed))
     if placed[missing] == _UNLABELLED:

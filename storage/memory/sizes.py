@@ -19,7 +19,7 @@ def parse_size(text: str | int) -> int:
     ----------
     text
         A number with a unit (``B``, ``KB``/``MB``/``GB``/``TB`` are powers of 1000,
-        ``KiB``/``MiB``/``GiB``/``TiB`` powers of 1024; case does not matter), or plain bytes.
+        ``KiB``/``MiB``/``GiB``/``TiB`` powers of 1024; case does not matter), or a number of bytes.
 
     Returns
     -------
@@ -29,7 +29,7 @@ def parse_size(text: str | int) -> int:
     Raises
     ------
     ValueError
-        With a sentence, when `text` is not a size.
+        If `text` is not a size; the message is for the user.
     """
     if isinstance(text, int):
         size = text
@@ -45,7 +45,7 @@ def parse_size(text: str | int) -> int:
 
 
 def format_size(size: int) -> str:
-    """Return `size` bytes in the largest binary unit that is exact, so that `parse_size` gives it back."""
+    """Return `size` bytes in the largest binary unit that is exact, so that `parse_size` returns it."""
     for unit, factor in _BINARY.items():
         if size and size % factor == 0:
             return f"{size // factor}{unit}"

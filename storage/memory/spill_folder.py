@@ -1,7 +1,7 @@
 """The spill folder of one run: made when something is spilled for the first time, gone when the run ends.
 
 Runs may share `memory.spill`: each has a folder of its own inside and holds a lock on it, which the operating system
-drops when the process dies. Whoever makes or closes a folder removes those that nobody holds any more. Folders
+drops when the process dies. Making or closing a folder removes those that no process holds any more. Folders
 come and go under a lock on their parent.
 """
 
@@ -76,7 +76,7 @@ class SpillFolder:
         """
         parents = (self._parent.absolute(), *self._parent.absolute().parents)
         there = next(above for above in parents if os.access(above, os.F_OK))
-        # File systems of a network may not tell their size either: only trying says whether they take files.
+        # File systems of a network may not report their size either: only trying says whether they take files.
         if not there.is_dir() or os.statvfs(there).f_blocks == 0:
             try:
                 self.path  # noqa: B018
@@ -127,7 +127,7 @@ class SpillFolder:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder; gives whether the folder is there."""
+    """Hold the lock of a folder, and yield whether the folder is there."""
     try:
         lock = hold(folder, wait=True)
     except OSError:
@@ -165,7 +165,7 @@ def hold(folder: Path, *, wait: bool = False) -> int:
 
 
 def remove_abandoned(parent: Path, name: re.Pattern[str]) -> None:
-    """Remove the folders of processes that were killed: those of such names that nobody holds."""
+    """Remove the folders of processes that were killed: those of such names that no process holds."""
     for folder in parent.iterdir():
         if name.fullmatch(folder.name):
             try:

@@ -31,7 +31,7 @@ class AccessHeat:
         return 32 * num_pages
 
     def observe(self, spatial: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Give the heat of the pages in the extension that comes, and add it to the history.
+        """Return the heat of the pages in the next extension, and add it to the history.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
-"""Which pages of the adjacency are on the device: the hottest, or for the rival the last used.
+"""Which pages of the adjacency are on the device: the hottest ones, or (baseline) the most recently used.
 
-Who moves the bytes is not this module's business.
+This module only chooses; `paged_graph` moves the bytes.
 """
 
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Moves:
-    """What has to move.
+    """The pages that have to move.
 
     Attributes
     ----------
-    leave, enter : int64[k]
-        Pages that leave the device and that enter it, ascending.
+    evict, admit : int64[k]
+        Pages to evict from the device and to admit to it, ascending.
     """
 
-    leave: NDArray[np.int64]
-    enter: NDArray[np.int64]
+    evict: NDArray[np.int64]
+    admit: NDArray[np.int64]
 
     def __bool__(self) -> bool:
-        return bool(self.leave.size or self.enter.size)
+        return bool(self.evict.size or self.admit.size)
 
 
 class HeatPolicy:
@@ -52,14 +52,14 @@ class HeatPolicy:
         return 64 * num_pages
 
     def choose(self, heat: NDArray[np.float64], room: int, cost: float = 0.0) -> Moves:
-        """Make those pages the ones on the device that have the most heat, less what it costs to bring them.
+        """Choose the pages on the device: those with the most heat, less the cost of admitting them.
 
-        Without a cost these are the hottest pages, as in GAMMA. With one, a page enters only if it is hotter by the
-        cost than the page that leaves for it, or has that much heat where there is room; no other choice has more
-        heat on the device less the costs of what enters.
+        Without a cost these are the hottest pages, as in GAMMA. With one, a page is admitted only if it is hotter by
+        the cost than the page that is evicted for it, or has that much heat where there is room; no other choice has
+        more heat on the device less the costs of the pages admitted.
 
-        Among pages of equal worth those that are there already stay, then the smaller number wins. A page without
-        heat never enters, but stays where there is room.
+        Among pages of equal worth those on the device stay, then the smaller number wins. A page without heat is never
+        admitted, but stays where there is room.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class HeatPolicy:
         room
             Number of pages that the device has room for.
         cost
-            Heat that a page must bring to be worth its move.
+            Admission cost: heat that a page must have to be worth its move.
         """
         eligible = (heat > 0) & (heat >= cost)
         eligible |= self.hot
@@ -78,12 +78,12 @@ class HeatPolicy:
         return moves
 
     def forget(self) -> None:
-        """No page is on the device any more."""
+        """Drop all pages from the device."""
         self.hot[:] = False
 
 
 class LruPolicy:
-    """The pages that are on the device because they were read there, which brought them; the longest unused leave.
+    """The pages that are on the device because kernels read them; the least recently used are evicted first.
 
     Parameters are those of `HeatPolicy`.
     """
@@ -98,14 +98,14 @@ class LruPolicy:
         return 64 * num_pages
 
     def touch(self, spatial: NDArray[np.uint64]) -> None:
-        """An extension reads the pages whose `spatial` (uint64[num_pages]) is not zero: they are on the device."""
+        """Note an extension that reads, and so brings, the pages whose `spatial` (uint64[num_pages]) is not zero."""
         self._extensions += 1
         self._used[spatial > 0] = self._extensions
 
     def over(self, room: int) -> NDArray[np.int64]:
-        """Give up the pages that were not used for the longest time, until `room` are left.
+        """Evict the least recently used pages until `room` are left, and return them.
 
-        They are given as ranges, int64[k, 2]: first, and one past the last. Among pages that were last used by the same
+        They are ranges, int64[k, 2]: first, and one past the last. Among pages that were last used by the same
         extension the smaller number stays.
         """
         here = self._used > 0

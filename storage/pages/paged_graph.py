@@ -24,10 +24,10 @@ from longwall.storage.pages.hot_pages import HeatPolicy, LruPolicy, Moves
 Array = Any  # a NumPy or a CuPy array
 
 PAGE_BYTES = 2 << 20
-_SLOT_BYTES = 4
+_ARC_BYTES = 4
 _LEVELS = 16  # that are recorded, at most: the levels of a pattern
-_POOL_UNIT = 512  # bytes: what a device's memory is given out in
-_COPY_SHARE = 0.25  # of a page's bytes, that a page must be hotter than the one it displaces
+_POOL_UNIT = 512  # bytes: the unit of allocations on a device
+_COPY_SHARE = 0.25  # of a page's bytes: the admission cost, by which a page must be hotter than the one it displaces
 
 
 def load_paged(
@@ -44,7 +44,7 @@ def load_paged(
     access
         Not ``"resident"``.
     room
-        Bytes of the device for pages, and for what is known of them.
+        Bytes of the device for the page cache, and for the state of the pages.
     vertices
         The arrays with an entry per vertex that are brought to the device.
     """
@@ -53,7 +53,7 @@ def load_paged(
 
 
 class GraphPages:
-    """Where the pages are; see :class:`longwall.kernels.interface.pages.Pages`.
+    """The pages of a graph, and the page cache on the device; see :class:`longwall.kernels.interface.pages.Pages`.
 
     Parameters
     ----------
@@ -66,37 +66,38 @@ class GraphPages:
 
     Attributes
     ----------
-    lent
-        Bytes that copies may have besides `room`.
+    growth
+        Bytes by which the page cache may exceed `room`.
     """
 
-    page_arcs = PAGE_BYTES // _SLOT_BYTES
+    page_arcs = PAGE_BYTES // _ARC_BYTES
 
     def __init__(self, engine: Engine, arrays: GraphArrays, access: Access, room: int):
         self._engine, self._arrays, self._access = engine, arrays, access
         self.staged = access != "managed" and engine.device.ablation.page_order
         number = _pages_of(arrays.num_arcs, self.page_arcs)
-        # Pages that may have copies, or that may come by themselves, before anything is lent; and now.
+        # Page frames (or pages that may migrate on demand) before the cache grew, and now.
         self._base = self._room = min(max(room - state_bytes(arrays.num_arcs), 0) // PAGE_BYTES, number)
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
         self._pages, self._used = HeatPolicy(number), LruPolicy(number)
-        self._buffer: PageFrames | None = None  # made when the first page is copied
-        self._owners = np.empty(0, np.int64)  # the page that has a copy in each place
-        self.lent, self._gave_up = 0, False
-        self._nowhere = self._tell(self._owners) if self.staged or access == "adaptive" else None
-        self.places: Array | None = self._nowhere
+        self._buffer: PageFrames | None = None  # made when the first page is admitted
+        self._frames = np.empty(0, np.int64)  # the page in each frame, -1 where it is free
+        self.growth, self._shrunk = 0, False
+        self._empty_table = self._page_table(self._frames) if self.staged or access == "adaptive" else None
+        self.places: Array | None = self._empty_table
 
     @property
     def hot(self) -> NDArray[np.bool_]:
-        """The pages that have copies on the device, bool[pages]; always the same array, on the host."""
+        """The pages in the page cache, bool[pages]; always the same array, on the host."""
         return self._pages.hot
 
     def prepare(self, level: int, reads: Sequence[RowReads]) -> None:
-        """Choose the pages of which copies should be on the device for what comes next, and begin to copy them.
+        """Choose the pages for the page cache in the next extension, and begin to copy them.
 
-        A page enters only if it is hotter by a quarter of its bytes than the one that leaves for it, or that hot where
-        there is room. Heat is a weighted mean of the bytes that are about to be read of a page and of all that were, so
-        at most what may be read of it if the run goes on as long again; a copy brings all of its bytes over the link.
+        A page is admitted only if it is hotter by a quarter of its bytes than the one that is evicted for it, or that
+        hot where there is room. Heat is a weighted mean of the bytes that are about to be read of a page and of all
+        that were, so at most what may be read of it if the run lasts as long again; admitting a page moves all of its
+        bytes over the link.
         """
         spatial, heat = self._observe(reads)
         if self._access == "adaptive" and self._room:
@@ -108,7 +109,7 @@ class GraphPages:
                 self._forget()
                 if self._buffer is not None or not isinstance(error, ShortOfMemory):
                     raise
-                self._give_up(0)  # smaller work would not make the buffer smaller
+                self._limit(0)  # smaller work would not make the buffer smaller
         self._record.record(level, spatial, self.hot)
 
     def settle(self) -> None:
@@ -117,54 +118,54 @@ class GraphPages:
             self._buffer.settle()
 
     def touch(self, level: int, reads: Sequence[RowReads]) -> None:
-        """Tell what will be read where it is."""
+        """Record what will be read without the page cache."""
         spatial, _ = self._observe(reads)
         self._record.record(level, spatial, np.zeros_like(self.hot))
 
     def scan(self, first: int, last: int) -> None:
-        """Tell that a range of slots is read once, in order: worth no move, but it may bring pages by itself."""
+        """Record that a range of arcs is read once, in order: worth no move, but pages may migrate on demand."""
         if self._access == "managed":
             touched = np.zeros(self.hot.size, np.uint64)
             touched[first // self.page_arcs : -(-last // self.page_arcs)] = 1
             self._demand(touched)
 
     def shrink(self) -> bool:
-        """Give up half of the room for copies, for good, and all copies; gives whether any memory was held for them."""
+        """Halve the page cache for good, and drop its pages. Return whether it held memory."""
         if self._buffer is None:
             return False
         unit = self._engine.paging.unit
         self._drop()
-        self._give_up(self._room * PAGE_BYTES // 2 // unit * unit // PAGE_BYTES)
+        self._limit(self._room * PAGE_BYTES // 2 // unit * unit // PAGE_BYTES)
         return True
 
     @property
-    def may_lend(self) -> bool:
-        """Whether copies of more pages could be of use: not twice, and not after a `shrink`."""
-        return self._access == "adaptive" and not (self.lent or self._gave_up) and self._room < self.hot.size
+    def may_grow_cache(self) -> bool:
+        """Whether a larger page cache could be of use: not twice, and not after a `shrink`."""
+        return self._access == "adaptive" and not (self.growth or self._shrunk) and self._room < self.hot.size
 
-    def lend(self, memory: int) -> int:
-        """Let copies have up to `memory` bytes more, until `give_back`; gives how many they may take.
+    def grow_cache(self, memory: int) -> int:
+        """Let the page cache grow by up to `memory` bytes, until `shrink_cache`; return by how many it may.
 
-        Where that is anything, all copies are forgotten; nothing is taken before a page is copied.
+        If it may, all its pages are dropped. Nothing is allocated before a page is admitted.
         """
         unit, missing = self._engine.paging.unit, (self.hot.size - self._room) * PAGE_BYTES
-        self.lent = min(max(memory, 0) // unit, -(-missing // unit)) * unit
-        if self.lent:
+        self.growth = min(max(memory, 0) // unit, -(-missing // unit)) * unit
+        if self.growth:
             self._drop()
-        self._room = min(self._room + self.lent // PAGE_BYTES, self.hot.size)
-        return self.lent
+        self._room = min(self._room + self.growth // PAGE_BYTES, self.hot.size)
+        return self.growth
 
-    def give_back(self) -> None:
-        """Have only the room that there was before something was lent; all copies are forgotten."""
+    def shrink_cache(self) -> None:
+        """Return to the size before `grow_cache`; all pages are dropped."""
         self._drop()
-        self._room, self.lent = self._base, 0
+        self._room, self.growth = self._base, 0
 
     def write_heat(self, path: Path) -> None:
         """Write what every level read of every page; see :class:`longwall.storage.pages.heat_record.HeatRecord`."""
         self._record.write(path)
 
     def _demand(self, spatial: NDArray[np.uint64]) -> None:
-        """Pages are about to come by themselves: send others back, but none of these, which the next call can send."""
+        """Send pages back before others migrate on demand; these may be sent back by the next call only."""
         self._used.touch(spatial)
         coming = int(np.count_nonzero(spatial))
         leaving = self._used.over(max(self._room, coming))
@@ -179,59 +180,59 @@ class GraphPages:
 
     def _copy(self, moves: Moves) -> None:
         if self._buffer is None:
-            self._owners = np.full(self._room, -1)
+            self._frames = np.full(self._room, -1)
             self._buffer = self._engine.paging.frames(self._arrays, self._room, self.page_arcs)
-        owners = self._owners.copy()
-        owners[np.isin(owners, moves.leave)] = -1
-        # Both ascend, so pages that follow each other mostly do so there, too, and lists in both are in one piece.
-        free = np.flatnonzero(owners < 0)[: moves.enter.size]
-        owners[free] = moves.enter
-        places = self._tell(owners)
-        self.places = self._nowhere  # until the copies are made, should anything go wrong
+        frames = self._frames.copy()
+        frames[np.isin(frames, moves.evict)] = -1
+        # Both ascend, so consecutive pages mostly get consecutive frames, and lists across two pages are in one piece.
+        free = np.flatnonzero(frames < 0)[: moves.admit.size]
+        frames[free] = moves.admit
+        places = self._page_table(frames)
+        self.places = self._empty_table  # until the pages are copied, in case that fails
         if free.size:
-            self._buffer.fill(moves.enter, free)
-        self._owners, self.places = owners, places
+            self._buffer.fill(moves.admit, free)
+        self._frames, self.places = frames, places
 
-    def _give_up(self, room: int) -> None:
-        """Have that much room from now on."""
-        self._gave_up, self._room, self._base = True, room, min(self._base, room)
+    def _limit(self, room: int) -> None:
+        """Limit the page cache to so many pages from now on."""
+        self._shrunk, self._room, self._base = True, room, min(self._base, room)
 
     def _forget(self) -> None:
         self._pages.forget()
-        self._owners[:] = -1
-        self.places = self._nowhere
+        self._frames[:] = -1
+        self.places = self._empty_table
 
     def _drop(self) -> None:
         self._forget()
         if self._buffer is not None:
             self._buffer.close()
-        self._buffer, self._owners = None, np.empty(0, np.int64)
+        self._buffer, self._frames = None, np.empty(0, np.int64)
 
-    def _tell(self, owners: NDArray[np.int64]) -> Array:
-        """An array for `places`, a new one: what was launched before may still read the old one."""
+    def _page_table(self, frames: NDArray[np.int64]) -> Array:
+        """Return a new page table for `places`: kernels launched before may still read the old one."""
         places = np.zeros(self.hot.size + 1, np.int64)
         places[0] = self.page_arcs.bit_length() - 1
-        (taken,) = np.nonzero(owners >= 0)
+        (taken,) = np.nonzero(frames >= 0)
         if self._buffer is not None:
-            pages = owners[taken]
+            pages = frames[taken]
             places[1 + pages] = self._buffer.origin + (taken - pages) * self.page_arcs
         return self._engine.bring(places, mapped=False)
 
 
 def state_bytes(num_arcs: int) -> int:
-    """Bytes of the device that it takes to know where the pages of so many slots are, and what is read of them."""
-    number = _pages_of(num_arcs, PAGE_BYTES // _SLOT_BYTES)
+    """Return the bytes of the device for the page tables of so many arcs, and for what is read of each page."""
+    number = _pages_of(num_arcs, PAGE_BYTES // _ARC_BYTES)
     places, sums, copied = 8 * (number + 1), 16 * number, 16 * number
-    # One of `places` is for no copies, and there are two more while it changes; what is copied is told in the same way.
+    # One page table is for an empty cache, and there are two more while it changes; staged lists have such tables, too.
     arrays = (3 * places, sums, 2 * copied)
     return sum(-(-size // _POOL_UNIT) * _POOL_UNIT for size in arrays)
 
 
 def host_state_bytes(num_arcs: int) -> int:
-    """Bytes of the host that it takes to know how hot the pages of so many slots are."""
-    number = _pages_of(num_arcs, PAGE_BYTES // _SLOT_BYTES)
+    """Return the bytes of the host for the heat of the pages of so many arcs."""
+    number = _pages_of(num_arcs, PAGE_BYTES // _ARC_BYTES)
     state = AccessHeat.nbytes(number) + HeatPolicy.nbytes(number) + LruPolicy.nbytes(number)
-    return state + HeatRecord.nbytes(number, _LEVELS) + 72 * (number + 1)  # sums as they come, places and their owners
+    return state + HeatRecord.nbytes(number, _LEVELS) + 72 * (number + 1)  # sums as they come, page tables and frames
 
 
 def _pages_of(num_arcs: int, page_arcs: int) -> int:

@@ -22,7 +22,7 @@ _CERTAIN = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectory
 _SPECIAL = re.compile(r"[*?\[\]]")
 
 
-class Mirror:
+class RemoteFolder:
     """A folder at a URL, which fsspec reads and writes.
 
     Where fsspec's path begins with a slash, there are folders, and a file may be seen before it is whole; so it is
@@ -82,7 +82,7 @@ class Mirror:
         return {str(below(file, self._root, self.url)): int(size) for file, size in files.items()}
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file unless there is one of that name; gives whether there is one with this content then."""
+        """Write a file unless there is one of that name; return whether a file with this content is there then."""
         created: bool = self._call(name, "written", self._create, self._path(name), content)
         return created or self.read(name) == content  # a lost answer makes one's own file look like another's
 
@@ -171,7 +171,7 @@ class Mirror:
         folder
             For the copy.
         disk
-            The account of the disk.
+            The budget of the disk.
         """
         copy = folder / f"fetched-{uuid4().hex}"
         with disk.reserve(size, f"a copy of {self.url}/{name}"):
@@ -189,7 +189,7 @@ class Mirror:
             old, new = ([self._path(name) for name in names] for names in zip(*pairs, strict=True))
             self._call(pairs[0][1], "written", self._copy, old, new)
 
-    def copy_to(self, target: Mirror, names: Sequence[str]) -> None:
+    def copy_to(self, target: RemoteFolder, names: Sequence[str]) -> None:
         """Copy files to another folder of the same file system."""
         if names:
             old, new = [self._path(name) for name in names], [target._path(name) for name in names]
@@ -236,7 +236,7 @@ class Mirror:
         return f"{self._root}/{name}"
 
     def _call(self, name: str, done: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Do something, again where that may help; what is raised then is a sentence, but for files that exist."""
+        """Do something, and try again where that may help; raise errors with a message, but for files that exist."""
         with url_faults(f"{self.url}/{name}".rstrip("/"), done, RunError):
             for pause in _PAUSES:
                 try:

@@ -32,7 +32,7 @@ def is_url(address: str | Path) -> bool:
 
 @contextmanager
 def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
-    """Give the path of an input: its own, or, of a URL of another machine, that of a copy, which is gone afterwards.
+    """Yield the path of an input: its own, or, of a URL of another machine, that of a copy, which is removed then.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
     ------
     InputError
         If there is nothing at the URL, or it cannot be read; what is raised while the copy is in use names the URL.
-    OverBudget
+    BudgetExceeded
         If `disk` has no room for the copy.
     """
     if not is_url(address):
@@ -74,7 +74,7 @@ def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
 
 @contextmanager
 def url_faults(url: str, done: str = "read", kind: type[InputError] | type[RunError] = InputError) -> Iterator[None]:
-    """Work with fsspec; whatever it raises becomes a sentence about a URL.
+    """Work with fsspec; turn what it raises into a message about a URL.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def url_faults(url: str, done: str = "read", kind: type[InputError] | type[RunEr
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Give fsspec's file system for a URL, and the path there.
+    """Return fsspec's file system for a URL, and the path there.
 
     Raises
     ------

@@ -73,7 +73,7 @@ class SortedKeys:
         self._scratch, self._clash, self._once, self._fence = scratch, clash, once, fence
         self._keys, self._labels = scratch.array(np.uint64), scratch.array(np.int32)
         self._runs: list[_Run] = []
-        self._bookings: list[Reservation] = []
+        self._reservations: list[Reservation] = []
 
     def __len__(self) -> int:
         """Keys in all runs together; keys that stand in several runs count for each."""
@@ -89,7 +89,7 @@ class SortedKeys:
             if block.labels is not None:
                 self._labels.append(block.labels)
             size = _FENCES_HELD * fences[-1].nbytes
-            self._bookings.append(self._scratch.reserve(size, "sorting the edges"))
+            self._reservations.append(self._scratch.reserve(size, "sorting the edges"))
         self._runs.append(_Run(start, len(self._keys), np.concatenate(fences) if fences else np.empty(0, np.uint64)))
 
     def read(self, start: int, stop: int) -> KeyBlock:
@@ -100,8 +100,8 @@ class SortedKeys:
         """Free all memory and files."""
         self._keys.drop()
         self._labels.drop()
-        for booking in self._bookings:
-            booking.release()
+        for reserved in self._reservations:
+            reserved.release()
 
     def blocks(self, memory: int) -> Iterator[KeyBlock]:
         """Yield all keys in ascending order, each once, in blocks, with about `memory` bytes of temporaries.
@@ -132,7 +132,7 @@ class SortedKeys:
                 merged.add_run(self._merge(self._runs[at : at + widest], memory))
             self.drop()
             self._keys, self._labels, self._runs = merged._keys, merged._labels, merged._runs
-            self._bookings = merged._bookings
+            self._reservations = merged._reservations
 
     def _merge(self, runs: list[_Run], memory: int) -> Iterator[KeyBlock]:
         capacity = self._capacity(memory)

@@ -29,7 +29,7 @@ from longwall.storage.sorting.runs import LEAST_MARKS, ORDER_SHARE, ORDERING, Ne
 from longwall.storage.sorting.scratch_arrays import Scratch
 
 _LEAST_WORK, _WORK_SHARE = 256 * 2**20, 8  # of the host: chunks and windows take this, or a share if that is more
-_CHECKPOINTS, _LEAST_CHECKPOINTS, _SPACING = 4096, 64, 1024  # of a chunk; keys for each, where that gives fewer of them
+_CHECKPOINTS, _LEAST_CHECKPOINTS, _SPACING = 4096, 64, 1024  # of a chunk; keys for each, where those are fewer
 _ADOPTED = 0.75  # of a chunk's memory that its keys must take, to be kept without a copy
 
 Array = Any  # a NumPy or a CuPy array
@@ -54,7 +54,7 @@ class SortedBlock(NamedTuple):
 
 
 class KeySorter:
-    """Takes keys, part by part, and gives them back in order, block by block; a context manager.
+    """Takes keys, part by part, and returns them in order, block by block; a context manager.
 
     Chunks of keys are sorted on the engine, equal keys are reduced there, and the runs that come of it wait on the
     host, in scratch files where the budget has no room. Runs are merged by windows on the engine.
@@ -73,11 +73,11 @@ class KeySorter:
         How runs are merged, for comparison: "multi-merge"; "naive", where each pair of runs is searched both ways;
         "split", where runs are cut by a sample and what belongs together is sorted again; "host", on the host's cores.
     what
-        What is sorted, in sentences to the user.
+        What is sorted, for messages to the user.
 
     Raises
     ------
-    OverBudget
+    BudgetExceeded
         In any call: where a budget has no room for what cannot be spilled.
     RunError
         In any call: where scratch files cannot be written or read, or hold something else than what was written, and
@@ -134,11 +134,11 @@ class KeySorter:
         return len(self._runs.runs)
 
     def reserve(self, keys: int) -> None:
-        """Book and prepare memory for what so many keys need later: adding and merging them then goes faster.
+        """Reserve and prepare memory for what so many keys need later: adding and merging them then goes faster.
 
         Raises
         ------
-        OverBudget
+        BudgetExceeded
             If there is no room for it: the keys may be added all the same.
         """
         assert self._chunks is not None
@@ -186,7 +186,7 @@ class KeySorter:
         except RunError:
             raise
         except Exception as error:
-            # An error that nobody has foreseen may come from a damaged file: then that is what the user has to hear.
+            # An unexpected error may come from a damaged file: then the user must learn of the damage.
             self._runs.check()
             if isinstance(error, SumOverflow):
                 raise _overflow() from None

@@ -1,7 +1,7 @@
 """Sorted runs of keys in scratch arrays, and the windows in which they are merged.
 
 A run's checkpoints are every so many of its keys. They are kept in memory, and put in order over all runs once: that
-tells for each checkpoint between which two of every other run's it belongs, and only the keys between those are
+says for each checkpoint between which two of every other run's it belongs, and only the keys between those are
 searched for its matched index (GAMMA, Algorithm 3). The keys between two checkpoints are a window.
 """
 
@@ -62,7 +62,7 @@ class SortedRuns:
         self.spacing = spacing
         self._scratch, self._layout = scratch, layout
         self._columns = [scratch.array(np.uint64) for _ in range(layout.columns)]
-        self._bookings: list[Reservation] = []
+        self._reservations: list[Reservation] = []
 
     def __len__(self) -> int:
         """Keys in all runs together."""
@@ -78,17 +78,17 @@ class SortedRuns:
         size
             Bytes of memory that each of them keeps.
         """
-        host, bookings = self._scratch.host, []
+        host, reservations = self._scratch.host, []
         try:
             for _ in columns:
-                bookings.append(host.reserve(size, self._scratch.what))
+                reservations.append(host.reserve(size, self._scratch.what))
         except BudgetExceeded:
-            for booking in bookings:
-                booking.release()
+            for reserved in reservations:
+                reserved.release()
             return False
         start = len(self)
-        for array, column, booking in zip(self._columns, columns, bookings, strict=True):
-            array.adopt(column, booking)
+        for array, column, reserved in zip(self._columns, columns, reservations, strict=True):
+            array.adopt(column, reserved)
         self._close(start, [self._checkpoints(start, start, columns)])
         return True
 
@@ -106,7 +106,7 @@ class SortedRuns:
         """The checkpoints among the keys that a run has from place `at` on."""
         first = (start - 1 - at) % self.spacing
         found = [column[first :: self.spacing].copy() for column in columns[: self._layout.words]]
-        self._bookings.append(self._scratch.reserve(sum(column.nbytes for column in found), self._scratch.what))
+        self._reservations.append(self._scratch.reserve(sum(column.nbytes for column in found), self._scratch.what))
         return found
 
     def _close(self, start: int, checkpoints: list[Columns]) -> None:
@@ -128,8 +128,8 @@ class SortedRuns:
         for array in self._columns:
             array.drop()
         self.runs = []
-        for booking in self._bookings:
-            booking.release()
+        for reserved in self._reservations:
+            reserved.release()
 
     def windows(self, runs: list[Run], capacity: int) -> Iterator[list[NeighbourRange]]:
         """Cut runs into windows of at most `capacity` keys: the parts of the runs that belong there, in their order.

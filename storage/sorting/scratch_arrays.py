@@ -31,7 +31,7 @@ Array = npt.NDArray[Any]
 class Scratch:
     """The memory and the files of one build; a context manager that leaves neither behind.
 
-    A part of the free host budget is booked for buffers that come and go, `work`; the rest holds tables and, while
+    A part of the free host budget is reserved for buffers that come and go, `work`; the rest holds tables and, while
     there is room, scratch arrays.
 
     Parameters
@@ -39,7 +39,7 @@ class Scratch:
     resources
         Budgets, and the spill folder where scratch files go.
     what
-        What the memory is for, in sentences to the user.
+        What the memory is for, for messages to the user.
     most_work
         Most bytes of `work`; three quarters of what is free if that is less.
 
@@ -56,7 +56,7 @@ class Scratch:
         self.spilled = 0
         self._spill = resources.spill
         self._arrays: list[ScratchArray] = []
-        self._bookings: list[Reservation] = []
+        self._reservations: list[Reservation] = []
         self._made = 0
         self._writer = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
@@ -88,22 +88,22 @@ class Scratch:
             if not array.pinned:
                 array.spill()
         lacking = size - self.host.free
-        # Sorting goes on, slower, with a small part of the work space.
+        # Sorting continues, slower, with a small part of the work space.
         if 0 < lacking <= self._work.size * 7 // 8:
             self._work.resize(self._work.size - lacking, self.what)
 
     def reserve(self, size: int, what: str) -> Reservation:
-        """Make room and book it, until it is released or the build ends.
+        """Make room and reserve it, until it is released or the build ends.
 
         Raises
         ------
-        OverBudget
+        BudgetExceeded
             If there is no room even so.
         """
         self.make_room(size)
-        booking = self.host.reserve(size, what)
-        self._bookings.append(booking)
-        return booking
+        reserved = self.host.reserve(size, what)
+        self._reservations.append(reserved)
+        return reserved
 
     def write(self, task: Callable[[], None]) -> None:
         """Let the writing thread do a task, once the one before is done; its errors come out of a later call."""
@@ -130,13 +130,13 @@ class Scratch:
             self._arrays.remove(array)
 
     def close(self) -> None:
-        """Drop all arrays, unchecked, and give the memory back."""
+        """Drop all arrays, unchecked, and release the memory."""
         self._writer.shutdown()
         self._writing = None
         for array in list(self._arrays):
             array.discard()
-        for booking in self._bookings:
-            booking.release()
+        for reserved in self._reservations:
+            reserved.release()
         self._work.release()
 
     def __enter__(self) -> "Scratch":
@@ -146,7 +146,7 @@ class Scratch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            # An error that nobody has foreseen may come from a damaged file: then that is what the user has to hear.
+            # An unexpected error may come from a damaged file: then the user must learn of the damage.
             if error is None or (isinstance(error, Exception) and not isinstance(error, (InputError, RunError))):
                 for array in self._arrays:
                     array.check()
@@ -184,7 +184,7 @@ class ScratchArray:
     @property
     def held(self) -> int:
         """Bytes in memory."""
-        return sum(booking.size for booking in self._held.values())
+        return sum(reserved.size for reserved in self._held.values())
 
     @property
     def is_whole(self) -> bool:
@@ -202,16 +202,16 @@ class ScratchArray:
         if len(values) == 0:
             return
         try:
-            booking = self._scratch.host.reserve(values.nbytes, "scratch space")
+            reserved = self._scratch.host.reserve(values.nbytes, "scratch space")
         except BudgetExceeded:
             self._add(self._write(values), len(values))
         else:
-            self._held[len(self._segments)] = booking
+            self._held[len(self._segments)] = reserved
             self._add(values.copy(), len(values))
 
-    def adopt(self, values: Array, booking: Reservation) -> None:
-        """Add `values` at the end without a copy; they and their booking belong to this array from now on."""
-        self._held[len(self._segments)] = booking
+    def adopt(self, values: Array, reserved: Reservation) -> None:
+        """Add `values` at the end without a copy; they and their reservation belong to this array from now on."""
+        self._held[len(self._segments)] = reserved
         self._add(values, len(values))
 
     def _add(self, segment: Array | int, length: int) -> None:
@@ -253,14 +253,14 @@ class ScratchArray:
         size = self._length * self.dtype.itemsize
         if len(self._segments) <= 1 or self._scratch.room < size:
             return
-        booking = self._scratch.reserve(size, "a table")
+        reserved = self._scratch.reserve(size, "a table")
         values = self.read(0, self._length)
         self.check()
         self._release()
-        self.adopt(values, booking)
+        self.adopt(values, reserved)
 
     def spill(self) -> None:
-        """Write to the file what is in memory, and give the memory back."""
+        """Write to the file what is in memory, and release the memory."""
         for at in sorted(self._held):
             segment = self._segments[at]
             assert not isinstance(segment, int)
@@ -311,8 +311,8 @@ class ScratchArray:
         self._scratch.forget(self)
 
     def _release(self) -> None:
-        for booking in self._held.values():
-            booking.release()
+        for reserved in self._held.values():
+            reserved.release()
         self._held.clear()
         self._segments.clear()
         self._starts.clear()

@@ -112,8 +112,8 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: MemoryBudget, *, sync: 
     path
         The file to make; its folder exists.
     disk
-        Account of the stored bytes: first the uncompressed size is booked, then what was really written. The
-        bytes stay booked until `remove_chunk`.
+        Budget of the stored bytes: first the uncompressed size is reserved, then what was really written. The
+        bytes stay reserved until `remove_chunk`.
     sync
         Whether the chunk must survive a crash of the machine.
 
@@ -124,7 +124,7 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: MemoryBudget, *, sync: 
 
     Raises
     ------
-    OverBudget
+    BudgetExceeded
         If `disk` has no room.
     RunError
         If the disk is full or the folder cannot be written; nothing is left behind.
@@ -133,7 +133,7 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: MemoryBudget, *, sync: 
     arrays += [(f"offsets{level}", offsets) for level, offsets in enumerate(table.offsets)]
     bound = sum(array.nbytes + _METADATA + _OVERHEAD * (2 + array.nbytes // _PIECE) for _, array in arrays) + _METADATA
     partial = path.with_name(f".{path.name}.partial")
-    booking = disk.reserve(bound, "a spilled chunk")
+    reserved = disk.reserve(bound, "a spilled chunk")
     try:
         with _write_errors(path):
             with zipfile.ZipFile(partial, "w") as archive:
@@ -147,9 +147,9 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: MemoryBudget, *, sync: 
                 sync_folder(path.parent)
     except BaseException:
         partial.unlink(missing_ok=True)
-        booking.release()
+        reserved.release()
         raise
-    booking.resize(size, "a spilled chunk")
+    reserved.resize(size, "a spilled chunk")
     return ChunkRecord(len(table), table.nbytes, size, checksum)
 
 
@@ -166,7 +166,7 @@ def read_chunk(
         Read only the arrays that the columns of these levels need; the others are None in the table. By default
         all are read.
     checksum
-        Of the chunk's record: tells the chunk from any other, whole one that was put in its place.
+        Of the chunk's record: distinguishes the chunk from any other complete one under its name.
     below
         All values must be smaller; a chunk that others may have written can hold any with all checksums right.
 
@@ -207,7 +207,7 @@ def read_chunk(
 
 
 def remove_chunk(path: Path, record: ChunkRecord, disk: MemoryBudget) -> None:
-    """Remove a chunk's file and give its bytes back to the account; a file that is gone does no harm."""
+    """Remove a chunk's file and return its bytes to the budget; a file that is gone does no harm."""
     path.unlink(missing_ok=True)
     disk.charge(-record.stored, "a spilled chunk")
 
@@ -324,7 +324,7 @@ def _place(descriptor: int, member: zipfile.ZipInfo) -> tuple[int, int]:
 
 
 def _write_metadata(archive: zipfile.ZipFile, arrays: Sequence[_Stored], rows: int) -> int:
-    """Write the metadata; gives their checksum."""
+    """Write the metadata and return their checksum."""
     import google_crc32c
 
     content = {"format": FORMAT, "rows": rows, "arrays": [asdict(array) for array in arrays]}
@@ -413,7 +413,7 @@ def _checked(array: object) -> _Stored:
 
 @contextmanager
 def _write_errors(path: Path) -> Iterator[None]:
-    """Turn what the system says into sentences about the budgets that help."""
+    """Turn errors of the system into messages that name the budgets that help."""
     try:
         yield
     except OSError as error:

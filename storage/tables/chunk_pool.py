@@ -1,6 +1,6 @@
 """Chunks of embedding tables that share one host budget: in memory while there is room, spilled when there is not.
 
-Whoever needs memory books it here; the pool then spills chunks until the booking fits. A chunk that somebody reads
+Memory is reserved here; the pool spills chunks until the reservation fits. A chunk that is being read
 stays where it is. What is in a chunk and in which order chunks are read is the business of
 :mod:`longwall.storage.tables.chunked_table`.
 """
@@ -45,7 +45,7 @@ class Chunk:
     stored: int = 0
     wanted: int = 0
     _table: EmbeddingTable | None = None
-    _booking: Reservation | None = None
+    _reserved: Reservation | None = None
     _file: int = 0
     _checksum: int = 0
     _pins: int = 0
@@ -87,14 +87,14 @@ class ChunkPool:
     """Chunks in memory and on disk; safe to share between threads.
 
     Readers and tables may be collected at any moment, even while their thread holds the pool's lock. What they say
-    then is noted, and done by whoever holds the lock.
+    then is noted, and done by the thread that holds the lock.
 
     Parameters
     ----------
     host
-        Account of what is in memory.
+        Budget of what is in memory.
     disk
-        Account of what is spilled.
+        Budget of what is spilled.
     folder
         Where chunks are spilled to.
     """
@@ -110,11 +110,11 @@ class ChunkPool:
         self._notes: deque[Callable[[], None]] = deque()
 
     def reserve(self, size: int, what: str) -> Reservation:
-        """Book bytes of host memory, spilling chunks until they are free.
+        """Reserve bytes of host memory, spilling chunks until they are free.
 
         Raises
         ------
-        OverBudget
+        BudgetExceeded
             If they cannot be had even so, or if the disk budget has no room for what must be spilled.
         RunError
             If nothing can be spilled to the folder.
@@ -130,23 +130,23 @@ class ChunkPool:
                 return self._host.reserve(size, what)  # somebody may have given bytes back meanwhile
 
     def add(self, table: EmbeddingTable) -> Chunk:
-        """Take a table over; its arrays must belong to nobody else.
+        """Take a table over; its arrays must belong to it alone.
 
         Raises
         ------
-        OverBudget, RunError, InputError
-            As in `book`, and if the pool is closed and the table must be spilled.
+        BudgetExceeded, RunError, InputError
+            As in `reserve`, and if the pool is closed and the table must be spilled.
         """
         sizes = array("q", [part.nbytes for part in (*table.values, *table.offsets)])
         chunk = Chunk(len(table), sizes)
         try:
-            chunk._booking = self.reserve(table.nbytes + CHUNK_BYTES, "an embedding table")
+            chunk._reserved = self.reserve(table.nbytes + CHUNK_BYTES, "an embedding table")
         except BudgetExceeded:
-            chunk._booking = self.reserve(CHUNK_BYTES, "a chunk of an embedding table")
+            chunk._reserved = self.reserve(CHUNK_BYTES, "a chunk of an embedding table")
             try:
                 self._write(chunk, table)
             except BaseException:
-                chunk._booking.release()
+                chunk._reserved.release()
                 raise
             return chunk
         with self._held():
@@ -166,7 +166,7 @@ class ChunkPool:
 
         Raises
         ------
-        OverBudget
+        BudgetExceeded
             If there is no room for it.
         RunError
             If the stored chunk is damaged or gone, or was discarded.
@@ -179,14 +179,14 @@ class ChunkPool:
                 raise RunError("the table was closed while it was being read: close it when its readers are done")
             chunk._pins += 1
             table = chunk._table
-        booking = None
+        reserved = None
         try:
             if table is None:
-                booking = self.reserve(_needed(chunk, levels), "a chunk of an embedding table")
+                reserved = self.reserve(_needed(chunk, levels), "a chunk of an embedding table")
                 table = read_chunk(self._path(chunk._file), levels, checksum=chunk._checksum)
-            return Loaded(table, lambda: self._unpin(chunk, booking))
+            return Loaded(table, lambda: self._unpin(chunk, reserved))
         except BaseException:
-            self._unpin(chunk, booking)
+            self._unpin(chunk, reserved)
             raise
 
     def discard(self, chunks: Iterable[Chunk]) -> None:
@@ -249,16 +249,16 @@ class ChunkPool:
     def _free(self, chunk: Chunk) -> None:
         self._resident.pop(chunk, None)
         chunk._table = None
-        if chunk._booking is not None:
-            chunk._booking.release()
-            chunk._booking = None
+        if chunk._reserved is not None:
+            chunk._reserved.release()
+            chunk._reserved = None
         if (record := chunk.record) is not None:
             remove_chunk(self._path(chunk._file), record, self._disk)
             chunk._file = chunk.stored = 0
 
-    def _unpin(self, chunk: Chunk, booking: Reservation | None) -> None:
-        if booking is not None:
-            booking.release()
+    def _unpin(self, chunk: Chunk, reserved: Reservation | None) -> None:
+        if reserved is not None:
+            reserved.release()
 
         def unpin() -> None:
             chunk._pins -= 1
@@ -291,9 +291,9 @@ class ChunkPool:
         with self._held():
             if chunk._pins > 1:
                 self._resident[chunk] = None
-            elif chunk._booking is not None:
+            elif chunk._reserved is not None:
                 chunk._table = None
-                chunk._booking.resize(CHUNK_BYTES, "")
+                chunk._reserved.resize(CHUNK_BYTES, "")
             self._done_spilling(chunk)
         return True
 
@@ -305,7 +305,7 @@ class ChunkPool:
         self._changed.notify_all()
 
     def _victim(self) -> Chunk | None:
-        """The oldest chunk that nobody will come to soon; else the last one that a reader comes to."""
+        """Return the oldest chunk that no reader needs soon; else the one that readers need last."""
         free = [chunk for chunk in self._resident if not chunk._pins]
         return next((chunk for chunk in free if not chunk.wanted), free[-1] if free else None)
 

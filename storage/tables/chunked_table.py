@@ -53,7 +53,7 @@ class ChunkedTable:
 
         Raises
         ------
-        OverBudget, RunError
+        BudgetExceeded, RunError
             If the rows fit neither in memory nor on disk.
         InputError
             If the table was closed.
@@ -138,7 +138,7 @@ class ChunkedTable:
 
         Raises
         ------
-        OverBudget
+        BudgetExceeded
             If a chunk finds no room in memory.
         RunError
             If a stored chunk is damaged or gone, or the table is closed meanwhile; the chunks before are given first.
@@ -193,7 +193,7 @@ class ChunkedTable:
 
 
 def _release_unread(ahead: Future[Loaded | None]) -> None:
-    """Let go of a chunk that was read ahead and that nobody came for."""
+    """Release a chunk that was read ahead and never asked for."""
     unread = None if ahead.exception() else ahead.result()
     if unread is not None:
         unread.release()

@@ -196,7 +196,7 @@ class Columns(Sequence[Array]):
         return self._table.num_levels
 
     def __getitem__(self, level: Any) -> Any:
-        """Column `level`, int64[rows]; a slice gives a tuple of columns."""
+        """Column `level`, int64[rows]; a slice returns a tuple of columns."""
         if isinstance(level, slice):
             return tuple(self[i] for i in range(*level.indices(len(self))))
         try:

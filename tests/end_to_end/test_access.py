@@ -144,7 +144,7 @@ def test_copies_have_what_counting_leaves_of_the_device(
     set_page_size(monkeypatch, page)
     monkeypatch.setattr("longwall.storage.pages.placement.PAGE_SHARE", 0.0)
     limits, lent, held = [], [], []
-    limit, lend, give_back = DeviceMemory.limit, GraphPages.lend, GraphPages.give_back
+    limit, lend, give_back = DeviceMemory.limit, GraphPages.grow_cache, GraphPages.shrink_cache
 
     def limiting(self: Any, size: int) -> None:
         limits.append(size)
@@ -159,8 +159,8 @@ def test_copies_have_what_counting_leaves_of_the_device(
         give_back(self)
 
     monkeypatch.setattr(DeviceMemory, "limit", limiting)
-    monkeypatch.setattr(GraphPages, "lend", lending)
-    monkeypatch.setattr(GraphPages, "give_back", giving_back)
+    monkeypatch.setattr(GraphPages, "grow_cache", lending)
+    monkeypatch.setattr(GraphPages, "shrink_cache", giving_back)
     budget = 1_500_000 if emulated() else 80_000_000
     result = miner.run(workload, "cuda", access="adaptive", device=budget)
     assert answer(result) == miner.expected(workload)

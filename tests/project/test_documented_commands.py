@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 import longwall
 from longwall.pipeline.cli import app
 from longwall.pipeline.config import load_config
-from longwall.pipeline.progress.observers import NullObserver
+from longwall.storage.observer import NullObserver
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]

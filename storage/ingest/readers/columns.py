@@ -137,7 +137,7 @@ def describe_choice(path: object, columns: Sequence[str], others: int) -> str:
 def header_names(
     line: str, tab_separates: bool, request: ColumnRequest, error: Callable[[str], InputError]
 ) -> tuple[list[str], int] | None:
-    """Return the names that a line gives to the columns, and the byte that separates them; None if it is a row.
+    """Return the names of the columns in a line, and the byte that separates them; None if it is a row.
 
     A line names columns if none of its fields is a number, or if a known pair, or what the user chose, is among them.
 

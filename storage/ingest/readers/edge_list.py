@@ -28,7 +28,7 @@ def open_edge_list(
     progress: Progress | None = None,
     request: ColumnRequest = EDGE_COLUMNS,
 ) -> EdgeStream:
-    """Read one edge a line; see `raw` for the parameters.
+    """Read one edge a line; see `edge_stream` for the parameters.
 
     The first line that is neither blank nor a comment (`#`, `%`) may name the columns: a known pair of names (such as
     source and target), the two that `request` chooses, or the only two columns are the edge then. Without names the
@@ -46,7 +46,7 @@ def open_edge_list(
 
 
 def open_label_list(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:
-    """Read one vertex a line: its id, its label; written as edge lists are, see `raw` for the parameters.
+    """Read one vertex a line: its id, its label; written as edge lists are, see `edge_stream` for the parameters.
 
     Raises
     ------

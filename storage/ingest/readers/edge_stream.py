@@ -7,7 +7,7 @@ The readers, one function per format, all with the same parameters:
 - `edge_list.open_label_list` and `parquet.open_parquet_labels`: `(path, memory, workers) -> LabelSource`.
 
 `memory` is the bytes that a reader may hold while it is iterated: buffers, text that waits to be parsed, parsed
-blocks up to the one that it has yielded last. The caller books them. Readers need 2 MiB in any case, 9 MiB more for
+blocks up to the one that it has yielded last. The caller reserves them. Readers need 2 MiB in any case, 9 MiB more for
 Zstandard and 8 MiB for Parquet. `workers` is the number of parser threads; one more thread reads and decompresses.
 `progress` is called with the bytes of the file that are consumed and the bytes of the file, by the
 thread that iterates. Nothing is opened before the iteration begins, and all errors come out of it.

@@ -33,7 +33,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 def open_transactions(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
-    """Read a database of graphs, called transactions; see `raw` for the parameters.
+    """Read a database of graphs, called transactions; see `edge_stream` for the parameters.
 
     Every transaction begins with `t # id`, whatever follows in the line; no two have the same id. Its vertices are
     numbered 0, 1, 2, ... in the order of their `v number label` lines, which stand ahead of the edges that use them,
@@ -162,7 +162,7 @@ class _Labels(LabelSource):
 
 
 def _explain(code: int, row: list[int], state: list[int]) -> str:
-    """Make the sentence for a row that `_number` refused; the row is as it stands in the file."""
+    """Return the message for a row that `_number` refused; the row is as it stands in the file."""
     where, size = f"transaction {state[_ID]}", state[_SIZE]
     if code == _NO_TRANSACTION:
         return "this line stands ahead of the first transaction; begin each with a line 't # NUMBER'"
@@ -193,7 +193,7 @@ def _number(tags: npt.NDArray[np.uint8], columns: Int64s, state: Int64s) -> tupl
     columns : int64[3, rows]
         The integers of the rows, -1 where there are fewer.
     state : int64[3]
-        The transaction that is being read; goes on in the next block.
+        The transaction that is being read; it continues in the next block.
 
     Returns
     -------

@@ -15,7 +15,9 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
 def open_matrix_market(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
-    """Read the entries of a square sparse matrix as edges, their values are ignored; see `raw` for the parameters.
+    """Read the entries of a square sparse matrix as edges; their values are ignored.
+
+    See `edge_stream` for the parameters.
 
     Raises
     ------

@@ -47,8 +47,8 @@ def open_parquet(
 ) -> EdgeStream:
     """Read edges from two integer columns: those with known names, or that are chosen, or the only two.
 
-    See `raw` for the parameters. Columns are decoded page by page, so row groups may be of any size. What the footer,
-    pages and dictionaries take is found beforehand, see `parquet_pages`. A batch has 4096 rows at least.
+    See `edge_stream` for the parameters. Columns are decoded page by page, so row groups may be of any size. What the
+    footer, pages and dictionaries take is found beforehand, see `parquet_pages`. A batch has 4096 rows at least.
 
     Raises
     ------

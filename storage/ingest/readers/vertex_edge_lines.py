@@ -29,7 +29,7 @@ _SHOWN = 40
 def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
     """Read `t # 1`, then `v id label` and `e u v label` lines; edge labels stand on all edges or on none.
 
-    See `raw` for the parameters.
+    See `edge_stream` for the parameters.
 
     Raises
     ------
@@ -43,7 +43,8 @@ def open_lg(path: Path, memory: int, workers: int, progress: Progress | None = N
 def open_graph(path: Path, memory: int, workers: int, progress: Progress | None = None) -> EdgeStream:
     """Read `t n m`, then n lines `v id label degree` and m lines `e u v`; further columns are ignored.
 
-    The header may be `t id n` or `t # id` as well, where `id` is the number of the graph. See `raw` for the parameters.
+    The header may be `t id n` or `t # id` as well, where `id` is the number of the graph. See `edge_stream` for the
+    parameters.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Open an input file, plain or compressed, and turn what can go wrong into sentences."""
+"""Open an input file, plain or compressed, and turn what can go wrong into messages."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -31,7 +31,7 @@ def in_order(
     Yields
     ------
     block, parsed
-        In the order of reading; reading goes on when the receiver asks for the next one. What `read` or `parse` raise
+        In the order of reading; reading continues when the receiver asks for the next one. What `read` or `parse` raise
         comes out where their block would have come. No thread is left when the iteration ends, whether at its end, by
         an error or by `close`.
     """

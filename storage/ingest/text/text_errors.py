@@ -21,7 +21,7 @@ def explain(
     needed: int,
     fields: tuple[int, int] = (0, 0),
 ) -> str:
-    """Make the sentence for a line that the kernel refused.
+    """Return the message for a line that the kernel refused.
 
     Parameters
     ----------

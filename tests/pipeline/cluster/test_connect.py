@@ -28,8 +28,8 @@ from longwall.pipeline.cluster import connect, handshake, worker_process
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.handshake import WorkerDescription
 from longwall.pipeline.config import SchedulerSection, load_config
-from longwall.pipeline.progress.observers import NullObserver
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.observer import NullObserver
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("default")]

@@ -6,15 +6,10 @@ import threading
 
 import pytest
 
-from longwall.pipeline.progress.observers import (
-    LastingObserver,
-    NullObserver,
-    PlainObserver,
-    choose_observer,
-    duration,
-    progress_text,
-)
+from longwall.pipeline.progress.observers import LastingObserver, PlainObserver, choose_observer
 from longwall.pipeline.progress.progress_bar import TerminalObserver
+from longwall.pipeline.progress.progress_text import duration, progress_text
+from longwall.storage.observer import NullObserver
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from longwall.pipeline.cli import app
 from longwall.pipeline.run_store import replacement, url_replacement
 from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 
 @pytest.fixture(params=["folder", "url"])
@@ -136,7 +136,7 @@ def test_a_change_of_places_that_was_interrupted_is_completed(
                     "longwall.pipeline.run_store.url_run.complete", lambda m: kill() if m.url.endswith("new") else m
                 )
             elif moment == "between":
-                patch.setattr(Mirror, "copy_to", kill)
+                patch.setattr(RemoteFolder, "copy_to", kill)
             else:
                 remove = url_replacement.remove_run
                 patch.setattr(

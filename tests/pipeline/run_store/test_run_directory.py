@@ -17,11 +17,11 @@ import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.config import load_config
 from longwall.pipeline.execution.environment import Environment, Metrics, MetricsRow, PatternCount
-from longwall.pipeline.progress.observers import NullObserver
 from longwall.pipeline.run import run
 from longwall.pipeline.run_store.run_directory import RunDirectory, free_name, write_metrics
 from longwall.pipeline.workloads import workload_kinds
 from longwall.storage.errors import FinalError, InputError, RunError
+from longwall.storage.observer import NullObserver
 
 
 @dataclass

@@ -23,7 +23,6 @@ from longwall.kernels.patterns.orbit_tables import orbits
 from longwall.kernels.patterns.pattern_codes import connected_codes, dictionary, growth, spanning_subgraphs
 from longwall.pipeline.config import load_config
 from longwall.pipeline.explain import explain
-from longwall.pipeline.progress.observers import NullObserver
 from longwall.pipeline.run_store import commit_log
 from longwall.pipeline.workloads.motifs.by_counting import plan_counting
 from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
@@ -31,6 +30,7 @@ from longwall.pipeline.workloads.motifs.orbits import plan_orbits
 from longwall.stages.source import host_arrays
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.generators.kinds import generate
+from longwall.storage.observer import NullObserver
 
 METHODS = ("enumeration", "counting")
 

@@ -193,7 +193,7 @@ def test_ingest_equals_load(tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("".join(f"{at} {at % 5}\n" for at in range(1000)))
     phases: list[str] = []
 
-    class Watcher:
+    class Phases:
         def phase(self, name: str, total: int | None, unit: str) -> None:
             phases.append(name)
 
@@ -209,7 +209,7 @@ def test_ingest_equals_load(tmp_path: Path) -> None:
             tmp_path / "store",
             tmp_path / "labels.txt",
             resources=make_budgets(4_000_000).at(spill),
-            watcher=Watcher(),
+            observer=Phases(),
         )
     loaded = load_graph(text, tmp_path / "labels.txt")
     opened = load_graph(tmp_path / "store")

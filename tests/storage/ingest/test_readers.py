@@ -13,6 +13,7 @@ import pytest
 from longwall.pipeline.run import open_graph
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import detect_format, load_graph
+from longwall.storage.observer import NullObserver
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
@@ -201,10 +202,20 @@ def test_largest_id(tmp_path: Path) -> None:
 def test_progress_reaches_the_end(tmp_path: Path) -> None:
     path = tmp_path / "g.txt.gz"
     path.write_bytes(gzip.compress(b"1 2\n2 3\n" * 1000))
-    calls: list[tuple[int, int | None]] = []
-    load_graph(path, progress=lambda done, total: calls.append((done, total)))
-    assert calls[-1] == (path.stat().st_size, path.stat().st_size)
-    assert calls == sorted(calls)
+    phases: list[tuple[str, int | None, str]] = []
+    advances: list[int] = []
+
+    class Watching(NullObserver):
+        def phase(self, name: str, total: int | None, unit: str) -> None:
+            phases.append((name, total, unit))
+
+        def advance(self, n: int) -> None:
+            advances.append(n)
+
+    load_graph(path, observer=Watching())
+    assert phases == [("reading g.txt.gz", path.stat().st_size, "bytes")]
+    assert sum(advances) == path.stat().st_size
+    assert min(advances) >= 0
 
 
 def test_formats_are_known_by_extension() -> None:

@@ -397,16 +397,16 @@ def test_labels_are_placed_by_rank(
         expected = naive_labels(pairs, vertices, (3, 15))
         content = "".join(f"{vertex} {value}\n" for vertex, value in pairs) or "#\n"
         with blocks_of(block), file_of(content) as path:
-            account = MemoryBudget("memory.host", 10_000)
+            budget = MemoryBudget("memory.host", 10_000)
             opened = open_label_list(path, MEMORY, 2)
             if isinstance(expected, str):
                 with pytest.raises(InputError, match=expected):
-                    place_labels(opened, Table(vertices), (3, 15), len(vertices), account)
+                    place_labels(opened, Table(vertices), (3, 15), len(vertices), budget)
             else:
-                found = place_labels(opened, Table(vertices), (3, 15), len(vertices), account)
+                found = place_labels(opened, Table(vertices), (3, 15), len(vertices), budget)
                 assert found.dtype == np.int32
                 assert found.tolist() == expected
-            assert account.used == 0
+            assert budget.used == 0
 
 
 def test_labels_in_memory_are_matched_within_the_account() -> None:

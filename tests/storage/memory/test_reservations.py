@@ -1,4 +1,4 @@
-"""The accountant: what is booked never exceeds the budget, whoever books, and a refusal is one clear sentence."""
+"""Reservations never exceed their budget, whatever threads make them, and a refusal says what to do."""
 
 import threading
 from pathlib import Path
@@ -12,67 +12,67 @@ from longwall.storage.memory.machine_budget import cgroup_room, default_disk_byt
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 
 
-def test_a_booking_takes_bytes_and_gives_them_back():
-    account = MemoryBudget("memory.host", 1000)
-    booking = account.reserve(600, "a table")
-    assert (account.used, account.free, account.peak) == (600, 400, 600)
-    booking.resize(100, "a table")
-    assert (booking.size, account.used, account.free, account.peak) == (100, 100, 900, 600)
-    booking.release()
-    assert (booking.size, account.used, account.free, account.peak) == (0, 0, 1000, 600)
+def test_a_reservation_uses_bytes_until_it_is_released():
+    budget = MemoryBudget("memory.host", 1000)
+    reserved = budget.reserve(600, "a table")
+    assert (budget.used, budget.free, budget.peak) == (600, 400, 600)
+    reserved.resize(100, "a table")
+    assert (reserved.size, budget.used, budget.free, budget.peak) == (100, 100, 900, 600)
+    reserved.release()
+    assert (reserved.size, budget.used, budget.free, budget.peak) == (0, 0, 1000, 600)
 
 
 def test_all_of_the_budget_may_be_booked_and_not_one_byte_more():
-    account = MemoryBudget("memory.host", 1000)
-    with account.reserve(1000, "a table"):
-        assert account.free == 0
-        with account.reserve(0, "nothing"), pytest.raises(BudgetExceeded):
-            account.reserve(1, "a byte")
-    assert account.free == 1000
+    budget = MemoryBudget("memory.host", 1000)
+    with budget.reserve(1000, "a table"):
+        assert budget.free == 0
+        with budget.reserve(0, "nothing"), pytest.raises(BudgetExceeded):
+            budget.reserve(1, "a byte")
+    assert budget.free == 1000
 
 
 def test_the_refusal_is_one_sentence_that_says_what_would_do():
-    account = MemoryBudget("memory.host", 3 << 20)
-    account.reserve(1 << 20, "the graph")
+    budget = MemoryBudget("memory.host", 3 << 20)
+    budget.reserve(1 << 20, "the graph")
     with pytest.raises(RunError) as refusal:
-        account.reserve(5 << 20, "a chunk of 7 rows")
+        budget.reserve(5 << 20, "a chunk of 7 rows")
     assert str(refusal.value) == (
         "a chunk of 7 rows needs 5 MiB, memory.host = 3 MiB has 2 MiB left: raise memory.host"
     )
 
 
-def test_a_refused_booking_takes_nothing():
-    account = MemoryBudget("memory.disk", 1000)
-    booking = account.reserve(700, "a run")
+def test_a_refused_reservation_uses_nothing():
+    budget = MemoryBudget("memory.disk", 1000)
+    reserved = budget.reserve(700, "a run")
     with pytest.raises(BudgetExceeded):
-        account.reserve(301, "another run")
+        budget.reserve(301, "another run")
     with pytest.raises(BudgetExceeded):
-        booking.resize(1001, "a run")
-    assert (booking.size, account.used, account.peak) == (700, 700, 700)
-    booking.resize(1000, "a run")
-    assert account.free == 0
+        reserved.resize(1001, "a run")
+    assert (reserved.size, budget.used, budget.peak) == (700, 700, 700)
+    reserved.resize(1000, "a run")
+    assert budget.free == 0
 
 
 def test_releasing_twice_does_no_harm():
-    account = MemoryBudget("memory.host", 1000)
-    other = account.reserve(300, "a table")
-    with account.reserve(500, "scratch") as booking:
-        booking.release()
-        booking.release()
-    assert account.used == other.size == 300
+    budget = MemoryBudget("memory.host", 1000)
+    other = budget.reserve(300, "a table")
+    with budget.reserve(500, "scratch") as reserved:
+        reserved.release()
+        reserved.release()
+    assert budget.used == other.size == 300
 
 
 def test_an_exception_releases_what_a_context_has_booked():
-    account = MemoryBudget("memory.host", 1000)
-    with pytest.raises(ZeroDivisionError), account.reserve(500, "scratch"):
+    budget = MemoryBudget("memory.host", 1000)
+    with pytest.raises(ZeroDivisionError), budget.reserve(500, "scratch"):
         1 / 0  # noqa: B018 - it is there to fail
-    assert account.used == 0
+    assert budget.used == 0
 
 
-def test_an_account_that_no_option_sets_says_what_else_helps():
-    account = MemoryBudget("the share of free memory", 10, "free memory, or use a machine with more")
+def test_a_budget_that_no_option_sets_says_what_else_helps():
+    budget = MemoryBudget("the share of free memory", 10, "free memory, or use a machine with more")
     with pytest.raises(BudgetExceeded, match=r"the share of free memory = 10 B has 10 B left: free memory, or use a m"):
-        account.reserve(11, "a table")
+        budget.reserve(11, "a table")
 
 
 def test_the_disk_budget_is_that_of_the_nearest_existing_folder_above_the_spill_folder(tmp_path, monkeypatch):
@@ -145,7 +145,7 @@ def test_without_cgroups_there_is_no_limit(tmp_path):
 
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("book"), st.integers(0, 150)),
+        st.tuples(st.just("reserve"), st.integers(0, 150)),
         st.tuples(st.just("resize"), st.integers(0, 5), st.integers(0, 150)),
         st.tuples(st.just("release"), st.integers(0, 5)),
     ),
@@ -156,33 +156,33 @@ steps = st.lists(
 @given(limit=st.integers(1, 200), steps=steps)
 def test_the_books_balance(limit, steps):
     """Against a plain list of sizes: a request is granted exactly when the sum stays in the budget."""
-    account, bookings, sizes, peak = MemoryBudget("memory.host", limit), [], [], 0
+    budget, reservations, sizes, peak = MemoryBudget("memory.host", limit), [], [], 0
     for kind, *numbers in steps:
-        if kind == "book":
+        if kind == "reserve":
             if sum(sizes) + numbers[0] <= limit:
-                bookings.append(account.reserve(numbers[0], "x"))
+                reservations.append(budget.reserve(numbers[0], "x"))
                 sizes.append(numbers[0])
             else:
                 with pytest.raises(BudgetExceeded):
-                    account.reserve(numbers[0], "x")
-        elif bookings:
-            at = numbers[0] % len(bookings)
+                    budget.reserve(numbers[0], "x")
+        elif reservations:
+            at = numbers[0] % len(reservations)
             if kind == "release":
-                bookings[at].release()
+                reservations[at].release()
                 sizes[at] = 0
             elif numbers[1] <= sizes[at] or sum(sizes) - sizes[at] + numbers[1] <= limit:
-                bookings[at].resize(numbers[1], "x")
+                reservations[at].resize(numbers[1], "x")
                 sizes[at] = numbers[1]
             else:
                 with pytest.raises(BudgetExceeded):
-                    bookings[at].resize(numbers[1], "x")
+                    reservations[at].resize(numbers[1], "x")
         peak = max(peak, sum(sizes))
-        assert [booking.size for booking in bookings] == sizes
-        assert (account.used, account.free, account.peak) == (sum(sizes), limit - sum(sizes), peak)
+        assert [reserved.size for reserved in reservations] == sizes
+        assert (budget.used, budget.free, budget.peak) == (sum(sizes), limit - sum(sizes), peak)
 
 
 def test_many_threads_never_book_more_than_there_is():
-    account = MemoryBudget("memory.host", 1000)
+    budget = MemoryBudget("memory.host", 1000)
     seen: list[int] = []
     granted = [0] * 8
     start = threading.Barrier(len(granted))
@@ -191,9 +191,9 @@ def test_many_threads_never_book_more_than_there_is():
         start.wait()
         for turn in range(2000):
             try:
-                with account.reserve(100 + (turn * 7 + number) % 150, "a chunk") as booking:
-                    seen.append(account.used)
-                    booking.resize(booking.size // 2, "a chunk")
+                with budget.reserve(100 + (turn * 7 + number) % 150, "a chunk") as reserved:
+                    seen.append(budget.used)
+                    reserved.resize(reserved.size // 2, "a chunk")
                     granted[number] += 1
             except BudgetExceeded:
                 continue
@@ -203,6 +203,6 @@ def test_many_threads_never_book_more_than_there_is():
         thread.start()
     for thread in threads:
         thread.join()
-    assert account.used == 0
-    assert max(seen) <= account.peak <= 1000
+    assert budget.used == 0
+    assert max(seen) <= budget.peak <= 1000
     assert all(granted)

@@ -337,8 +337,8 @@ def test_the_hottest_pages_are_chosen(steps: list[tuple[str, list[float], int]])
             moves = pages.choose(np.array(heat), room)
             eligible = [p for p in range(PAGES) if heat[p] > 0 or p in hot]
             expected = set(sorted(eligible, key=lambda p: (-heat[p], p not in hot, p))[:room])
-            assert moves.leave.tolist() == sorted(hot - expected)
-            assert moves.enter.tolist() == sorted(expected - hot)
+            assert moves.evict.tolist() == sorted(hot - expected)
+            assert moves.admit.tolist() == sorted(expected - hot)
         else:
             expected = set()
             pages.forget()
@@ -364,8 +364,8 @@ def test_pages_that_are_not_worth_their_move_do_not_enter(steps: list[tuple[list
         moves = pages.choose(np.array(heat, np.float64), room, cost)
         found = marked(pages.hot)
         entered = found - hot
-        assert moves.enter.tolist() == sorted(entered)
-        assert moves.leave.tolist() == sorted(hot - found)
+        assert moves.admit.tolist() == sorted(entered)
+        assert moves.evict.tolist() == sorted(hot - found)
         assert bool(moves) == (found != hot)
         assert len(found) <= room
         assert all(heat[p] > 0 for p in entered)
@@ -379,11 +379,11 @@ def test_pages_that_are_not_worth_their_move_do_not_enter(steps: list[tuple[list
 def test_pages_that_stay_hot_do_not_move() -> None:
     pages = HeatPolicy(6)
     moves = pages.choose(np.array([5.0, 4, 3, 2, 1, 0]), 4)
-    assert moves.enter.tolist() == [0, 1, 2, 3]
+    assert moves.admit.tolist() == [0, 1, 2, 3]
     moves = pages.choose(np.array([5.0, 0, 3, 2, 9, 9]), 4)
-    assert (moves.leave.tolist(), moves.enter.tolist()) == ([1, 3], [4, 5])
+    assert (moves.evict.tolist(), moves.admit.tolist()) == ([1, 3], [4, 5])
     moves = pages.choose(np.zeros(6), 6)
-    assert (moves.leave.tolist(), moves.enter.tolist()) == ([], [])
+    assert (moves.evict.tolist(), moves.admit.tolist()) == ([], [])
 
 
 @relaxed

@@ -291,27 +291,27 @@ def test_room_is_lent_and_given_back(graph: Graph) -> None:
     pages.prepare(2, everything)
     few = len(engine.check(pages))
     assert 0 < few < number // 2
-    assert pages.may_lend
+    assert pages.may_grow_cache
     for memory, lent in ((-5, 0), (5 * 256 + 9, 5 * 256), (1 << 40, (number - few) * 256)):
-        assert pages.lend(memory) == pages.lent == lent
-        assert pages.may_lend == (not lent)
+        assert pages.grow_cache(memory) == pages.growth == lent
+        assert pages.may_grow_cache == (not lent)
         assert not lent or not engine.check(pages)
         pages.prepare(2, everything)
         assert len(engine.check(pages)) == few + lent // 256
-        pages.give_back()
-        assert (pages.lent, engine.check(pages)) == (0, set())
+        pages.shrink_cache()
+        assert (pages.growth, engine.check(pages)) == (0, set())
         pages.prepare(2, everything)
         assert len(engine.check(pages)) == few
-    pages.lend(5 * 256)
+    pages.grow_cache(5 * 256)
     pages.prepare(2, everything)
     pages.shrink()  # others want the memory
-    pages.give_back()
+    pages.shrink_cache()
     pages.prepare(2, everything)
     assert len(engine.check(pages)) == min(few, (few + 5) // 2)
-    assert not pages.may_lend
+    assert not pages.may_grow_cache
     other = load_paged(engine, host, "zero-copy", room_for(host, 0.1)).pages
     assert isinstance(other, GraphPages)
-    assert not other.may_lend
+    assert not other.may_grow_cache
 
 
 def watched(graph: Graph) -> tuple[Watched, GraphPages, list[RowReads]]:
@@ -335,7 +335,7 @@ def test_without_room_for_a_buffer_pages_have_no_copies(graph: Graph, monkeypatc
     for _ in range(2):
         assert not engine.check(pages)
         assert not pages.shrink()
-        assert not pages.may_lend
+        assert not pages.may_grow_cache
         pages.prepare(2, everything)
 
 

@@ -24,7 +24,7 @@ from longwall.storage.tables.chunk_file import ChunkRecord, read_chunk, remove_c
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 
-def account(limit: int = 1 << 40) -> MemoryBudget:
+def make_disk(limit: int = 1 << 40) -> MemoryBudget:
     return MemoryBudget("memory.disk", limit)
 
 
@@ -55,7 +55,7 @@ def assert_equal(found: EmbeddingTable, expected: EmbeddingTable) -> None:
 )
 def test_a_table_comes_back_as_it_was(tmp_path, seed, levels, rows, dtype, largest, piece, sync):
     table = random_table(seed, levels, rows, dtype, min(largest, np.iinfo(dtype).max))
-    disk, path = account(), tmp_path / "chunk"
+    disk, path = make_disk(), tmp_path / "chunk"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk_file, "_PIECE", piece)
         record = write_chunk(table, path, disk, sync=sync)
@@ -75,7 +75,7 @@ def test_zarr_reads_what_was_written(tmp_path, monkeypatch, piece):
 
     monkeypatch.setattr(chunk_file, "_PIECE", piece)
     table = random_table(1, 3, 50)
-    write_chunk(table, tmp_path / "chunk.zip", account())
+    write_chunk(table, tmp_path / "chunk.zip", make_disk())
     with zarr.storage.ZipStore(tmp_path / "chunk.zip", mode="r") as store:
         group = zarr.open_group(store, mode="r")
         assert group.attrs["rows"] == len(table)
@@ -88,14 +88,14 @@ def test_zarr_reads_what_was_written(tmp_path, monkeypatch, piece):
 def test_an_empty_array_is_read_by_zarr(tmp_path):
     import zarr
 
-    write_chunk(random_table(1, 2, 0), tmp_path / "chunk.zip", account())
+    write_chunk(random_table(1, 2, 0), tmp_path / "chunk.zip", make_disk())
     with zarr.storage.ZipStore(tmp_path / "chunk.zip", mode="r") as store:
         assert zarr.open_group(store, mode="r")["values1"][:].size == 0
 
 
 def test_a_slice_is_stored_without_its_surroundings(tmp_path):
     table = random_table(3, 3, 100).sliced(20, 30)
-    record = write_chunk(table, tmp_path / "chunk", account())
+    record = write_chunk(table, tmp_path / "chunk", make_disk())
     assert record.rows == 10
     assert_equal(read_chunk(tmp_path / "chunk"), table)
 
@@ -103,7 +103,7 @@ def test_a_slice_is_stored_without_its_surroundings(tmp_path):
 @pytest.mark.parametrize("levels", [[0], [1], [2], [0, 2], [1, 2], [2, 0, 1], [0, 1]])
 def test_only_the_wanted_columns_are_read(tmp_path, levels):
     table = random_table(4, 3, 40)
-    write_chunk(table, tmp_path / "chunk", account())
+    write_chunk(table, tmp_path / "chunk", make_disk())
     found = read_chunk(tmp_path / "chunk", levels)
     assert len(found) == len(table)
     assert [values is not None for values in found.values] == [level in levels for level in range(3)]
@@ -115,7 +115,7 @@ def test_only_the_wanted_columns_are_read(tmp_path, levels):
 def test_the_unread_column_may_be_damaged(tmp_path):
     table = random_table(4, 2, 400)
     path = tmp_path / "chunk"
-    write_chunk(table, path, account())
+    write_chunk(table, path, make_disk())
     with zipfile.ZipFile(path) as archive:
         start = archive.getinfo("values0/c/0").header_offset + 200
     flip(path, 8 * start)
@@ -135,7 +135,7 @@ def test_any_flipped_bit_is_found_or_harmless(tmp_path, monkeypatch):
     monkeypatch.setattr(chunk_file, "_PIECE", 64)
     table = random_table(5, 3, 12)
     path = tmp_path / "chunk"
-    write_chunk(table, path, account())
+    write_chunk(table, path, make_disk())
     data = path.read_bytes()
     with zipfile.ZipFile(path) as archive:
         contents = [
@@ -164,7 +164,7 @@ def test_another_whole_chunk_in_its_place_is_found(tmp_path, levels):
     paths, records = [tmp_path / "one", tmp_path / "two"], []
     for path in paths:
         values = tuple(rng.integers(2**31, 2**32, size, np.uint32) for size in (400, 4000))
-        records.append(write_chunk(EmbeddingTable(values, (offsets,)), path, account()))
+        records.append(write_chunk(EmbeddingTable(values, (offsets,)), path, make_disk()))
     with zipfile.ZipFile(paths[0]) as one, zipfile.ZipFile(paths[1]) as two:
         for name in ("values0/c/0", "values1/c/0"):
             assert one.getinfo(name).file_size == two.getinfo(name).file_size
@@ -176,7 +176,7 @@ def test_another_whole_chunk_in_its_place_is_found(tmp_path, levels):
 
 def test_a_truncated_chunk_is_found(tmp_path):
     path = tmp_path / "chunk"
-    write_chunk(random_table(6, 2, 30), path, account())
+    write_chunk(random_table(6, 2, 30), path, make_disk())
     data = path.read_bytes()
     for length in range(0, len(data), 7):
         path.write_bytes(data[:length])
@@ -189,7 +189,7 @@ def test_a_chunk_that_is_gone_is_found(tmp_path, what):
     folder = tmp_path / "spill"
     folder.mkdir()
     path = folder / "chunk"
-    disk = account()
+    disk = make_disk()
     record = write_chunk(random_table(6, 2, 30), path, disk)
     path.unlink()
     if what == "folder":
@@ -204,14 +204,14 @@ def test_a_chunk_that_is_gone_is_found(tmp_path, what):
 
 
 def test_a_folder_that_is_gone_is_named(tmp_path):
-    disk = account()
+    disk = make_disk()
     with pytest.raises(RunError, match=r"nowhere.*another spill folder"):
         write_chunk(random_table(6, 2, 30), tmp_path / "nowhere" / "chunk", disk)
     assert disk.used == 0
 
 
 def test_a_small_disk_budget_is_named_and_nothing_is_written(tmp_path):
-    disk = account(1000)
+    disk = make_disk(1000)
     with pytest.raises(BudgetExceeded, match=r"memory\.disk"):
         write_chunk(random_table(6, 2, 3000), tmp_path / "chunk", disk)
     assert disk.used == 0
@@ -224,7 +224,7 @@ def test_a_failing_disk_leaves_nothing(tmp_path, monkeypatch, code):
         raise OSError(code, "no")
 
     monkeypatch.setattr(Path, "rename", fail)
-    disk = account()
+    disk = make_disk()
     with pytest.raises(RunError, match="another spill folder"):
         write_chunk(random_table(6, 2, 30), tmp_path / "chunk", disk)
     assert disk.used == 0
@@ -236,7 +236,7 @@ def test_a_full_disk_is_named(tmp_path):
     old_limit, old_handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, old_limit[1]))
-    disk = account()
+    disk = make_disk()
     try:
         with pytest.raises(RunError, match=r"the disk is full.*another spill folder, or lower the disk budget"):
             write_chunk(random_table(6, 2, 3000), tmp_path / "chunk", disk)
@@ -292,7 +292,7 @@ def forge(path: Path, change: Callable[[dict[str, Any]], object], compression: i
 )
 def test_forged_metadata_are_refused(tmp_path, change):
     path = tmp_path / "chunk"
-    write_chunk(random_table(8, 2, 30), path, account())
+    write_chunk(random_table(8, 2, 30), path, make_disk())
     checksum = forge(path, lambda _: None)
     read_chunk(path, checksum=checksum)
     checksum = forge(path, change)
@@ -302,7 +302,7 @@ def test_forged_metadata_are_refused(tmp_path, change):
 
 def test_compressed_members_are_refused(tmp_path):
     path = tmp_path / "chunk"
-    write_chunk(random_table(8, 2, 30), path, account())
+    write_chunk(random_table(8, 2, 30), path, make_disk())
     checksum = forge(path, lambda _: None, zipfile.ZIP_DEFLATED)
     with pytest.raises(RunError, match="damaged or gone"):
         read_chunk(path, checksum=checksum)
@@ -311,7 +311,7 @@ def test_compressed_members_are_refused(tmp_path):
 @pytest.mark.parametrize("kind", ["pipe", "link", "device"])
 def test_only_regular_files_are_chunks(tmp_path, kind):
     """None of them is waited for."""
-    write_chunk(random_table(8, 2, 30), tmp_path / "aside", account())
+    write_chunk(random_table(8, 2, 30), tmp_path / "aside", make_disk())
     path = tmp_path / "chunk"
     if kind == "pipe":
         os.mkfifo(path)
@@ -323,7 +323,7 @@ def test_only_regular_files_are_chunks(tmp_path, kind):
 
 def test_values_are_smaller_than_those_of_the_graph(tmp_path):
     table = random_table(8, 2, 30, largest=100)
-    write_chunk(table, tmp_path / "chunk", account())
+    write_chunk(table, tmp_path / "chunk", make_disk())
     largest = max(int(values.max()) for values in table.values)
     assert_equal(read_chunk(tmp_path / "chunk", below=largest + 1), table)
     with pytest.raises(RunError, match="damaged or gone"):
@@ -337,14 +337,14 @@ def test_offsets_that_do_not_fit_the_next_level_are_refused(tmp_path, offsets):
     with pytest.MonkeyPatch.context() as patch:
         # Differences in words, so that any can be written.
         patch.setattr(chunk_file.np, "min_scalar_type", lambda _: kind(2**63))
-        write_chunk(EmbeddingTable(values, (np.array(offsets, np.int64),)), tmp_path / "chunk", account())
+        write_chunk(EmbeddingTable(values, (np.array(offsets, np.int64),)), tmp_path / "chunk", make_disk())
     with pytest.raises(RunError, match="damaged or gone"):
         read_chunk(tmp_path / "chunk")
 
 
 def test_a_directory_of_an_archive_without_end_is_not_read(tmp_path):
     path = tmp_path / "chunk"
-    write_chunk(random_table(8, 2, 30), path, account())
+    write_chunk(random_table(8, 2, 30), path, make_disk())
     size = 2**40
     with path.open("r+b") as file:
         file.seek(size)  # the bytes before take no space

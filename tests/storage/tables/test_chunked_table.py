@@ -1,4 +1,4 @@
-"""Tables in chunks: the same rows whatever the budget, nothing booked or stored that is not there."""
+"""Tables in chunks: the same rows whatever the budget, nothing reserved or stored that is not there."""
 
 import gc
 import threading
@@ -33,7 +33,7 @@ def only_rows_are_booked() -> Iterator[None]:
 
 
 class Place:
-    """A pool with its accounts and folder."""
+    """A pool with its budgets and folder."""
 
     def __init__(self, parent: Path, host: int, disk: int = 1 << 30):
         self.parent = parent

@@ -1,0 +1,44 @@
+"""Progress in words: amounts, rates and remaining time."""
+
+from longwall.storage.memory.sizes import round_size
+
+
+def amount(n: float, unit: str) -> str:
+    """Return ``12,345 tasks``, or ``1.2 GiB`` where the unit is bytes."""
+    return round_size(n) if unit == "bytes" else f"{n:,.0f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Return ``0:42``, ``12:05`` or ``3:00:00``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def rate_text(done: int, total: int | None, unit: str, seconds: float, share: float = 0.0) -> str:
+    """Return the rate, and the remaining time where that is known; empty before any work is done.
+
+    Parameters
+    ----------
+    done, total, unit
+        The work.
+    seconds
+        Time since it began.
+    share
+        The share of a limit that is reached: the work ends where it is 1.
+    """
+    if seconds <= 0:
+        return ""
+    parts = [f"{amount(done / seconds, unit)}/s"] if done else []
+    rests = [max(total - done, 0) * seconds / done] if done and total else []
+    if share > 0:
+        rests.append(max(1 - share, 0) * seconds / share)
+    if rests:
+        parts.append(f"{duration(min(rests))} left")
+    return ", ".join(parts)
+
+
+def progress_text(name: str, done: int, total: int | None, unit: str, seconds: float, share: float = 0.0) -> str:
+    """Return one plain line of progress, such as ``mining: 40% of 1,000 tasks, 20 tasks/s, 0:30 left``."""
+    state = f"{min(done / total, 1):.0%} of {amount(total, unit)}" if total else amount(done, unit)
+    return ", ".join(part for part in (f"{name}: {state}", rate_text(done, total, unit, seconds, share)) if part)

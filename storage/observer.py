@@ -1,0 +1,41 @@
+"""Progress as events: what a run or an ingest reports to its observer."""
+
+from typing import Protocol
+
+
+class Observer(Protocol):
+    """Receives the progress of a run or an ingest; every method may be called from any thread."""
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """Begin a phase of `total` units of work (None: unknown); this ends the phase before it."""
+
+    def advance(self, n: int) -> None:
+        """Add `n` units to the work that is done in the present phase."""
+
+    def near_limit(self, share: float) -> None:
+        """Report the share (0 to 1) of a limit that is reached, where the limit may end the present phase early."""
+
+    def note(self, text: str) -> None:
+        """Show the user a message."""
+
+    def close(self) -> None:
+        """End: no further events come."""
+
+
+class NullObserver:
+    """Ignores all events: for ``--quiet`` and for use as a library."""
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """Ignore the event."""
+
+    def advance(self, n: int) -> None:
+        """Ignore the event."""
+
+    def near_limit(self, share: float) -> None:
+        """Ignore the event."""
+
+    def note(self, text: str) -> None:
+        """Ignore the event."""
+
+    def close(self) -> None:
+        """Ignore the event."""
