@@ -127,7 +127,7 @@ def _run_child(target: str, where: Path, first: int, end: int, folder: Path, out
 
 
 def _load(target: str, where: Path) -> Any:
-    for folder in (HERE.parent, where):
+    for folder in (HERE.parent, HERE.parent / "support", where):
         if str(folder) not in sys.path:
             sys.path.insert(0, str(folder))
     return importlib.import_module(f"fuzz_{target}")
