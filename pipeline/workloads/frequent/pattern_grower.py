@@ -244,7 +244,7 @@ class PatternGrower:
         edges: NDArray[np.int32],
         columns: int,
     ) -> Iterator[NDArray[np.uint32]]:
-        """Yield the sets that support patterns of a batch, grown by an edge each: uint32[some, columns, words], on the host.
+        """Yield the sets that support some patterns, each grown by an edge: uint32[some, columns, words], on the host.
 
         Raises
         ------
