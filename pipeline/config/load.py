@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from longwall.pipeline.config.messages import explain, location_of
-from longwall.pipeline.config.raw import parse_toml, plain_data, read_toml
+from longwall.pipeline.config.raw import parse_toml, read_toml, to_plain
 from longwall.pipeline.config.run_spec import RunSpec
 from longwall.pipeline.quoting import cut, dotted
 from longwall.pipeline.workloads import workload_kinds
@@ -36,10 +36,10 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
         A TOML file, or the same sections as a mapping of mappings. Input paths in a file are relative to the
         file's folder if they exist there, else to the working directory.
     overrides
-        ``"section.key=value"`` each, applied before the check. A value is read as TOML; what is not TOML is
-        a string, and nothing takes the key away. Setting one of ``graph.path`` and ``graph.generator`` replaces the
-        other; setting the kind, the address or the workers of a cluster takes away what else `source` says of another
-        one.
+        ``"section.key=value"`` each, applied before the check. A value is read as TOML; what is not TOML is a string;
+        an empty value removes the key. Setting one of ``graph.path`` and ``graph.generator`` replaces the other;
+        setting the kind, the address or the workers of a cluster removes the keys of `source` that are for another
+        cluster.
 
     Returns
     -------
@@ -53,8 +53,8 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
     """
     require_texts("overrides", overrides, '["workload.k=5"]')
     if isinstance(source, Mapping):
-        data = plain_data(source, "config")
-        kind = section_of(data, "workload").get("kind")
+        data = to_plain(source, "config")
+        kind = _section_of(data, "workload").get("kind")
         config = _Config("config", Path(), data, default_name=kind if isinstance(kind, str) else "run")
     elif isinstance(source, str | os.PathLike):
         path = user_path(source)
@@ -67,18 +67,18 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
 
 
 def names_run(source: Mapping[str, Any], overrides: Sequence[str] = ()) -> bool:
-    """Say whether a mapping, or what overrides it, gives the run a name, or says that it may replace another one."""
-    data = plain_data(source, "config")
+    """Return whether a mapping or its overrides name the run, or let it replace another one."""
+    data = to_plain(source, "config")
     config = _Config("config", Path(), data, default_name="")
     for override in overrides:
         config.override(override)
-    run = section_of(config.data, "run")
+    run = _section_of(config.data, "run")
     return "name" in run or run.get("overwrite") is True
 
 
 @dataclass
 class _Config:
-    """A config between reading and checking."""
+    """A config that was read and is not yet checked."""
 
     origin: str
     folder: Path
@@ -102,9 +102,9 @@ class _Config:
             table.pop(parts[-1], None)
             return
         table[parts[-1]] = given
-        rivals = {"path": "generator", "generator": "path"}
-        if parts[0] == "graph" and parts[1] in rivals:
-            self.data["graph"].pop(rivals[parts[1]], None)
+        other_source = {"path": "generator", "generator": "path"}
+        if parts[0] == "graph" and parts[1] in other_source:
+            self.data["graph"].pop(other_source[parts[1]], None)
         self.overridden.add(".".join(parts))
         if parts[0] == "scheduler":
             for other in _meaningless_beside(parts[1], table[parts[-1]]):
@@ -113,13 +113,13 @@ class _Config:
 
     def check(self) -> RunSpec:
         # The two keys say the same thing; where one is given it stands for both.
-        workload, export = section_of(self.data, "workload"), section_of(self.data, "export")
+        workload, export = _section_of(self.data, "workload"), _section_of(self.data, "export")
         if export.get("embeddings") is True:
             workload.setdefault("output", "embeddings")
         run = self.data.setdefault("run", {})
         if isinstance(run, dict):
             run.setdefault("name", _run_name(self.default_name))
-        generator = section_of(self.data, "graph").get("generator")
+        generator = _section_of(self.data, "graph").get("generator")
         if isinstance(generator, dict):
             generator.setdefault("seed", DEFAULT_SEED)
         self._resolve_paths()
@@ -150,8 +150,8 @@ class _Config:
         return None
 
     def _resolve_paths(self) -> None:
-        graph, workload = section_of(self.data, "graph"), section_of(self.data, "workload")
-        security = section_of(section_of(self.data, "scheduler"), "security")
+        graph, workload = _section_of(self.data, "graph"), _section_of(self.data, "workload")
+        security = _section_of(_section_of(self.data, "scheduler"), "security")
         keys = [(graph, "path"), (graph, "labels"), (graph, "transactions"), (workload, "pattern")]
         keys += [(security, key) for key in ("ca", "cert", "key")]
         for section, key in keys:
@@ -165,14 +165,14 @@ class _Config:
                 section[key] = str(self.folder / value)
 
 
-def section_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _section_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a section of what was read; an empty one where it is missing, or no section."""
     section = data.get(name)
     return section if isinstance(section, dict) else {}
 
 
 def _meaningless_beside(key: str, value: Any) -> tuple[str, ...]:
-    """Keys of the scheduler that were for another cluster, once a key says where the work runs."""
+    """Return the keys of the scheduler that are for another cluster than the one that a key chooses."""
     if key == "kind" and value == "local":
         return CLUSTER_KEYS
     if key == "address":
@@ -181,7 +181,7 @@ def _meaningless_beside(key: str, value: Any) -> tuple[str, ...]:
 
 
 def _override_value(keys: Sequence[str], text: str) -> Any:
-    """The value that a text stands for: TOML, or the text itself."""
+    """Return the value that a text stands for: TOML, or the text itself."""
     try:
         parsed = parse_toml(f"value = {text}")
     except tomllib.TOMLDecodeError:
@@ -189,12 +189,12 @@ def _override_value(keys: Sequence[str], text: str) -> Any:
     nested = {keys[-1]: parsed["value"] if len(parsed) == 1 else text}
     for key in reversed(keys[:-1]):
         nested = {key: nested}
-    value: Any = plain_data(nested, "--set")
+    value: Any = to_plain(nested, "--set")
     for key in keys:
         value = value[key]
     return value
 
 
 def _run_name(text: str) -> str:
-    """The name of a config as that of a run."""
+    """Return the name of a run for the name of a config."""
     return re.sub(r"[^\w.-]+", "-", text).encode()[:MOST_NAME_BYTES].decode("utf-8", "ignore")

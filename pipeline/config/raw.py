@@ -1,4 +1,4 @@
-"""What a config is before any key is looked at: a file of a bounded size, TOML, and values that TOML can hold."""
+"""Read a config before any key is checked: a file of a bounded size, TOML, and values that TOML can hold."""
 
 import os
 import re
@@ -49,7 +49,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name}: not valid TOML: {error}") from None
-    return plain_data(data, name)
+    return to_plain(data, name)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("a whole number has thousands of digits") from None
 
 
-def plain_data(source: Mapping[Any, Any], origin: str, above: tuple[str | int, ...] = ()) -> dict[str, Any]:
+def to_plain(source: Mapping[Any, Any], origin: str, above: tuple[str | int, ...] = ()) -> dict[str, Any]:
     """Copy a mapping into values that TOML can hold: mappings are dicts, paths are texts, None means not given.
 
     Parameters
@@ -108,7 +108,7 @@ def _plain_value(value: Any, origin: str, keys: tuple[str | int, ...]) -> Any:
         raise InputError(f"{where}: more than {_MOST_LEVELS} tables or lists in one another; no key takes so many")
     value = _python_value(value)
     if isinstance(value, Mapping):
-        return plain_data(value, origin, keys)
+        return to_plain(value, origin, keys)
     if isinstance(value, list | tuple):
         return [_plain_value(item, origin, (*keys, at)) for at, item in enumerate(value)]
     if isinstance(value, str):

@@ -108,8 +108,8 @@ def _scalars(pattern: Pattern) -> Iterator[tuple[Expression, ...]]:
             continue  # a cycle is left
         scalars: list[Expression] = []
         for tree in _trees(pattern, left):
-            ways = [way for way in (_rooted(pattern, tree, near, root) for root in sorted(tree)) if way is not None]
-            scalars.append(min(ways, key=lambda way: _cost(_passes(way))))
+            rooted = (_rooted(pattern, tree, near, root) for root in sorted(tree))
+            scalars.append(min((one for one in rooted if one is not None), key=lambda one: _cost(_passes(one))))
         yield tuple(scalars)
 
 

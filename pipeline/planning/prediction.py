@@ -2,13 +2,13 @@
 
 Knuth (1975) estimates the size of a tree from random walks down to its leaves; WanderJoin (2016) does the same for
 joins; stochastic enumeration (Rubinstein, 2013) widens the walk to a set of rows, so that one heavy subtree does not
-decide alone. Here, too, a set of rows goes down. It starts at a sample of the adjacency slots; the engine's kernel
+decide alone. Here, too, a set of rows goes down. It starts at a sample of the arcs; the engine's kernel
 extends all of it; and where a level has more rows than may be kept, a kept row stands for 2, 4, 8, ... neighbouring
 ones. Rows keep their order, hubs first, so each part of the graph has its share of every sample. All rows of a level
 have the same chance to be kept, so the number of rows times its inverse is right on average (Horvitz and Thompson).
 
-Several such descents, independent of each other, tell by their spread how far off their mean may be. What may be
-spent is a number of steps, not of seconds: the same plan, graph, memory and seed give the same prediction on every
+The spread of several independent descents says how far off their mean may be. The effort
+is a number of steps, not of seconds: the same plan, graph, memory and seed give the same prediction on every
 engine and machine.
 """
 
@@ -39,17 +39,17 @@ _DESCENTS = 16
 _STUDENT = 2.131  # for intervals of 95 %, from 16 descents
 _RULE_OF_THREE = 3  # what n rows do not show is rarer than 3 in n, at 95 %
 _ROWS = 64, 1 << 15  # fewest and most rows per level of a descent
-_SLOTS = 1 << 12, 1 << 17  # fewest and most slots at which a descent starts
+_ARCS = 1 << 12, 1 << 17  # fewest and most arcs at which a descent starts
 _PILOT_ROWS = 256
 _WHOLE_ROWS = 1 << 20  # per level of a search that is predicted by running it
-_SLOTS_AT_ONCE = 1 << 16
-_SLOT_BYTES = 80  # of a slot until it is a row
+_ARCS_AT_ONCE = 1 << 16
+_ARC_BYTES = 80  # of an arc until it is a row
 _CHUNK_ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
 class LevelEstimate:
-    """What is predicted for a level: a column of the embedding table, or the count that follows the last one.
+    """Prediction for a level: a column of the embedding table, or the count that follows the last one.
 
     Attributes
     ----------
@@ -113,14 +113,14 @@ def estimate_levels(
     if whole is not None:
         return _summarize(plan, graph, [whole])
     # The pilot decides how large the others are, so it is no part of the mean: that would make large pilots count less.
-    pilot = sampler.descend(_PILOT_ROWS, _SLOTS[0], splitmix64(seed))
+    pilot = sampler.descend(_PILOT_ROWS, _ARCS[0], splitmix64(seed))
     rows = _clip(_PILOT_ROWS * effort / _DESCENTS / max(pilot.steps, 1.0), _ROWS)
-    slots = _clip(rows * graph.num_arcs / max(pilot.rows[1], 1.0), _SLOTS)
-    return _summarize(plan, graph, [sampler.descend(rows, slots, splitmix64(seed, 1 + i)) for i in range(_DESCENTS)])
+    arcs = _clip(rows * graph.num_arcs / max(pilot.rows[1], 1.0), _ARCS)
+    return _summarize(plan, graph, [sampler.descend(rows, arcs, splitmix64(seed, 1 + i)) for i in range(_DESCENTS)])
 
 
 def predicted_rows(plan: MatchPlan, estimates: Sequence[LevelEstimate]) -> dict[int, float]:
-    """Predictions as the metrics of a run know levels.
+    """Return predictions by the levels of a run's metrics.
 
     Returns
     -------
@@ -135,14 +135,14 @@ def predicted_rows(plan: MatchPlan, estimates: Sequence[LevelEstimate]) -> dict[
 
 @dataclass
 class _Descent:
-    """What one descent saw, level by level; a count is the last level."""
+    """Findings of one descent, level by level; a count is the last level."""
 
     rows: list[float] = field(default_factory=list)
     """Estimated number of rows."""
     seen: list[int] = field(default_factory=list)
     """Rows that were there: no level has fewer."""
     parents: list[int] = field(default_factory=list)
-    """Rows (or slots) that were extended to see them."""
+    """Rows (or arcs) that were extended to see them."""
     weights: list[int] = field(default_factory=list)
     """Rows for which one of them stands."""
     steps: float = 0.0
@@ -156,7 +156,7 @@ class _Descent:
 
 
 class _Sampler:
-    """The engine's scratch for a plan, and the sizes that fit the memory."""
+    """The engine's workspace for a plan, and the sizes that fit the memory."""
 
     def __init__(self, plan: MatchPlan, graph: GraphArrays, resources: Resources, memory: int):
         engine, option = resources.engine, resources.work.option
@@ -164,9 +164,9 @@ class _Sampler:
         half = memory // 2
         # Rows that are extended and a copy, rows that are kept and a copy; counts, sums, positions, parents.
         row_bytes = 20 * plan.program.depth + 64
-        least = 4 * (graph.max_degree + 1) + _ROWS[0] * (row_bytes + _SLOT_BYTES)
+        least = 4 * (graph.max_degree + 1) + _ROWS[0] * (row_bytes + _ARC_BYTES)
         require("predicting rows", least, half, option)
-        self._slots_at_once = _clip((half - least) / 4 / _SLOT_BYTES, (_ROWS[0], _SLOTS_AT_ONCE))
+        self._arcs_at_once = _clip((half - least) / 4 / _ARC_BYTES, (_ROWS[0], _ARCS_AT_ONCE))
         self._capacity = graph.max_degree + 1 + _clip((half - least) / 4 / 4, (0, _CHUNK_ROWS))
         self._most = _ROWS[0] + int((half - least) / 2 / row_bytes)
         try:
@@ -182,9 +182,9 @@ class _Sampler:
         limit = min(_WHOLE_ROWS, self._most)
         return self._descend(limit, 0, 0, effort) if self._graph.num_arcs <= limit else None
 
-    def descend(self, rows: int, slots: int, key: int) -> _Descent:
-        """Go down with at most so many rows per level, from a sample of at most so many slots (one more of each)."""
-        shift = (-(-self._graph.num_arcs // slots) - 1).bit_length()
+    def descend(self, rows: int, arcs: int, key: int) -> _Descent:
+        """Go down with at most so many rows per level, from a sample of at most so many arcs (one more of each)."""
+        shift = (-(-self._graph.num_arcs // arcs) - 1).bit_length()
         descent = self._descend(min(rows, self._most), shift, key, math.inf)
         assert descent is not None
         return descent
@@ -216,26 +216,26 @@ class _Sampler:
         return None if whole and (found.steps > effort or weight > 1) else found
 
     def _start(self, kept: StratifiedSample, shift: int, key: int, found: _Descent) -> None:
-        """Look at one slot per block of 2**shift, and keep the ordered edges that the source stage would keep."""
+        """Read one arc per block of 2**shift, and keep the ordered edges that the source stage would keep."""
         graph, xp, levels = self._graph, self._xp, self._plan.program.levels
         blocks, roots = -(-graph.num_arcs >> shift), 0.0
-        for block in range(0, blocks, self._slots_at_once):
-            slots = positions(key, shift, block, min(block + self._slots_at_once, blocks), xp)
-            slots = slots[slots < graph.num_arcs]
-            low = xp.searchsorted(graph.indptr, slots, side="right") - 1
-            high = graph.indices[slots]
+        for block in range(0, blocks, self._arcs_at_once):
+            arcs = positions(key, shift, block, min(block + self._arcs_at_once, blocks), xp)
+            arcs = arcs[arcs < graph.num_arcs]
+            low = xp.searchsorted(graph.indptr, arcs, side="right") - 1
+            high = graph.indices[arcs]
             fitting = admissible(graph, levels[0], low)
-            # A vertex is met at each of its slots.
+            # A vertex is met at each of its arcs.
             roots += _total(fitting / (graph.indptr[low + 1] - graph.indptr[low]), xp)
             fitting &= admissible(graph, levels[1], high)
             if levels[1].below:
                 fitting &= high < low
             if levels[1].above:
                 fitting &= high > low
-            there = xp.flatnonzero(fitting)
-            at = there[kept.offer(int(there.size))]
+            places = xp.flatnonzero(fitting)
+            at = places[kept.offer(int(places.size))]
             kept.keep(xp.stack([low[at].astype(xp.uint32), high[at]]))
-        # Exact where every slot was looked at, but for rounding.
+        # Exact where every arc was looked at, but for rounding.
         found.add(round(roots) if shift == 0 else roots * (1 << shift), 0, blocks, 1 << shift)
         found.add(kept.seen << shift, kept.seen, blocks, 1 << shift)
 
@@ -257,7 +257,7 @@ class _Sampler:
         return steps
 
     def _extensions(self, rows: Array) -> Iterator[tuple[Array, Extension]]:
-        """Extend rows piece by piece; gives each piece and its extension."""
+        """Extend rows piece by piece; yield each piece and its extension."""
         xp = self._xp
         while rows.shape[1]:
             extension = self._searcher.extend_rows(xp.ascontiguousarray(rows), self._capacity)

@@ -151,7 +151,7 @@ def compile_program(
 
 
 def _compile_sets(readers: Sequence[_Reader], prefix: int) -> tuple[list[SetOp], list[int]]:
-    """Chain the set operations of all readers, sharing equal sets; gives the sets and each reader's last set."""
+    """Chain the set operations of all readers, sharing equal sets; return the sets and each reader's last set."""
     ops: list[SetOp] = []
     number_of: dict[_Key, int] = {}
     read_by: list[list[int]] = []

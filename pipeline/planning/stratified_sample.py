@@ -87,7 +87,7 @@ class StratifiedSample:
         return 1 << self._shift
 
     def offer(self, number: int) -> Array:
-        """Let the next rows arrive; gives the positions (int64, of 0 to `number` - 1) of those that are wanted."""
+        """Announce the next rows; return the positions (int64, of 0 to `number` - 1) of those to `keep`."""
         before, self.seen = self.seen, self.seen + number
         while self.seen > self._limit << self._shift:
             self._halve()
@@ -96,7 +96,7 @@ class StratifiedSample:
         return at[(at >= before) & (at < self.seen)] - before
 
     def keep(self, rows: Array) -> None:
-        """Take the wanted rows, uint32[columns, n]."""
+        """Take the rows at the positions that `offer` returned, uint32[columns, n]."""
         self._parts.append(rows)
 
     def rows(self) -> Array:

@@ -32,39 +32,50 @@ class EdgeTypes:
 
     Attributes
     ----------
-    here, there, edge : int32[t]
+    source_label, target_label, edge_label : int32[t]
         Label of this end, of the other end, and of the edge.
     vertex_labels, edge_labels : int64[number of labels]
         Rank to label; a graph without labels has the one label -1.
     """
 
-    here: NDArray[np.int32]
-    there: NDArray[np.int32]
-    edge: NDArray[np.int32]
+    source_label: NDArray[np.int32]
+    target_label: NDArray[np.int32]
+    edge_label: NDArray[np.int32]
     vertex_labels: NDArray[np.int64]
     edge_labels: NDArray[np.int64]
 
-    def keys(self, here: NDArray[np.int32], there: NDArray[np.int32], edge: NDArray[np.int32]) -> NDArray[np.int64]:
+    def keys(
+        self, source_label: NDArray[np.int32], target_label: NDArray[np.int32], edge_label: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
         """A number for each type, in the order of types."""
-        return (here.astype(np.int64) * len(self.vertex_labels) + there) * len(self.edge_labels) + edge
+        pairs = source_label.astype(np.int64) * len(self.vertex_labels) + target_label
+        return pairs * len(self.edge_labels) + edge_label
 
-    def find(self, here: NDArray[np.int32], there: NDArray[np.int32], edge: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Numbers of types that are there."""
-        return np.searchsorted(self.own_keys, self.keys(here, there, edge)).astype(np.int32)
+    def find(
+        self, source_label: NDArray[np.int32], target_label: NDArray[np.int32], edge_label: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Return the numbers of types; each must be one of the graph's."""
+        return np.searchsorted(self.own_keys, self.keys(source_label, target_label, edge_label)).astype(np.int32)
 
     @cached_property
     def own_keys(self) -> NDArray[np.int64]:
         """`keys` of all types: ascending."""
-        return self.keys(self.here, self.there, self.edge)
+        return self.keys(self.source_label, self.target_label, self.edge_label)
 
     @cached_property
     def pairs(self) -> NDArray[np.int64]:
         """A number for the labels of the ends of each type; ascending."""
-        return self.here.astype(np.int64) * len(self.vertex_labels) + self.there
+        return self.source_label.astype(np.int64) * len(self.vertex_labels) + self.target_label
 
     def selected(self, kept: NDArray[np.bool_]) -> "EdgeTypes":
         """Some of the types; labels keep their ranks."""
-        return EdgeTypes(self.here[kept], self.there[kept], self.edge[kept], self.vertex_labels, self.edge_labels)
+        return EdgeTypes(
+            self.source_label[kept],
+            self.target_label[kept],
+            self.edge_label[kept],
+            self.vertex_labels,
+            self.edge_labels,
+        )
 
 
 class Labels:
@@ -117,9 +128,13 @@ class Labels:
             found = _distinct(parts, host, "edge types")
         self._reserved.resize(self._size + _TYPE_BYTES * len(found), "edge types")
         pair, edge = np.divmod(found, len(self.edge_values))
-        here, there = np.divmod(pair, len(self.values))
+        source_label, target_label = np.divmod(pair, len(self.values))
         return EdgeTypes(
-            here.astype(np.int32), there.astype(np.int32), edge.astype(np.int32), self.values, self.edge_values
+            source_label.astype(np.int32),
+            target_label.astype(np.int32),
+            edge.astype(np.int32),
+            self.values,
+            self.edge_values,
         )
 
     def keys(self, first: int, last: int) -> NDArray[np.int64]:
@@ -200,7 +215,7 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudg
         for _ in map_ordered(write, _vertex_ranges(graph, block), workers):
             pass
     groups = np.zeros(1, np.int32) if graph.transactions is None else graph.transactions
-    return TypedGraph(runs, run_types, begins, indices, types.there, groups)
+    return TypedGraph(runs, run_types, begins, indices, types.target_label, groups)
 
 
 def _distinct(parts: Iterable[NDArray[Any]], host: MemoryBudget, what: str) -> NDArray[Any]:

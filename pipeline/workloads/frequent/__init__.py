@@ -1,1 +1,4 @@
-"""Frequent patterns: `mining` goes level by level, `growth` grows and chooses, `here` or `spread` has embeddings."""
+"""Frequent patterns: section and plan in `workload` and `plan`; `levels` mines level by level.
+
+`pattern_grower` grows and chooses patterns; `local_embeddings` or `partitioned_embeddings` holds their embeddings.
+"""

@@ -1,4 +1,4 @@
-"""Patterns as minimum DFS codes, many at once, and the ways in which they can grow."""
+"""Patterns as minimum DFS codes, many at once, and their rightmost extensions (gSpan)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,52 +80,54 @@ class DfsPatterns:
 
 @dataclass(frozen=True, eq=False)
 class RightmostExtensions:
-    """The ways in which a batch of patterns can grow, each a slot.
+    """The rightmost extensions of a batch of patterns, numbered: how a pattern grows by one edge of a type (gSpan).
 
     Attributes
     ----------
     growth
         What the kernels read.
-    num_slots
-        Number of slots.
+    total
+        Number of extensions.
     """
 
     patterns: DfsPatterns
     types: EdgeTypes
     growth: GrowthBatch
-    num_slots: int
+    total: int
     _starts: NDArray[np.int64]
     _lows: NDArray[np.int64]
 
-    def slots(self, pattern: NDArray[np.int64], edges: Ints) -> NDArray[np.int64]:
-        """The slots in which patterns (of the batch) grow by edges; the inverse of `edges`."""
-        near, far, here, edge, there = edges.T
+    def numbers(self, pattern: NDArray[np.int64], edges: Ints) -> NDArray[np.int64]:
+        """Return the numbers of the extensions of patterns (of the batch) by edges; the inverse of `edges`."""
+        near, far, source_label, edge_label, target_label = edges.T
         backward = far < near
         _, paths = self.patterns.paths
         place = (paths[pattern] == np.where(backward, far, near)[:, None]).argmax(axis=1)
         bases = np.where(backward, self.growth.backward[pattern, place], self.growth.forward[pattern, place])
-        slots: NDArray[np.int64] = bases + self.types.find(here, there, edge)
-        return slots
+        numbers: NDArray[np.int64] = bases + self.types.find(source_label, target_label, edge_label)
+        return numbers
 
-    def edges(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ints]:
-        """The pattern (of the batch) that grows in each slot, and the edge that it grows by, int32[slots, 5]."""
+    def edges(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ints]:
+        """Return the pattern (of the batch) of each extension, and the edge that it grows by, int32[numbers, 5]."""
         width = self._lows.shape[1] // 2
-        way = np.searchsorted(self._starts, slots, side="right") - 1
-        pattern, direction = np.divmod(way, 2 * width)
+        run = np.searchsorted(self._starts, numbers, side="right") - 1
+        pattern, direction = np.divmod(run, 2 * width)
         backward, place = np.divmod(direction, width)
-        kind = slots - self._starts[way] + self._lows.ravel()[way]
+        kind = numbers - self._starts[run] + self._lows.ravel()[run]
         labels, _, _ = self.patterns.vertices
         _, paths = self.patterns.paths
         other = paths[pattern, place]
         newest = self.patterns.sizes[pattern] - 1
         near = np.where(backward == 1, newest, other)
         far = np.where(backward == 1, other, newest + 1)
-        edges = np.stack([near, far, labels[pattern, near], self.types.edge[kind], self.types.there[kind]], axis=1)
+        edges = np.stack(
+            [near, far, labels[pattern, near], self.types.edge_label[kind], self.types.target_label[kind]], axis=1
+        )
         return pattern, edges.astype(np.int32)
 
 
-def ways_to_grow(patterns: DfsPatterns, first: int, types: EdgeTypes, max_vertices: int) -> RightmostExtensions:
-    """Number the ways in which patterns can grow.
+def rightmost_extensions(patterns: DfsPatterns, first: int, types: EdgeTypes, max_vertices: int) -> RightmostExtensions:
+    """Number the rightmost extensions of patterns.
 
     Parameters
     ----------
@@ -142,27 +144,29 @@ def ways_to_grow(patterns: DfsPatterns, first: int, types: EdgeTypes, max_vertic
     path_sizes, paths = patterns.paths
     width = paths.shape[1]
     rows = np.arange(len(patterns))[:, None]
-    there = paths >= 0
-    path_labels = np.where(there, labels[rows, paths], 0)
+    on_path = paths >= 0
+    path_labels = np.where(on_path, labels[rows, paths], 0)
 
     known = np.full((len(patterns), width, width), -1, np.int32)
     places = np.full((len(patterns), width), -1, np.int32)  # of each vertex on the path
-    places[np.nonzero(there)[0], paths[there]] = np.nonzero(there)[1]
+    places[np.nonzero(on_path)[0], paths[on_path]] = np.nonzero(on_path)[1]
     for number in range(patterns.num_edges):
-        i, j, label_i, edge, label_j = patterns.codes[:, number].T
-        for u, v, here, far in ((i, j, label_i, label_j), (j, i, label_j, label_i)):
+        i, j, label_i, label, label_j = patterns.codes[:, number].T
+        for u, v, near, far in ((i, j, label_i, label_j), (j, i, label_j, label_i)):
             place = places[rows[:, 0], u]
-            known[rows[:, 0], place, v] = np.where(place >= 0, types.find(here, far, edge), known[rows[:, 0], place, v])
+            known[rows[:, 0], place, v] = np.where(
+                place >= 0, types.find(near, far, label), known[rows[:, 0], place, v]
+            )
 
-    low = np.searchsorted(types.here, path_labels, side="left")
-    high = np.searchsorted(types.here, path_labels, side="right")
-    growing = there & (patterns.sizes < max_vertices)[:, None]
+    low = np.searchsorted(types.source_label, path_labels, side="left")
+    high = np.searchsorted(types.source_label, path_labels, side="right")
+    growing = on_path & (patterns.sizes < max_vertices)[:, None]
     wanted = path_labels[:, :1].astype(np.int64) * len(types.vertex_labels) + path_labels
     low_back, high_back = (
         np.searchsorted(types.pairs, wanted, side="left"),
         np.searchsorted(types.pairs, wanted, side="right"),
     )
-    closing = there & (known[rows, 0, paths] < 0)
+    closing = on_path & (known[rows, 0, paths] < 0)
     closing[:, :2] = False  # the rightmost vertex itself, and its parent
 
     lows = np.concatenate([low, low_back], axis=1)

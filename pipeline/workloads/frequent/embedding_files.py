@@ -77,7 +77,7 @@ class LevelWriter:
         return self._files.take()
 
     def write(self, table: ChunkedTable) -> int:
-        """Write the subgraphs of mappings, each once; gives their number."""
+        """Write the subgraphs of mappings, each once; return their number."""
         written = 0
         for chunk in table.stream():
             for begin in range(0, len(chunk), self._rows_at_once):

@@ -11,7 +11,7 @@ from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
 from longwall.storage.graph.typed_graph import EdgeTypes
 
 UNKNOWN = -1
-"""In place of a number of rows that nobody counted."""
+"""In place of a number of rows that was not counted."""
 
 
 class GrownPatterns(NamedTuple):

@@ -37,22 +37,22 @@ class LocalEmbeddings:
         name = f"patterns of {patterns.num_edges + 1} edges"
         self._context.observer.phase(name, len(self._table), "embeddings")
         found = []
-        for first, ways in self._growing.batches(patterns):
-            part = self._frequent_of(ways)
+        for first, extensions in self._growing.batches(patterns):
+            part = self._frequent_of(extensions)
             found.append(part._replace(parents=part.parents + first))
         return found
 
-    def _frequent_of(self, ways: RightmostExtensions) -> GrownPatterns:
-        """Aggregate the embeddings of a batch by the ways to grow, and keep what is frequent."""
+    def _frequent_of(self, extensions: RightmostExtensions) -> GrownPatterns:
+        """Aggregate the embeddings of a batch by rightmost extension, and keep the frequent patterns."""
         growing, table = self._growing, self._table
         rows = supports = None
         if self._plan.exact:
             growing.require_countable(len(table))
-            rows = growing.stage.count(table, ways.growth, ways.num_slots)
-        slots, candidates = growing.candidates(ways, rows)
+            rows = growing.stage.count(table, extensions.growth, extensions.total)
+        numbers, candidates = growing.candidates(extensions, rows)
         if self._plan.support != "instances":
-            supports = growing.supports(table, ways, slots)
-        return growing.frequent(ways.patterns, candidates, supports)
+            supports = growing.supports(table, extensions, numbers)
+        return growing.frequent(extensions.patterns, candidates, supports)
 
     def close(self) -> None:
         """Let go of the table."""

@@ -32,7 +32,7 @@ class PartitionWorker(Worker):
 
 
 class ArrayWorker(PartitionWorker):
-    """A worker that gives an array for all partitions of a task: a file of the checkpoint.
+    """A worker whose result is one array for all partitions of a task: a file of the checkpoint.
 
     Parameters
     ----------

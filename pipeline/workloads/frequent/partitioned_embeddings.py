@@ -1,6 +1,6 @@
 """The embeddings of a level of frequent patterns in partitions, wherever the tasks of a run are done.
 
-Partial aggregates are files of the checkpoint, and reduced by whoever has time; partitions stay where they are.
+Partial aggregates are files of the checkpoint, and any worker reduces them; partitions stay where they are.
 """
 
 import numpy as np
@@ -47,8 +47,8 @@ class PartitionedEmbeddings:
         edges = f"{patterns.num_edges + 1} edges"
         phase = self._context.checkpoint.phase(f"batches of {edges}", 1)
         if not phase.complete:
-            ways = growing.batches(patterns, most=MANY)
-            cuts = [(first, first + len(batch.patterns), batch.num_slots) for first, batch in ways]
+            extensions = growing.batches(patterns, most=MANY)
+            cuts = [(first, first + len(batch.patterns), batch.total) for first, batch in extensions]
             phase.commit([(0, 1)], PartialResult(cuts))
         self._batches = [
             PatternBatch(plan, self._context, growing, self._parts, patterns, f"{edges}, batch {number}", *cut)

@@ -16,7 +16,7 @@ from longwall.kernels.interface.pattern_growth import TypedGraph
 from longwall.kernels.patterns.dfs_codes import automorphisms
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, RightmostExtensions, ways_to_grow
+from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, RightmostExtensions, rightmost_extensions
 from longwall.pipeline.workloads.frequent.grown_patterns import UNKNOWN, FrequentPatterns, GrownPatterns
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.stages.aggregation.support import Candidates, Support
@@ -34,13 +34,13 @@ from longwall.storage.tables.embedding_table import from_columns
 _WORK_SHARE, _ROOM_SHARE, _CHUNK_SHARE = 4, 8, 32  # of what the graph leaves: what is counted; the rest; a chunk
 _LARGEST_CHUNK = 32 << 20  # of vertices
 _MOST_KNOWN = 1 << 24  # entries of the table of a batch's edges
-_CODES_AT_ONCE = 256  # by a thread that nobody interrupts
-_PATTERN_BYTES, _SLOT_BYTES = 200, 160  # of the patterns of a batch, for each vertex; of a way for them to grow
-_CODE_BYTES = 400  # of a way to grow that is looked at as a pattern, for each of its edges
+_CODES_AT_ONCE = 256  # by a thread, between two looks at whether the run is cancelled
+_PATTERN_BYTES, _EXTENSION_BYTES = 200, 160  # of the patterns of a batch, for each vertex; of an extension
+_CODE_BYTES = 400  # of an extension as a pattern, for each of its edges
 
 
 class PatternGrower:
-    """Grows tables of embeddings, and chooses what they grow into.
+    """Grow tables of embeddings, and choose the patterns that they grow into.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class PatternGrower:
         self._graph_bytes = self._device_bytes = 0
 
     def close(self) -> None:
-        """Let go of all tables."""
+        """Drop all tables."""
         self.pool.close()
         self._labels.close()
 
@@ -93,7 +93,7 @@ class PatternGrower:
         return GrowPatterns(context.engine, TypedGraph(*brought), self.support, take, work, reserve, self.check)
 
     def check(self, rows: int) -> None:
-        """See that nobody interrupted; tell how far the level is."""
+        """Raise if the run was cancelled; report the progress of the level."""
         if self._context.cancel.is_set():
             raise KeyboardInterrupt if self._context.is_coordinator else RunError("the run was cancelled")
         if rows:
@@ -123,7 +123,7 @@ class PatternGrower:
     def batches(
         self, patterns: DfsPatterns, begin: int = 0, last: int | None = None, most: int | None = None
     ) -> Iterator[tuple[int, RightmostExtensions]]:
-        """Patterns in batches that can be counted at once.
+        """Cut patterns into batches whose extensions can be counted at once.
 
         Parameters
         ----------
@@ -132,34 +132,36 @@ class PatternGrower:
         begin, last
             Patterns `begin` to `last` - 1 of them; all by default.
         most
-            Ways to grow that can be counted at once; those that the stage can count by default.
+            Extensions that can be counted at once; as many as the stage can count by default.
 
         Yields
         ------
         int
             The number of the first pattern of a batch.
-        Ways
-            How they can grow; there is at least one way.
+        RightmostExtensions
+            How they can grow; there is at least one extension.
         """
         last = len(patterns) if last is None else last
         width = int(patterns.sizes.max(initial=1))
         size = width * (_PATTERN_BYTES + 8 * width)
-        most = max(min(self.stage.most_extensions() if most is None else most, self.room // _SLOT_BYTES), 1)
+        most = max(min(self.stage.most_extensions() if most is None else most, self.room // _EXTENSION_BYTES), 1)
         step = max(min(_MOST_KNOWN // width**2, self.room // size, last - begin), 1)
         with self.pool.reserve(size * step, "the patterns of a batch"):
             while begin < last:
                 end = min(begin + step, last)
-                ways = ways_to_grow(patterns.sliced(begin, end), begin, self.types, self._plan.max_vertices)
-                if ways.num_slots > most and end - begin > 1:
+                extensions = rightmost_extensions(
+                    patterns.sliced(begin, end), begin, self.types, self._plan.max_vertices
+                )
+                if extensions.total > most and end - begin > 1:
                     step = max((end - begin) // 2, 1)
                     continue
-                if ways.num_slots:
-                    with self.pool.reserve(_SLOT_BYTES * ways.num_slots, "the counts of rightmost extensions"):
-                        yield begin, ways
+                if extensions.total:
+                    with self.pool.reserve(_EXTENSION_BYTES * extensions.total, "the counts of rightmost extensions"):
+                        yield begin, extensions
                 begin = end
 
     def require_countable(self, rows: int) -> None:
-        """See that counts of what so many embeddings grow into fit 64-bit integers.
+        """Check that counts of what so many embeddings grow into fit 64-bit integers.
 
         Raises
         ------
@@ -170,39 +172,39 @@ class PatternGrower:
             raise FinalError("the embeddings of a pattern may not fit 64-bit integers: set workload.max_edges lower")
 
     def candidates(
-        self, ways: RightmostExtensions, rows: NDArray[np.int64] | None
+        self, extensions: RightmostExtensions, rows: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.int64], GrownPatterns]:
-        """Choose the ways to grow whose support is to be counted.
+        """Choose the extensions whose support is to be counted.
 
         Parameters
         ----------
-        ways
+        extensions
             A batch of patterns.
-        rows : int64[ways.num_slots]
+        rows : int64[extensions.total]
             The mappings of what they grow into, or None.
 
         Returns
         -------
         int64[k]
-            Their slots, ascending.
-        Found
+            Their numbers, ascending.
+        GrownPatterns
             The same as patterns; what they grow from is numbered in the batch.
         """
         support = self._plan.support
-        slots = np.arange(ways.num_slots)
+        numbers = np.arange(extensions.total)
         if rows is not None:
-            slots = np.flatnonzero(rows >= (1 if support == "instances" else self._plan.min_support))
-        counts = np.zeros(len(slots), np.int64)
+            numbers = np.flatnonzero(rows >= (1 if support == "instances" else self._plan.min_support))
+        counts = np.zeros(len(numbers), np.int64)
         if support != "transactions":
-            counts = self._automorphisms(ways.patterns, *ways.edges(slots))
-            slots, counts = slots[counts > 0], counts[counts > 0]
-        mappings = np.full(len(slots), UNKNOWN) if rows is None else rows[slots]
-        return slots, GrownPatterns(*ways.edges(slots), counts, mappings, np.zeros(len(slots), np.int64))
+            counts = self._automorphisms(extensions.patterns, *extensions.edges(numbers))
+            numbers, counts = numbers[counts > 0], counts[counts > 0]
+        mappings = np.full(len(numbers), UNKNOWN) if rows is None else rows[numbers]
+        return numbers, GrownPatterns(*extensions.edges(numbers), counts, mappings, np.zeros(len(numbers), np.int64))
 
     def frequent(
         self, patterns: DfsPatterns, candidates: GrownPatterns, supports: NDArray[np.int64] | None
     ) -> GrownPatterns:
-        """Keep of some candidates what is frequent.
+        """Keep the frequent ones of some candidates.
 
         Parameters
         ----------
@@ -223,35 +225,42 @@ class PatternGrower:
             found = found._replace(automorphisms=counts).selected(counts > 0)
         return found
 
-    def supports(self, table: ChunkedTable, ways: RightmostExtensions, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count what supports some ways to grow, int64[slots]; where the plan is not exact, as far as is asked for.
+    def supports(
+        self, table: ChunkedTable, extensions: RightmostExtensions, numbers: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count the supports of extensions, int64[numbers]; where the plan is not exact, only up to `min_support`.
 
         Raises
         ------
         RunError
-            If there is no room for what supports one pattern.
+            If there is no room for the images of one pattern.
         """
-        with self._sentence():
-            return self.stage.supports(table, _candidates(ways, slots))
+        with self._naming_the_budget():
+            return self.stage.supports(table, _candidates(extensions, numbers))
 
     def sets(
-        self, table: Rows, ways: RightmostExtensions, pattern: NDArray[np.int64], edges: NDArray[np.int32], columns: int
+        self,
+        table: Rows,
+        extensions: RightmostExtensions,
+        pattern: NDArray[np.int64],
+        edges: NDArray[np.int32],
+        columns: int,
     ) -> Iterator[NDArray[np.uint32]]:
-        """What supports patterns of a batch, with an edge more each: uint32[some, columns, words], on the host.
+        """Yield the sets that support some patterns, each grown by an edge: uint32[some, columns, words], on the host.
 
         Raises
         ------
         RunError
             As `supports`.
         """
-        with self._sentence():
-            for _, sets in self.stage.sets(table, _candidates(ways, ways.slots(pattern, edges)), columns):
+        with self._naming_the_budget():
+            for _, sets in self.stage.sets(table, _candidates(extensions, extensions.numbers(pattern, edges)), columns):
                 copied = int(sets.nbytes) if self._context.resources.on_device else 0
                 with self.pool.reserve(copied, "the images of patterns"):
                     yield on_host(sets)
 
     @contextmanager
-    def _sentence(self) -> Iterator[None]:
+    def _naming_the_budget(self) -> Iterator[None]:
         try:
             yield
         except WorkspaceTooLarge as error:
@@ -263,7 +272,7 @@ class PatternGrower:
     def _automorphisms(
         self, patterns: DfsPatterns, parents: NDArray[np.int64], edges: NDArray[np.int32]
     ) -> NDArray[np.int64]:
-        """The automorphisms of grown patterns; 0 where another way leads to the pattern's minimum code."""
+        """Return the automorphisms of grown patterns; 0 where the code is not the minimum code of its pattern."""
         found = np.zeros(len(parents), np.int64)
         stop = np.zeros(1, np.uint8)
         workers = self._context.engine.workers
@@ -282,7 +291,7 @@ class PatternGrower:
         return found
 
     def grown(self, patterns: DfsPatterns, table: ChunkedTable, found: FrequentPatterns) -> ChunkedTable:
-        """The embeddings of what a level's patterns grow into.
+        """Return the embeddings of what a level's patterns grow into.
 
         Parameters
         ----------
@@ -295,21 +304,21 @@ class PatternGrower:
         grown = self._new_table(levels)
         done = 0
         with PatternRows(levels, grown.append, self.room, self.pool) as rows:
-            for first, ways in self.batches(patterns):
-                end = int(np.searchsorted(found.parents, first + len(ways.patterns)))
+            for first, extensions in self.batches(patterns):
+                end = int(np.searchsorted(found.parents, first + len(extensions.patterns)))
                 if end > done:
-                    slots = ways.slots(found.parents[done:end] - first, found.patterns.codes[done:end, -1])
-                    self.stage.children(table, ways.growth, ways.num_slots, slots, done, rows.add)
+                    numbers = extensions.numbers(found.parents[done:end] - first, found.patterns.codes[done:end, -1])
+                    self.stage.children(table, extensions.growth, extensions.total, numbers, done, rows.add)
                 done = end
         return grown
 
     def leave_out_rare(self, found: FrequentPatterns) -> None:
-        """Leave edges out that no frequent pattern has, `found` being those of one edge."""
+        """Remove the edges that no frequent pattern of one edge has; `found` are these patterns."""
         if self._plan.support == "instances":
             return  # a part may have fewer instances than the whole
-        here, edge, there = found.patterns.codes[:, 0, 2], found.patterns.codes[:, 0, 3], found.patterns.codes[:, 0, 4]
-        keys = np.concatenate([self.types.keys(here, there, edge), self.types.keys(there, here, edge)])
-        kept = np.isin(self.types.keys(self.types.here, self.types.there, self.types.edge), keys)
+        source, edge, target = found.patterns.codes[:, 0, 2:5].T
+        keys = np.concatenate([self.types.keys(source, target, edge), self.types.keys(target, source, edge)])
+        kept = np.isin(self.types.own_keys, keys)
         if not kept.all():
             self.types = self.types.selected(kept)
             self.__dict__.pop("stage", None)
@@ -329,6 +338,8 @@ def grown_sizes(patterns: DfsPatterns, parents: NDArray[np.int64], edges: NDArra
     return sizes.astype(np.int64)
 
 
-def _candidates(ways: RightmostExtensions, slots: NDArray[np.int64]) -> Candidates:
-    pattern, edges = ways.edges(slots)
-    return Candidates(ways.growth, ways.num_slots, slots, pattern, grown_sizes(ways.patterns, pattern, edges))
+def _candidates(extensions: RightmostExtensions, numbers: NDArray[np.int64]) -> Candidates:
+    pattern, edges = extensions.edges(numbers)
+    return Candidates(
+        extensions.growth, extensions.total, numbers, pattern, grown_sizes(extensions.patterns, pattern, edges)
+    )

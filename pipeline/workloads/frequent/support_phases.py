@@ -1,7 +1,7 @@
 """A batch of a level's patterns, aggregated over the partitions in phases that a cluster's workers do.
 
-1. *rows*: how many mappings each way to grow has, over partitions; an array of numbers per answer, summed.
-2. *candidates*: the coordinator chooses the ways whose support is to be counted.
+1. *rows*: how many mappings each rightmost extension has, over partitions; an array of numbers per answer, summed.
+2. *candidates*: the coordinator chooses the extensions whose support is to be counted.
 3. *sets*: what supports the candidates, over partitions; an array of bits per answer.
 4. *supports*: over candidates; the sets of all partitions are united and counted.
 
@@ -48,8 +48,8 @@ class PatternBatch:
         The level's.
     name
         Of the batch, for phases.
-    first, last, num_slots
-        Its patterns, and the number of ways in which they can grow.
+    first, last, num_extensions
+        Its patterns, and the number of their rightmost extensions.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class PatternBatch:
         name: str,
         first: int,
         last: int,
-        num_slots: int,
+        num_extensions: int,
     ):
         self._plan, self._context, self._growing, self._parts = plan, context, growing, parts
         self._patterns, self._name = patterns, name
-        self._first, self._last, self._num_slots = first, last, num_slots
+        self._first, self._last, self._num_extensions = first, last, num_extensions
         self._supports: list[NDArray[np.int64]] = []
 
     def aggregate(self) -> None:
@@ -120,7 +120,7 @@ class PatternBatch:
         record_levels(self._context, phase.partials, {})
 
     def _rows(self) -> Phase:
-        """Count the mappings of every way to grow."""
+        """Count the mappings of every extension."""
         phase = self._begin("rows", self._parts.number)
         batch, growing = self, self._growing
 
@@ -130,11 +130,13 @@ class PatternBatch:
 
             def run(self, first: int, last: int) -> None:
                 for table in [self._parts.table(part) for part in range(first, last)]:
-                    found = self._begun((batch._num_slots,), np.int64, "the counts of rightmost extensions")
+                    found = self._begun((batch._num_extensions,), np.int64, "the counts of rightmost extensions")
                     at = 0
-                    for _, ways in growing.batches(batch._patterns, batch._first, batch._last):
-                        found[at : at + ways.num_slots] += growing.stage.count(table, ways.growth, ways.num_slots)
-                        at += ways.num_slots
+                    for _, extensions in growing.batches(batch._patterns, batch._first, batch._last):
+                        found[at : at + extensions.total] += growing.stage.count(
+                            table, extensions.growth, extensions.total
+                        )
+                        at += extensions.total
 
         self._over_parts(phase, RowsWorker)
         return phase
@@ -142,12 +144,12 @@ class PatternBatch:
     def _choose(self, rows: Phase | None) -> None:
         """Choose the candidates, and say how their supports are counted."""
         growing, found, at = self._growing, [], 0
-        for first, ways in growing.batches(self._patterns, self._first, self._last, most=MANY):
-            with growing.pool.reserve(16 * ways.num_slots, "the counts of rightmost extensions"):
-                summed = None if rows is None else self._summed(rows, at, at + ways.num_slots)
-                _, part = growing.candidates(ways, summed)
+        for first, extensions in growing.batches(self._patterns, self._first, self._last, most=MANY):
+            with growing.pool.reserve(16 * extensions.total, "the counts of rightmost extensions"):
+                summed = None if rows is None else self._summed(rows, at, at + extensions.total)
+                _, part = growing.candidates(extensions, summed)
             found.append(part._replace(parents=part.parents + first))
-            at += ways.num_slots
+            at += extensions.total
         chosen = joined(found)
         numbers = np.empty((len(chosen.parents), _COLUMNS), np.int64)
         numbers[:, 0], numbers[:, 1:6], numbers[:, 6], numbers[:, 7] = chosen[:4]
@@ -239,10 +241,12 @@ class PatternBatch:
         numbers = self._numbers(begin, end)
         parents, edges = numbers[:, 0], numbers[:, 1:6].astype(np.int32)
         first, last = int(parents[0]), int(parents[-1]) + 1
-        for number, ways in self._growing.batches(self._patterns, first, last):
-            low, high = np.searchsorted(parents, [number, number + len(ways.patterns)]).tolist()
+        for number, extensions in self._growing.batches(self._patterns, first, last):
+            low, high = np.searchsorted(parents, [number, number + len(extensions.patterns)]).tolist()
             if low < high:
-                yield from self._growing.sets(tables, ways, parents[low:high] - number, edges[low:high], self._columns)
+                yield from self._growing.sets(
+                    tables, extensions, parents[low:high] - number, edges[low:high], self._columns
+                )
 
     def _united(self, sets: Phase, begin: int, first: int, last: int) -> NDArray[np.int64]:
         """The supports of candidates `begin` + `first` to `begin` + `last` - 1."""

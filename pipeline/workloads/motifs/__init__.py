@@ -1,1 +1,1 @@
-"""Motifs: by enumeration, pattern by pattern (`counting`), or per vertex (`orbits`)."""
+"""Motifs: `by_enumeration`, pattern by pattern (`by_counting`), or per vertex (`orbits`)."""

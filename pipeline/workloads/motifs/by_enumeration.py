@@ -26,7 +26,7 @@ from longwall.storage.errors import FinalError, RunError
 from longwall.storage.graph.stats import GraphStats
 
 _EXACT_BELOW = 2.0**62
-_WAYS = 2.3  # in which a connected set of some vertices grows out of smaller ones (measured on collaboration graphs)
+_PARENTS = 2.3  # smaller sets that a connected set grows out of (measured on collaboration graphs)
 _TOTALS_COPIES = 3  # of a worker's counts: its own, those of the last commit, and what is new
 
 
@@ -76,12 +76,12 @@ def plan_enumeration(k: int, stats: GraphStats) -> EnumerationPlan:
     neighbour_degree = stats.sum_degree_squared / max(2 * stats.num_edges, 1)
     sets = float(stats.num_edges)
     for size in range(2, k - 1):
-        sets *= max(size * neighbour_degree / _WAYS, 1.0)
+        sets *= max(size * neighbour_degree / _PARENTS, 1.0)
     return EnumerationPlan(k, sets * neighbour_degree)
 
 
 def _added(found: Sequence[tuple[list[int], list[int]]]) -> tuple[list[int], list[int]]:
-    """Add up counts: the places of those that are not 0, and the counts."""
+    """Add up counts; return the places of those that are not 0, and the counts."""
     places, where = np.unique(np.concatenate([np.array(places, np.int64) for places, _ in found]), return_inverse=True)
     counts = np.concatenate([np.array(counts, np.int64) for _, counts in found])
     _check_size(float(np.sum(counts, dtype=np.float64)))

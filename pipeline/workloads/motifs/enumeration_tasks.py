@@ -1,4 +1,4 @@
-"""Cut the slots into tasks that are alike for an enumeration of motifs: slots between hubs are most of its work."""
+"""Cut the arcs into tasks of about equal work for an enumeration of motifs: most of it is at arcs between hubs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,25 +7,25 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.task_ranges import slot_ranges
 from longwall.pipeline.execution.thread_executor import Task
 
-_BIN = 16  # slots that are weighed together
-_SLOTS_AT_ONCE = 1 << 18
-_SLOT_BYTES = 64  # of the arrays that weigh one
+_BIN = 16  # arcs that are weighed together
+_ARCS_AT_ONCE = 1 << 18
+_ARC_BYTES = 64  # of the arrays that weigh one
 
 
 def motif_ranges(context: Environment, k: int, cost: float) -> list[Task]:
-    """Tasks over the slots for motifs of `k` vertices; their sizes are estimates of their work."""
+    """Tasks over the arcs for motifs of `k` vertices; their sizes are estimates of their work."""
     uniform = slot_ranges(context, cost)
     if len(uniform) == 1:
         return uniform
-    slots = uniform[-1].last
-    size = min(slots, _SLOTS_AT_ONCE) * _SLOT_BYTES + -(-slots // _BIN) * 16
-    with context.resources.host.reserve(size, "the weights of slots"):
+    arcs = uniform[-1].last
+    size = min(arcs, _ARCS_AT_ONCE) * _ARC_BYTES + -(-arcs // _BIN) * 16
+    with context.resources.host.reserve(size, "the weights of arcs"):
         weights = np.concatenate(
-            [_weights(context, k, at, min(at + _SLOTS_AT_ONCE, slots)) for at in range(0, slots, _SLOTS_AT_ONCE)]
+            [_weights(context, k, at, min(at + _ARCS_AT_ONCE, arcs)) for at in range(0, arcs, _ARCS_AT_ONCE)]
         )
         ends = np.cumsum(weights, out=weights)
         shares = np.linspace(0, ends[-1], len(uniform) + 1)[1:-1]
-        heavy = np.minimum((np.searchsorted(ends, shares) + 1) * _BIN, slots)
+        heavy = np.minimum((np.searchsorted(ends, shares) + 1) * _BIN, arcs)
         cuts = np.unique(np.concatenate([[0], heavy, [task.last for task in uniform]])).astype(np.int64)
         # In thousands, so that progress has whole numbers.
         done = np.concatenate([[0.0], ends[(cuts[1:] - 1) // _BIN]]) / ends[-1] * 1000 * len(uniform)
@@ -35,14 +35,14 @@ def motif_ranges(context: Environment, k: int, cost: float) -> list[Task]:
 
 
 def _weights(context: Environment, k: int, first: int, last: int) -> NDArray[np.float64]:
-    """Weigh bins of slots: how many ways there are from each of them to the next vertices, roughly."""
+    """Weigh bins of arcs: by the number of continuations of each arc, roughly."""
     indptr, indices = context.graph.indptr, context.graph.indices
     begin = int(np.searchsorted(indptr, first, side="right")) - 1
     end = int(np.searchsorted(indptr, last, side="left"))
     bounds = np.clip(indptr[begin : end + 1], first, last)
     owners = np.repeat(np.arange(begin, end), bounds[1:] - bounds[:-1])
     seconds = np.asarray(indices[first:last]).astype(np.int64)
-    ways = indptr[owners + 1] - np.arange(first, last) + indptr[seconds + 1] - indptr[seconds]
-    weights = np.where(seconds > owners, ways.astype(np.float64) ** (k - 2), 1.0)
+    continuations = indptr[owners + 1] - np.arange(first, last) + indptr[seconds + 1] - indptr[seconds]
+    weights = np.where(seconds > owners, continuations.astype(np.float64) ** (k - 2), 1.0)
     found: NDArray[np.float64] = np.add.reduceat(weights, np.arange(0, last - first, _BIN))
     return found

@@ -52,7 +52,7 @@ class OrbitPlan:
         )
 
     def count(self, context: Environment) -> list[int]:
-        """Write ``vertices.parquet``; gives the induced subgraphs of every connected pattern of k vertices."""
+        """Write ``vertices.parquet``; return the induced subgraphs of each connected pattern of k vertices."""
         graph = context.graph
         columns = {"vertex": graph.original_ids, "orbit_0": np.diff(graph.indptr)}
         counts: list[int] = []
@@ -93,7 +93,7 @@ def _count(context: Environment, vertices: int, of: Orbits, cost: float) -> NDAr
 
 
 def _patterns(of: Orbits, rows: NDArray[np.int64]) -> list[int]:
-    """How many subgraphs of every pattern the vertices' counts of one of its orbits make."""
+    """Return the number of subgraphs of every pattern, from the vertices' counts of one of its orbits."""
     counts = [0] * (int(of.classes.max()) + 1)
     for row, size, number in zip(rows, of.sizes.tolist(), of.classes.tolist(), strict=True):
         counts[number] = int(row.sum()) // size

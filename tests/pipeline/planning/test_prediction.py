@@ -66,7 +66,7 @@ def predict(lab, engine_kind):
 def tiny(monkeypatch):
     """Descents so small that they leave out most of a small graph."""
     monkeypatch.setattr(prediction, "_ROWS", (8, 8))
-    monkeypatch.setattr(prediction, "_SLOTS", (16, 16))
+    monkeypatch.setattr(prediction, "_ARCS", (16, 16))
     monkeypatch.setattr(prediction, "_PILOT_ROWS", 4)
 
 
@@ -135,7 +135,7 @@ def test_a_periodic_graph_is_no_trap(lab, predict, tiny):
 
 def test_most_intervals_hold_the_truth(predict, monkeypatch):
     monkeypatch.setattr(prediction, "_ROWS", (48, 48))
-    monkeypatch.setattr(prediction, "_SLOTS", (128, 128))
+    monkeypatch.setattr(prediction, "_ARCS", (128, 128))
     graph = generate("rmat", scale=8, edge_factor=8, seed=5)
     held = total = 0
     for name in ("clique-4", "clique-5", "diamond", "cycle-4"):
@@ -161,7 +161,7 @@ def test_engines_and_chunks_predict_the_same(predict, monkeypatch):
     plan = plan_match(parse_pattern("diamond"), graph.stats, counting=False)
     before, _ = predict(graph, plan, effort=1e5)
     monkeypatch.setattr(prediction, "_CHUNK_ROWS", 0)
-    monkeypatch.setattr(prediction, "_SLOTS_AT_ONCE", 100)
+    monkeypatch.setattr(prediction, "_ARCS_AT_ONCE", 100)
     after, _ = predict(graph, plan, effort=1e5)
     assert after[1:] == before[1:]
     assert after[0].rows == pytest.approx(before[0].rows), "a sum of fractions"
