@@ -9,6 +9,8 @@ from numba.core import event
 
 from longwall.kernels.kernel_cache import cached
 
+_OPTIONS: Any = {"nogil": True, "_nrt": False}  # the second is not in Numba's type hints
+
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile without the GIL, keep the machine code on disk, and do not count references.
@@ -21,7 +23,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     function
         In the part of Python that Numba compiles.
     """
-    return cached(njit(function, nogil=True, _nrt=False))  # type: ignore[call-overload]
+    return cached(njit(function, **_OPTIONS))
 
 
 class _Listener(event.Listener):

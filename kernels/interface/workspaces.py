@@ -43,8 +43,8 @@ class Workspace(Protocol):
 
     Attributes
     ----------
-    host_bytes
-        Bytes of it in host memory.
+    workspace_bytes
+        Its bytes in host memory.
     """
 
     @property
