@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.run import COMPILING, describe_graph, open_resources, read_graph
+from longwall.pipeline.inputs import describe_graph, open_resources, read_graph
+from longwall.pipeline.run import COMPILING
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.observer import NullObserver, Observer

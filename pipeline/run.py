@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Environment, Metrics, PatternCount
+from longwall.pipeline.inputs import describe_graph, open_resources, read_graph
 from longwall.pipeline.result import Result
 from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
 from longwall.pipeline.run_store.url_run import UrlRunDirectory
@@ -34,7 +35,6 @@ from longwall.storage.signals import interrupted_by, interrupting, last_signal, 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
     from longwall.storage.graph.graph import Graph
-    from longwall.storage.memory.resources import Resources
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
 COMPILING = "compiling kernels: this takes a few seconds"
@@ -314,95 +314,6 @@ def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str]) -> dict
     return {"name": engine.name, "device": engine.device.name}
 
 
-def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) -> Resources:
-    """Open the resources that a config asks for; what it leaves open is a share of what this machine has free.
-
-    Parameters
-    ----------
-    spec
-        The config.
-    processes, per_device
-        See :func:`longwall.storage.memory.resources.open_resources`.
-
-    Raises
-    ------
-    InputError
-        If this machine does not have the engine, or far fewer cores than threads are wanted.
-    """
-    from longwall.kernels import Ablation
-    from longwall.storage.concurrency import core_count, most_threads
-    from longwall.storage.memory import resources
-
-    if spec.engine.threads > most_threads():
-        raise InputError(
-            f"engine.threads = {spec.engine.threads} is too many for {core_count()} cores: use at most "
-            f"{most_threads()}, or 0 for one per core"
-        )
-    plain, memory = spec.engine.ablation, spec.memory
-    ablation = Ablation(
-        two_pass="two-pass" in plain, grouped="ungrouped" not in plain, page_order="unordered" not in plain
-    )
-    return resources.open_resources(
-        host=memory.host,
-        disk=memory.disk,
-        device=memory.device,
-        spill=memory.spill,
-        engine=resources.EngineChoice(spec.engine.kind, spec.engine.threads, ablation),
-        processes=processes,
-        per_device=per_device,
-    )
-
-
-def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str] | None = None) -> Graph:
-    """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
-
-    What the observer is notified of the columns that are read is appended to `notes`.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
-        a budget.
-    """
-    from longwall.storage.memory.reservations import BudgetExceeded
-
-    try:
-        return _read_graph(spec, observer, resources, [] if notes is None else notes)
-    except BudgetExceeded as error:
-        raise InputError(str(error)) from None  # the budgets are the user's
-
-
-def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str]) -> Graph:
-    from longwall.storage.pages.placement import adjacency_maker
-
-    adjacency = adjacency_maker(resources, spec.memory.access)
-    if spec.graph.generator is not None:
-        from longwall.storage.generators.kinds import generate
-
-        parameters = dict(spec.graph.generator)
-        kind = parameters.pop("kind")
-        observer.phase(f"generating the {kind} graph", None, "edges")
-        return generate(kind, **parameters, resources=resources, adjacency=adjacency)
-    from longwall.storage.ingest.ingest import load_graph
-
-    def note(text: str) -> None:
-        notes.append(text)
-        observer.note(text)
-
-    assert spec.graph.path is not None
-    return load_graph(
-        spec.graph.path,
-        spec.graph.labels,
-        observer,
-        transactions=spec.graph.transactions,
-        file_format=spec.file_format,
-        columns=spec.graph.columns,
-        resources=resources,
-        adjacency=adjacency,
-        note=note,
-    )
-
-
 def open_graph(
     path: str | Path,
     labels: str | Path | None = None,
@@ -459,17 +370,6 @@ def open_graph(
         columns=columns,
         note=observer.note,
     )
-
-
-def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
-    """Return what identifies the data graph, for the manifest and for ``longwall explain``."""
-    source = spec.graph.generator or {"path": str(spec.graph.path)}
-    return source | {
-        "vertices": graph.num_vertices,
-        "edges": graph.num_edges,
-        "labels": graph.stats.num_labels,
-        "hash": graph.content_hash,
-    }
 
 
 def _stop(cancel: threading.Event, engine: Engine) -> None:

@@ -317,7 +317,7 @@ class Replica:
             self._scheduler.end(error if isinstance(error, Exception) else RunError("the run is over on this worker"))
 
     def _execute(self, spec: RunSpec) -> None:
-        from longwall.pipeline.run import open_resources, read_graph
+        from longwall.pipeline.inputs import open_resources, read_graph
 
         resources = open_resources(
             spec.with_threads(self._threads), processes=self.opening["share"], per_device=self.opening["per_device"]

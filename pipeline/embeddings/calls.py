@@ -168,7 +168,7 @@ def vertices(
         If the graph does not fit the memory.
     """
     # Extension by vertices reads lists where they are.
-    session = Session(graph, engine, memory, spill, disk, device, access, copies=0.0)
+    session = Session(graph, engine, memory, spill, disk, device, access, cache_share=0.0)
     tables = unguided_vertices.all_vertices(session.arrays, session.xp, session.work)
     return Embeddings(session, session.collect(1, tables), "vertex")
 
@@ -184,7 +184,7 @@ def edges(
     access: Access = "auto",
 ) -> Embeddings:
     """Embeddings of one edge: every edge of the graph, once; parameters as in :func:`vertices`."""
-    session = Session(graph, engine, memory, spill, disk, device, access, copies=EDGES_PAGE_SHARE)
+    session = Session(graph, engine, memory, spill, disk, device, access, cache_share=EDGES_PAGE_SHARE)
     tables = unguided_edges.all_edges(session.arrays, session.xp, session.work)
     return Embeddings(session, session.collect(1, tables), "edge")
 

@@ -64,7 +64,7 @@ class Session:
         Budget of the engine's device, as for `memory`: the graph's part there and all that is computed.
     access
         Where the graph is, if the engine has a device.
-    copies
+    cache_share
         See :func:`longwall.storage.pages.placement.place_graph`.
 
     Attributes
@@ -102,7 +102,7 @@ class Session:
         disk: str | int | None,
         device: str | int | None,
         access: Access,
-        copies: float,
+        cache_share: float,
     ):
         return_freed_memory()
         require_type("graph", graph, Graph, "a longwall.Graph, which longwall.open_graph(path) gives")
@@ -126,7 +126,7 @@ class Session:
         self.xp = self.engine.xp
         in_memory = host_arrays(graph)
         with self.engine.faults():
-            placement = place_graph(in_memory, self.resources, access, copies)
+            placement = place_graph(in_memory, self.resources, access, cache_share)
         self._device_free = self.resources.free_device_bytes() or 0
         arrays = bring_graph(in_memory, self.resources, placement)
         self.arrays = replace(

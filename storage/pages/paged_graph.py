@@ -113,7 +113,7 @@ class GraphPages:
         self._record.record(level, spatial, self.hot)
 
     def settle(self) -> None:
-        """Let kernels that are launched from now on wait for the copies that were begun."""
+        """Let kernels that are launched from now on wait for the pages that are being copied."""
         if self._buffer is not None:
             self._buffer.settle()
 

@@ -19,16 +19,16 @@ from longwall.storage.pages.paged_graph import host_state_bytes, load_paged, sta
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
-# Of what is left, that copies of pages have at most, in the units in which a device has room for them: what is read of
+# Of what is left, that the page cache has at most, in the units in which a device allocates it: what is read of
 # other pages comes once and in page order, so that longer chunks of rows, with fewer launches and fewer lists to read
-# again, are worth more than more pages. Extension by edges reads whole lists, and gains more from copies.
+# again, are worth more than more pages. Extension by edges reads whole lists, and gains more from the cache.
 PAGE_SHARE, EDGES_PAGE_SHARE = 0.1875, 1 / 3
 _VERTEX_SHARE = 0.25  # of the budget, that arrays with an entry per vertex may take beside pages
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the parts of a graph lie.
+    """Where the parts of a graph are, and what they take.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class Placement:
     vertices
         The arrays with an entry per vertex that are on the device.
     pages
-        Bytes of the device for pages of the adjacency, and for what is known of all pages; 0 where it is resident.
+        Bytes of the device for the page cache and for the state of all pages; 0 where the graph is resident.
     memory
         Bytes that are left for the run, where the engine works.
     limit
-        Bytes of the device for all but the pages; None where the engine works in host memory.
+        Bytes of the device for all but the page cache; None where the engine works in host memory.
     """
 
     access: Access
@@ -51,8 +51,10 @@ class Placement:
     limit: int | None
 
 
-def place_graph(graph: GraphArrays, resources: Resources, wanted: Wanted, copies: float | None = None) -> Placement:
-    """Choose where a graph lies.
+def place_graph(
+    graph: GraphArrays, resources: Resources, wanted: Wanted, cache_share: float | None = None
+) -> Placement:
+    """Choose where the parts of a graph are.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def place_graph(graph: GraphArrays, resources: Resources, wanted: Wanted, copies
         What the run works with; the host's budget has the graph.
     wanted
         What the user asks for; "auto": resident where it fits well.
-    copies
+    cache_share
         The part of what is left of the device's budget that the page cache may have; None: what suits searches.
 
     Raises
@@ -83,7 +85,7 @@ def place_graph(graph: GraphArrays, resources: Resources, wanted: Wanted, copies
     there, left = _vertex_arrays(graph, available)
     state = state_bytes(graph.num_arcs)
     require("the state of the graph's pages", 4 * state, left, option)
-    share = max(int(left * (PAGE_SHARE if copies is None else copies)) - state, 0)
+    share = max(int(left * (PAGE_SHARE if cache_share is None else cache_share)) - state, 0)
     units = min(share // engine.paging.unit, -(-graph.indices.nbytes // engine.paging.unit))
     room = {"adaptive": units * engine.paging.unit, "managed": share, "zero-copy": 0}[access]
     return Placement(access, there, room + state, memory=left - room - state, limit=available - room)
@@ -105,7 +107,7 @@ def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:
 
 
 def _vertex_arrays(graph: GraphArrays, available: int) -> tuple[tuple[str, ...], int]:
-    """Which arrays with an entry per vertex have room beside pages, and the bytes that they leave."""
+    """Choose the arrays with an entry per vertex that have room beside the page cache; return them and what is left."""
     there, room = [], int(available * _VERTEX_SHARE)
     for name in VERTEX_ARRAYS:
         size = getattr(graph, name).nbytes
@@ -132,7 +134,7 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
     graph, resources
         See `place_graph`.
     placement
-        Where it lies.
+        Where its parts are.
 
     Raises
     ------
@@ -162,7 +164,7 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
 
 
 def bring_arrays(arrays: Sequence[NDArray[Any]], resources: Resources) -> tuple[list[Any], int]:
-    """Bring arrays to where an engine's kernels can read them: to the device as far as they fit it, mapped beyond that.
+    """Bring arrays to where an engine's kernels can read them: to the device as far as they fit, mapped beyond that.
 
     Parameters
     ----------

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from longwall.pipeline.config import RunSpec, load_config
+from longwall.pipeline.inputs import open_resources
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.run import open_resources
 from longwall.pipeline.workloads import workload_kinds
 from longwall.pipeline.workloads.match import Match
 from longwall.storage.errors import InputError

@@ -1,0 +1,113 @@
+"""What a config names: the resources to work with, and the data graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from longwall.pipeline.config import RunSpec
+from longwall.storage.errors import InputError
+from longwall.storage.observer import Observer
+
+if TYPE_CHECKING:
+    from longwall.storage.graph.graph import Graph
+    from longwall.storage.memory.resources import Resources
+
+
+def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) -> Resources:
+    """Open the resources that a config asks for; what it leaves open is a share of what this machine has free.
+
+    Parameters
+    ----------
+    spec
+        The config.
+    processes, per_device
+        See :func:`longwall.storage.memory.resources.open_resources`.
+
+    Raises
+    ------
+    InputError
+        If this machine does not have the engine, or far fewer cores than threads are wanted.
+    """
+    from longwall.kernels import Ablation
+    from longwall.storage.concurrency import core_count, most_threads
+    from longwall.storage.memory import resources
+
+    if spec.engine.threads > most_threads():
+        raise InputError(
+            f"engine.threads = {spec.engine.threads} is too many for {core_count()} cores: use at most "
+            f"{most_threads()}, or 0 for one per core"
+        )
+    plain, memory = spec.engine.ablation, spec.memory
+    ablation = Ablation(
+        two_pass="two-pass" in plain, grouped="ungrouped" not in plain, page_order="unordered" not in plain
+    )
+    return resources.open_resources(
+        host=memory.host,
+        disk=memory.disk,
+        device=memory.device,
+        spill=memory.spill,
+        engine=resources.EngineChoice(spec.engine.kind, spec.engine.threads, ablation),
+        processes=processes,
+        per_device=per_device,
+    )
+
+
+def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str] | None = None) -> Graph:
+    """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
+
+    What the observer is notified of the columns that are read is appended to `notes`.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
+        a budget.
+    """
+    from longwall.storage.memory.reservations import BudgetExceeded
+
+    try:
+        return _read_graph(spec, observer, resources, [] if notes is None else notes)
+    except BudgetExceeded as error:
+        raise InputError(str(error)) from None  # the budgets are the user's
+
+
+def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str]) -> Graph:
+    from longwall.storage.pages.placement import adjacency_maker
+
+    adjacency = adjacency_maker(resources, spec.memory.access)
+    if spec.graph.generator is not None:
+        from longwall.storage.generators.kinds import generate
+
+        parameters = dict(spec.graph.generator)
+        kind = parameters.pop("kind")
+        observer.phase(f"generating the {kind} graph", None, "edges")
+        return generate(kind, **parameters, resources=resources, adjacency=adjacency)
+    from longwall.storage.ingest.ingest import load_graph
+
+    def note(text: str) -> None:
+        notes.append(text)
+        observer.note(text)
+
+    assert spec.graph.path is not None
+    return load_graph(
+        spec.graph.path,
+        spec.graph.labels,
+        observer,
+        transactions=spec.graph.transactions,
+        file_format=spec.file_format,
+        columns=spec.graph.columns,
+        resources=resources,
+        adjacency=adjacency,
+        note=note,
+    )
+
+
+def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
+    """Return what identifies the data graph, for the manifest and for ``longwall explain``."""
+    source = spec.graph.generator or {"path": str(spec.graph.path)}
+    return source | {
+        "vertices": graph.num_vertices,
+        "edges": graph.num_edges,
+        "labels": graph.stats.num_labels,
+        "hash": graph.content_hash,
+    }
