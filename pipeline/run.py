@@ -23,13 +23,11 @@ from longwall.pipeline.config import MANY_PATTERNS, RunSpec, load_config, names_
 from longwall.pipeline.execution.environment import Environment, Metrics, PatternCount
 from longwall.pipeline.progress.observers import NullObserver, Observer
 from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
-from longwall.pipeline.run_store.url_run import UrlRunDirectory
 from longwall.pipeline.signals import interrupted_by, interrupting, last_signal, undisturbed
 from longwall.storage.arguments import brief, require_methods, require_texts, require_type
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
-from longwall.storage.paths import require_path, user_path
-from longwall.storage.remote.remote_folder import Mirror
-from longwall.storage.remote.urls import is_url
+from longwall.storage.paths import require_path
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,7 +90,7 @@ class Result:
 
         require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
         folder = f"{self.path}/results"
-        mirror = Mirror(folder) if isinstance(self.path, str) else None
+        mirror = RemoteFolder(folder) if isinstance(self.path, str) else None
         files = sorted(mirror.sizes() if mirror else (file.name for file in Path(folder).glob("*")))
         tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in files if file.endswith(".parquet")]
         wanted = [file for table, file in tables if table == name]
@@ -157,9 +155,8 @@ def run(
     """
     _require_observer(observer)
     spec = load_config(config, overrides)
-    kind = UrlRunDirectory if is_url(spec.run.directory) else RunDirectory
     fresh_name = isinstance(config, Mapping) and not names_run(config, overrides)
-    directory = kind.create(spec, fresh_name=fresh_name)
+    directory = RunDirectory.create(spec, fresh_name=fresh_name)
     return _whole(directory, spec, observer or NullObserver(), fresh=True)
 
 
@@ -189,16 +186,7 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
     for override in overrides:
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
             raise InputError(f"--set {brief(override)}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
-    directory: RunDirectory
-    if is_url(path):
-        directory, spec = UrlRunDirectory.resume(str(path), overrides)
-    else:
-        directory = RunDirectory.reopen(user_path(path))
-        try:
-            spec = load_config(directory.path / "config.toml", overrides)
-        except BaseException:
-            directory.close()
-            raise
+    directory, spec = RunDirectory.reopen(path, overrides)
     return _whole(directory, spec, observer or NullObserver(), fresh=False)
 
 

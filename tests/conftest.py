@@ -68,7 +68,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A file system of fsspec that is in memory; runs may be there, which they may not elsewhere."""
-    monkeypatch.setattr("longwall.pipeline.run_store.url_run._FLEETING", frozenset())
+    monkeypatch.setattr("longwall.pipeline.run_store.run_directory._FLEETING", frozenset())
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
     system = fsspec.filesystem("memory")
     yield system
@@ -115,6 +115,7 @@ def make_context(
     from longwall.pipeline.execution.environment import Environment, Metrics
     from longwall.pipeline.progress.observers import NullObserver
     from longwall.pipeline.run_store.commit_log import CommitLog
+    from longwall.pipeline.run_store.local_store import LocalStore
     from longwall.storage.memory.machine_budget import Budget
     from longwall.storage.memory.reservations import Accounts
     from longwall.storage.memory.spill_folder import SpillFolder
@@ -129,6 +130,8 @@ def make_context(
     accounts = Accounts.of(budget)
     accounts.host.take(graph.nbytes, "the graph")
     (own / "results.partial").mkdir(exist_ok=True)
+    log = CommitLog(LocalStore(own))
+    log.restore()
     return Environment(
         spec=load_config(plain | sections),
         graph=graph,
@@ -136,7 +139,7 @@ def make_context(
         budget=budget,
         accounts=accounts,
         spill=SpillFolder(own / "spill"),
-        checkpoint=CommitLog(own / "checkpoint"),
+        checkpoint=log,
         results=own / "results.partial",
         observer=NullObserver(),
         metrics=Metrics(),

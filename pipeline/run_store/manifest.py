@@ -10,14 +10,16 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.run_store.commit_log import FORMAT
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from longwall.pipeline.config import RunSpec
+    from longwall.pipeline.run_store.store import RunStore
 
+NAME = "manifest.json"
+FORMAT = 3  # of the commit log, and of what its numbers mean
 _LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -53,6 +55,17 @@ def read_manifest(text: bytes) -> dict[str, Any]:
     if not all(isinstance(one, str) for one in texts) or not all(isinstance(one, list) for one in lists):
         raise ValueError("no manifest")
     return manifest
+
+
+def status_of(store: RunStore) -> str | None:
+    """Return the status that the manifest of a run has; None where there is no manifest."""
+    if NAME not in store.list():
+        return None
+    try:
+        status: str = read_manifest(store.read(NAME))["status"]
+    except ValueError:
+        return None
+    return status
 
 
 def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:

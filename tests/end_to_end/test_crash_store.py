@@ -15,7 +15,7 @@ from crash import EDGES, FEW_TASKS, WORKLOADS, moments
 import longwall
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.remote import remote_folder as mirrors
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 RUN, NEW = "memory://runs/run", "memory://runs/run+new"
 ACTS = ["kill", "error", "lost"]
@@ -74,7 +74,7 @@ class Store:
 
         with self._patch.context() as inner:
             for name in ("_put", "_create", "_copy", "_remove"):
-                inner.setattr(Mirror, name, watched(getattr(Mirror, name)))
+                inner.setattr(RemoteFolder, name, watched(getattr(RemoteFolder, name)))
             try:
                 return work(), seen
             except (Died, InputError, RunError):
@@ -87,7 +87,7 @@ def store(memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store
 
 
 def status(url: str) -> str | None:
-    mirror = Mirror(url)
+    mirror = RemoteFolder(url)
     if "manifest.json" not in mirror.sizes():
         return None
     found: str = json.loads(mirror.read("manifest.json"))["status"]
@@ -97,7 +97,7 @@ def status(url: str) -> str | None:
 def rows(url: str) -> list[Any]:
     """The tables of a run that is done, read back."""
     assert status(url) == "done"
-    files = [name.partition("/")[2].removesuffix(".parquet") for name in Mirror(url).sizes("results")]
+    files = [name.partition("/")[2].removesuffix(".parquet") for name in RemoteFolder(url).sizes("results")]
     result = longwall.Result(url, "", None, (), 0.0, "cpu")
     return [
         sorted(map(repr, result.table(name).to_pylist())) for name in sorted({file.partition("-")[0] for file in files})
@@ -107,12 +107,12 @@ def rows(url: str) -> list[Any]:
 def finish(store: Store, config: dict[str, Any], act: str, event: int) -> None:
     """Let whatever was begun become a run that is done, struck once more on the way."""
     for url in (NEW, RUN):
-        if status(url) not in (None, "done") and "config.toml" in Mirror(url).sizes():
+        if status(url) not in (None, "done") and "config.toml" in RemoteFolder(url).sizes():
             found, _ = store.attempt(act, event // 2, lambda: longwall.resume(url))  # noqa: B023 - it is called here
             if found is None and status(url) not in (None, "done"):
                 longwall.resume(url)
     if status(RUN) != "done" and status(NEW) != "done":
-        Mirror(RUN).remove_folder()  # it had no config yet
+        RemoteFolder(RUN).remove_folder()  # it had no config yet
         longwall.run(config)
 
 

@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 
 import longwall
 from longwall.pipeline.cli import app
-from longwall.pipeline.run_store.url_run import UrlRunDirectory
+from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.stages import export
 from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.remote import remote_folder as mirrors
-from longwall.storage.remote.remote_folder import Mirror
+from longwall.storage.remote.remote_folder import RemoteFolder
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
 SOME = ["count by search", "triangles per vertex", "frequent patterns", "listing", "listing by levels"]
@@ -160,10 +160,10 @@ def test_a_name_that_is_taken_is_refused(folder: Path, memory: Any) -> None:
     for directory in (f"file://{folder}/urls", "memory://runs"):
         longwall.run(config(folder, "cliques", directory))
         for name in ("run-2", "other"):
-            Mirror(f"{directory}/{name}").write("a", b"x")
+            RemoteFolder(f"{directory}/{name}").write("a", b"x")
         with pytest.raises(InputError, match=r"run exists already: .*run\.name=run-3"):
             longwall.run(config(folder, "cliques", directory))
-        assert Mirror(f"{directory}/run").sizes("results").keys() == {"results/counts.parquet"}
+        assert RemoteFolder(f"{directory}/run").sizes("results").keys() == {"results/counts.parquet"}
     assert left_in(folder / "spill") == []
 
 
@@ -223,16 +223,16 @@ def break_off(monkeypatch: pytest.MonkeyPatch, commits: int) -> None:
     monkeypatch.setattr(mirrors, "_PAUSES", ())
     for name, value in CONSTANTS.items():
         monkeypatch.setattr(f"longwall.{name.removeprefix('longwall.').replace(':', '.')}", value)
-    create, lock, left = Mirror._create, threading.Lock(), [commits]
+    create, lock, left = RemoteFolder._create, threading.Lock(), [commits]
 
-    def lossy(self: Mirror, path: str, content: bytes) -> bool:
+    def lossy(self: RemoteFolder, path: str, content: bytes) -> bool:
         with lock:
             left[0] -= 1
             if left[0] < 0:
                 raise ConnectionResetError("the line is dead")
         return create(self, path, content)
 
-    monkeypatch.setattr(Mirror, "_create", lossy)
+    monkeypatch.setattr(RemoteFolder, "_create", lossy)
 
 
 @pytest.mark.parametrize("kind", ["count by search", "listing", "listing by levels"])
@@ -256,9 +256,9 @@ def test_a_lost_file_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         break_off(patch, 6)
         with pytest.raises(RunError):
             longwall.run(config(folder, "listing", f"file://{folder}/urls"))
-    journal = "".join(file.read_text() for file in (folder / "urls/run/checkpoint/journal").iterdir())
+    commits = "".join(file.read_text() for file in (folder / "urls/run/checkpoint/commits").iterdir())
     results = (folder / "urls/run/results.partial").glob("*.parquet")
-    lost = next(file for file in results if file.name in journal)
+    lost = next(file for file in results if file.name in commits)
     lost.write_bytes(lost.read_bytes()[:-1])
     with pytest.raises(FinalError, match=rf"{lost.name}: the run had finished this file"):
         longwall.resume(f"file://{folder}/urls/run")
@@ -268,16 +268,16 @@ def test_a_run_that_another_process_goes_on_with_records_no_more(folder: Path, m
     """The one that was thought to be dead ends with a sentence, and leaves the other one's files alone."""
     kind, url = "listing", f"file://{folder}/urls"
     taken: list[Any] = []
-    open_checkpoint = UrlRunDirectory.open_checkpoint
+    open_checkpoint = RunDirectory.open_checkpoint
 
-    def taken_over(self: UrlRunDirectory) -> Any:
+    def taken_over(self: RunDirectory) -> Any:
         found = open_checkpoint(self)
         if not taken:
             taken.append(None)
             taken[0] = longwall.resume(f"{url}/run")
         return found
 
-    monkeypatch.setattr(UrlRunDirectory, "open_checkpoint", taken_over)
+    monkeypatch.setattr(RunDirectory, "open_checkpoint", taken_over)
     with pytest.raises(FinalError, match="another process goes on with this run"):
         longwall.run(config(folder, kind, url))
     run = folder / "urls" / "run"
@@ -288,9 +288,9 @@ def test_a_run_that_another_process_goes_on_with_records_no_more(folder: Path, m
     assert taken[0].table().num_rows == taken[0].count
 
 
-def test_a_run_in_a_folder_has_no_mirror(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Mirror, url: str) -> None:
+def test_a_run_in_a_folder_uses_no_url(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: RemoteFolder, url: str) -> None:
         raise AssertionError(url)
 
-    monkeypatch.setattr(Mirror, "__init__", refuse)
+    monkeypatch.setattr(RemoteFolder, "__init__", refuse)
     assert longwall.run(config(folder, "listing by levels", folder / "runs")).table().num_rows

@@ -95,7 +95,7 @@ def mine(lab: Any, graph: Graph, scheduler: Any, section: dict[str, Any], engine
 def answer(context: Environment, scheduler: Any) -> Answer:
     context.scheduler = scheduler
     found = workload.execute(workload.plan(context.spec.workload, context.graph), context)
-    assert [path.name for path in context.checkpoint.folder.iterdir()] == ["journal.jsonl"]
+    assert [path.name for path in context.checkpoint.folder.iterdir()] == ["commits"]
     assert context.accounts.disk.used == 0
     rows: list[tuple[Any, ...]] = []
     for file in context.results.glob("embeddings-*.parquet"):
@@ -144,7 +144,7 @@ def test_small_budgets_change_nothing(lab: Any) -> None:
 
 
 def test_a_table_that_another_has_grown_is_grown_anew(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes with the same journal: each phase is done by one of them, whose partitions may be the other's."""
+    """Two processes with the same commits: each phase is done by one of them, whose partitions may be the other's."""
     graph = random_graph(60, 180)
     whole = mine(lab, graph, None, SECTIONS["mni"])
     monkeypatch.setattr(partitioned_embeddings, "_PARTITIONS", 4)
