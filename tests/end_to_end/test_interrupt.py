@@ -146,7 +146,7 @@ def test_a_terminal_that_is_closed_ends_its_run(tmp_path):
 HANDLED = """
 import os, signal, sys, threading
 import longwall
-from longwall.pipeline import workers
+from longwall.pipeline.execution import thread_executor as workers
 
 def end(number, frame):
     print("handled", flush=True)
