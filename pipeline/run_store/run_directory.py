@@ -182,16 +182,17 @@ class RunDirectory:
         if manifest["status"] == "done" and published:
             raise InputError(f"{store.where}: this run is finished, its results are in {store.where}/results")
         require_resumable(store.where, manifest, config)
-        spec = load_config(parse_toml(config), overrides)
+        # Messages name the file, where there is one.
+        spec = load_config(store.folder / _CONFIG if store.alone else parse_toml(config), overrides)
         self._log = CommitLog(store)
         self._log.claim()
         self.manifest = resumed_manifest(manifest)
-        self._work(spec)
         if not store.alone:
             self.save()
         if published:  # it was killed between its last two steps
             store.unpublish()
         store.delete([name for name in there if re.fullmatch(r"[^/]+\.partial", name)])
+        self._work(spec)
         return spec
 
     def _work(self, spec: RunSpec) -> None:
