@@ -108,13 +108,12 @@ class RunDirectory:
                     return directory
                 if target is not None:
                     raise busy(store.where)
-        except (OSError, RunError) as error:
-            reason = (
-                f"{error}, or"
-                if isinstance(error, RunError)
-                else f"{store.where} cannot be made ({error.strerror or error}):"
-            )
-            raise InputError(f"{reason} choose another run.directory") from None
+        except RunError as error:
+            raise InputError(f"{error}, or choose another run.directory") from None
+        except OSError as error:
+            raise InputError(
+                f"{store.where} cannot be made ({error.strerror or error}): choose another run.directory"
+            ) from None
 
     def _begin(self, spec: RunSpec) -> bool:
         """Begin where there is nothing; return whether no other process began at the same moment."""
@@ -127,13 +126,14 @@ class RunDirectory:
                 self._log = CommitLog(self.store)
                 self.save()
                 return True
-        except OSError as error:
-            self.discard()
-            raise InputError(
-                f"{self.store.where} cannot be written ({error.strerror}): choose another run.directory"
-            ) from None
-        except BaseException:
-            self.discard()
+        except BaseException as error:
+            with suppress(OSError, InputError, RunError):
+                self.store.clear()
+            self.close()
+            if isinstance(error, OSError):
+                raise InputError(
+                    f"{self.store.where} cannot be written ({error.strerror}): choose another run.directory"
+                ) from None
             raise
         self.close()
         return False
@@ -310,8 +310,7 @@ class RunDirectory:
         """Remove the run, and its parent folder if that is empty: the input was wrong, nothing has run."""
         if not self._finished:
             with suppress(OSError, InputError, RunError):
-                if self._log is not None:
-                    self._log.confirm()
+                self.log.confirm()
                 self.store.clear()
         self.close()
 

@@ -198,6 +198,21 @@ def test_bad_input_leaves_nothing_behind(folder: Path, memory: Any) -> None:
     assert left_in(folder / "spill") == []
 
 
+def test_a_run_that_cannot_begin_leaves_nothing_behind(
+    folder: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lossy(*_: Any) -> None:
+        raise RunError("the line is dead")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RemoteFolder, "write", lossy)  # the manifest
+        with pytest.raises(InputError, match=r"the line is dead, or choose another run\.directory"):
+            longwall.run(config(folder, "cliques", "memory://runs"))
+    assert memory.find("/runs") == []
+    assert left_in(folder / "spill") == []
+    assert longwall.run(config(folder, "cliques", "memory://runs")).count
+
+
 def test_what_cannot_go_on_is_refused(folder: Path, memory: Any) -> None:
     with pytest.raises(InputError, match="not the folder of a run"):
         longwall.resume("memory://runs/run")
