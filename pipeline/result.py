@@ -6,14 +6,15 @@ import os
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.run_store.manifest import read_manifest, read_manifest_of
+from longwall.pipeline.run_store.local_store import LocalStore
+from longwall.pipeline.run_store.manifest import manifest_of
+from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.run_names import is_own
 from longwall.storage.arguments import require_type
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.remote.remote_folder import RemoteFolder
-from longwall.storage.stored_files import Damage, plain_file
+from longwall.storage.stored_files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from longwall.pipeline.execution.environment import PatternCount
+    from longwall.pipeline.run_store.store import RunStore
 
 
 @dataclass(frozen=True)
@@ -70,15 +72,15 @@ class Result:
 
         require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
         folder = f"{self.path}/results"
-        mirror = RemoteFolder(self.path) if isinstance(self.path, str) else None
-        tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in _result_files(self.path)]
+        store = ObjectStore(self.path) if isinstance(self.path, str) else LocalStore(self.path)
+        tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in _result_files(store)]
         wanted = [file for table, file in tables if table == name]
         if not wanted:
             there = ", ".join(sorted({table for table, _ in tables})) or "nothing"
             raise InputError(f'{folder} holds no table "{name:.60}", only {there}')
         parts = []
         for file in wanted:
-            with pa.BufferReader(mirror.read(f"results/{file}")) if mirror else _opened(Path(folder, file)) as source:
+            with _opened(store, f"results/{file}") as source:
                 parts.append(read_parquet(source, f"{folder}/{file}"))
         try:
             return pa.concat_tables(parts)
@@ -100,7 +102,7 @@ class Result:
         return summary | ({"truncated": True} if self.truncated else {})
 
 
-def _result_files(path: Path | str) -> list[str]:
+def _result_files(store: RunStore) -> list[str]:
     """Return the names of a run's result files, as its manifest lists them: others may lie beside them.
 
     Raises
@@ -109,18 +111,13 @@ def _result_files(path: Path | str) -> list[str]:
         If there is no manifest any more.
     """
     try:
-        if isinstance(path, str):
-            manifest = read_manifest(RemoteFolder(path).read("manifest.json"))
-        else:
-            manifest = read_manifest_of(path)
-        names = manifest.get("results", {})
-        return sorted(name for name in names if is_own(f"results/{name}"))
+        return sorted(name for name in manifest_of(store).get("results", {}) if is_own(f"results/{name}"))
     except (OSError, ValueError, TypeError):
-        raise RunError(f"{path}: this is not the folder of a run any more: restore its manifest.json") from None
+        raise RunError(f"{store.where}: this is not the folder of a run any more: restore its manifest.json") from None
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[BinaryIO]:
+def _opened(store: RunStore, name: str) -> Iterator[Any]:
     """Open a result file; a link is not followed, and a pipe not waited for.
 
     Raises
@@ -128,8 +125,16 @@ def _opened(file: Path) -> Iterator[BinaryIO]:
     RunError
         If it is not there, or no regular file.
     """
+    import pyarrow as pa
+
+    if not store.alone:
+        yield pa.BufferReader(store.read(name))
+        return
     try:
-        with plain_file(file, str(file)) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as source:
-            yield source
-    except Damage:
-        raise RunError(f"{file}: there is no such file any more, or a link in its place: restore it") from None
+        file = os.fdopen(open_regular(store.local(name), links=False), "rb")
+    except OSError:
+        raise RunError(
+            f"{store.where}/{name}: there is no such file any more, or a link in its place: restore it"
+        ) from None
+    with file:
+        yield file

@@ -24,12 +24,10 @@ from longwall.pipeline.execution.environment import Environment, Metrics, Patter
 from longwall.pipeline.inputs import describe_graph, open_resources, read_graph
 from longwall.pipeline.result import Result
 from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
-from longwall.pipeline.run_store.url_run import UrlRunDirectory
 from longwall.storage.arguments import brief, require_methods, require_texts, require_type
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.observer import NullObserver, Observer
-from longwall.storage.paths import require_path, user_path
-from longwall.storage.remote.urls import is_url
+from longwall.storage.paths import require_path
 from longwall.storage.signals import interrupted_by, interrupting, last_signal, undisturbed
 
 if TYPE_CHECKING:
@@ -74,9 +72,8 @@ def run(
     """
     _require_observer(observer)
     spec = load_config(config, overrides)
-    kind = UrlRunDirectory if is_url(spec.run.directory) else RunDirectory
     fresh_name = isinstance(config, Mapping) and not names_run(config, overrides)
-    directory = kind.create(spec, fresh_name=fresh_name)
+    directory = RunDirectory.create(spec, fresh_name=fresh_name)
     return _whole(directory, spec, observer or NullObserver(), fresh=True)
 
 
@@ -106,16 +103,7 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
     for override in overrides:
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
             raise InputError(f"--set {brief(override)}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
-    directory: RunDirectory
-    if is_url(path):
-        directory, spec = UrlRunDirectory.resume(str(path), overrides)
-    else:
-        directory = RunDirectory.reopen(user_path(path))
-        try:
-            spec = load_config(directory.path / "config.toml", overrides)
-        except BaseException:
-            directory.close()
-            raise
+    directory, spec = RunDirectory.reopen(path, overrides)
     return _whole(directory, spec, observer or NullObserver(), fresh=False)
 
 

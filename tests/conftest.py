@@ -60,7 +60,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A file system of fsspec that is in memory; runs may be there, which they may not elsewhere."""
-    monkeypatch.setattr("longwall.pipeline.run_store.url_run._FLEETING", frozenset())
+    monkeypatch.setattr("longwall.pipeline.run_store.run_directory._FLEETING", frozenset())
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
     system = fsspec.filesystem("memory")
     yield system
@@ -106,6 +106,7 @@ def make_context(
     from longwall.pipeline.config import load_config
     from longwall.pipeline.execution.environment import Environment, Metrics
     from longwall.pipeline.run_store.commit_log import CommitLog
+    from longwall.pipeline.run_store.local_store import LocalStore
     from longwall.storage.memory.resources import EngineChoice, open_resources
     from longwall.storage.observer import NullObserver
 
@@ -120,11 +121,13 @@ def make_context(
     )
     resources.host.charge(graph.nbytes, "the graph")
     (own / "results.partial").mkdir(exist_ok=True)
+    log = CommitLog(LocalStore(own))
+    log.restore()
     return Environment(
         spec=load_config(plain | sections),
         graph=graph,
         resources=resources,
-        checkpoint=CommitLog(own / "checkpoint"),
+        checkpoint=log,
         results=own / "results.partial",
         observer=NullObserver(),
         metrics=Metrics(),

@@ -109,7 +109,7 @@ def scheduler_of(context: Environment, cluster: Cluster, plan: Any) -> Iterator[
     parts(run, job["id"]).mkdir()
     scheduler = DaskScheduler(cluster.client, job, retries_of(context.spec.scheduler))
     yield scheduler
-    scheduler.write_heat(run / "heat.parquet", context.checkpoint.mirror)
+    scheduler.write_heat(context.checkpoint.store)
     if summary := _summary(context.metrics):
         context.observer.note(summary)
 

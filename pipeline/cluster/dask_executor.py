@@ -16,9 +16,9 @@ from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, 
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.thread_executor import Work, missing_tasks
 from longwall.pipeline.run_store.commit_log import Phase, Range
+from longwall.pipeline.run_store.store import RunStore
 from longwall.storage.errors import RunError
 from longwall.storage.pages.heat_record import add_records
-from longwall.storage.remote.remote_folder import RemoteFolder
 from longwall.storage.remote.urls import is_url
 
 _LOOK_SECONDS = 0.5
@@ -193,25 +193,14 @@ class DaskScheduler:
         with suppress(Exception):  # the cluster may be gone
             self._client.cancel(futures, force=True)
 
-    def write_heat(self, path: Path, mirror: RemoteFolder | None) -> None:
-        """Write what every level read of every page, added up over the workers that are there, if any knows.
-
-        Parameters
-        ----------
-        path
-            The file to write, in the run's folder.
-        mirror
-            That folder's at a URL, if it is at one.
-        """
+    def write_heat(self, store: RunStore) -> None:
+        """Write what every level read of every page, added up over the workers that are there, if any knows."""
         with suppress(Exception):  # figures that nobody needs to go on
             names = _run_everywhere(self._client, write_heat, self._job["id"], _HEAT_SECONDS).values()
-            folder = parts(path.parent, self._job["id"])
-            files = [folder / name for name in names if isinstance(name, str)]
-            if mirror is not None:
-                for file in files:
-                    mirror.fetch(str(file.relative_to(path.parent)), file)
+            folder = parts(Path(), self._job["id"])
+            files = [store.local(str(folder / name)) for name in names if isinstance(name, str)]
             if files:
-                add_records(files, path)
+                add_records(files, store.folder / "heat.parquet")
 
 
 def begin_replicas(client: Any, opening: RunHeader) -> None:

@@ -1,10 +1,10 @@
 """A replica of a run in a worker process: it does ranges of the phase that the coordinator is in.
 
 A run is a fixed sequence of phases, and what lies between two phases follows from the config, the graph and what the
-journal has of the phases before; that is how a run goes on after a crash. So a replica executes the workload as the
+commits have of the phases before; that is how a run goes on after a crash. So a replica executes the workload as the
 coordinator does, and reads the graph while the coordinator does. Where the workload would deal out the tasks of a
 phase, the replica stops and does the ranges that it is asked for; when one of a later phase is asked for, it reads in
-the journal what the phases until there gave, and goes on to that phase.
+the commits what the phases until there gave, and goes on to that phase.
 
 Every range is done by a worker of its own, so a range that is done twice, or whose answer is lost, changes nothing.
 """
@@ -17,6 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -25,12 +26,13 @@ from longwall.pipeline.cluster.time_slices import do_ranges
 from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.execution.environment import Environment, Metrics
 from longwall.pipeline.execution.thread_executor import Work, user_errors
-from longwall.pipeline.run_store.commit_log import Commit, JournalLines, PartialResult, Phase, Range, checkpoint_bytes
-from longwall.pipeline.run_store.url_checkpoint import send
-from longwall.pipeline.run_store.url_journal import UrlJournal
+from longwall.pipeline.run_store.commit_files import CommitFiles
+from longwall.pipeline.run_store.commit_log import Commit, PartialResult, Phase, Range, add_entry, checkpoint_bytes
+from longwall.pipeline.run_store.local_store import LocalStore
+from longwall.pipeline.run_store.object_store import ObjectStore
+from longwall.pipeline.run_store.store import RunStore
 from longwall.storage.errors import FinalError, RunError, reason_of
 from longwall.storage.observer import NullObserver
-from longwall.storage.remote.remote_folder import RemoteFolder
 from longwall.storage.remote.urls import is_url
 from longwall.storage.version import longwall_version
 
@@ -84,25 +86,19 @@ class Closed(BaseException):
 
 
 class ReplicaJournal:
-    """The journal of a run as a replica reads it; see :class:`longwall.pipeline.run_store.commit_log.CommitLog`.
+    """The commits of a run as a replica reads them; see :class:`longwall.pipeline.run_store.commit_log.CommitLog`.
 
     Parameters
     ----------
-    folder
-        Of the checkpoint; where the run is at a URL, a folder of this replica.
-    journal
-        The journal at the URL, if the run is at one.
+    store
+        The run's; where it is at a URL, its working folder is one of this replica.
     """
 
-    def __init__(self, folder: Path, journal: UrlJournal | None = None):
-        self.folder = folder
-        self._journal = journal
-        self.mirror = None if journal is None else journal.mirror
-        self._path = folder / "journal.jsonl"
+    def __init__(self, store: RunStore):
+        self.store, self.folder = store, store.folder / "checkpoint"
         self._started = 0
         self._found: dict[str, Phase] = {}
-        self._lines = JournalLines(self._found, self)
-        self._read = 0  # bytes
+        self._commits = CommitFiles(store, partial(add_entry, self._found, self))
         self._numbers = random.SystemRandom()
 
     def phase(self, name: str, total: int) -> Phase:
@@ -114,12 +110,7 @@ class ReplicaJournal:
 
     def refresh(self) -> None:
         """Read what there is of all phases by now."""
-        if self._journal is not None:
-            self._journal.read(self._lines)
-        elif self._path.exists():
-            with self._path.open("rb") as file:
-                file.seek(self._read)
-                self._read += self._lines.read(file.read(), str(self._path))
+        self._commits.read()
 
     def next_number(self, prefix: str) -> int:  # noqa: ARG002 - as that of a checkpoint
         """A number for a file that no other process chooses."""
@@ -274,13 +265,14 @@ class Replica:
     def _sent(self, file: dict[str, Any]) -> dict[str, Any]:
         """Send a file to the run's URL, if it is at one, and remove it here; gives what a commit says of it."""
         assert self._context is not None
-        mirror, run = self._context.checkpoint.mirror, self._context.checkpoint.folder.parent
-        if mirror is None:
+        store = self._context.checkpoint.store
+        if not isinstance(store, ObjectStore):
             return file
         folder, _, name = file["name"].partition("/")
-        path = self._context.results / name if folder == "results.partial" else run / file["name"]
+        path = self._context.results / name if folder == "results.partial" else store.folder / file["name"]
         try:
-            return send(mirror, file, path)
+            store.send(path, file["name"])
+            return file
         finally:
             path.unlink(missing_ok=True)
 
@@ -295,10 +287,10 @@ class Replica:
         if not isinstance(pages, GraphPages):
             return None
         name = f"heat-{uuid.uuid4().hex}.parquet"
-        path, mirror = context.results / name, context.checkpoint.mirror
+        path, store = context.results / name, context.checkpoint.store
         pages.write_heat(path)
-        if mirror is not None:
-            mirror.send(path, str(path.relative_to(context.checkpoint.folder.parent)))
+        if isinstance(store, ObjectStore):
+            store.send(path, str(path.relative_to(store.folder)))
         return name
 
     def close(self) -> None:
@@ -331,18 +323,17 @@ class Replica:
             plan = spec.workload.plan(graph)
             if plan.to_dict() != job["plan"]:
                 raise RunError("this worker plans otherwise than the coordinator: install the same version everywhere")
+            store: RunStore = LocalStore(Path(job["run"]))
             if is_url(job["run"]):
-                run, journal = resources.spill.path / "run", UrlJournal(RemoteFolder(job["run"]))
-                parts(run, job["id"]).mkdir(parents=True)
-            else:
-                run, journal = Path(job["run"]), None
+                store = ObjectStore(job["run"], resources.spill.path / "run")
+                parts(store.folder, job["id"]).mkdir(parents=True)
             self._slots = threading.Semaphore(resources.engine.workers)
             self._context = Environment(
                 spec,
                 graph,
                 resources,
-                ReplicaJournal(run / "checkpoint", journal),  # type: ignore[arg-type]
-                parts(run, job["id"]),
+                ReplicaJournal(store),  # type: ignore[arg-type]
+                parts(store.folder, job["id"]),
                 observer,
                 Metrics(),
                 self._cancel,

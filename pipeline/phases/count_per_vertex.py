@@ -20,8 +20,9 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.task_ranges import prepare_range, range_reads, range_scratch, slot_ranges
 from longwall.pipeline.execution.thread_executor import Dividing, run_tasks
 from longwall.pipeline.phases.search_count import PROGRESS_UNIT
-from longwall.pipeline.run_store.commit_log import PartialResult, changed
-from longwall.pipeline.run_store.run_files import opened
+from longwall.pipeline.run_store.array_files import opened
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.pipeline.run_store.store import changed
 from longwall.storage.errors import FinalError, naming
 
 _HEADER = 128  # bytes of a .npy file beside its array

@@ -22,8 +22,8 @@ from longwall.pipeline.execution.thread_executor import Worker, ranges, run_task
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.phases.search_count import PROGRESS_UNIT, predict
 from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.run_store.array_files import opened
 from longwall.pipeline.run_store.commit_log import PartialResult, Phase
-from longwall.pipeline.run_store.run_files import opened
 from longwall.stages.export import EmbeddingWriter, RowLimit
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.tables.chunk_file import read_chunk, write_chunk

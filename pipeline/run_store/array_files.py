@@ -1,18 +1,20 @@
-"""Arrays that the processes of a run hand to each other: ``.npy`` files in folders of the checkpoint."""
+"""Files of the checkpoint that the processes of a run hand to each other; most are arrays, ``.npy`` files."""
 
 import hashlib
 import io
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.run_store.commit_log import checkpoint_bytes
 from longwall.storage.errors import RunError, naming
-from longwall.storage.remote.remote_folder import RemoteFolder
 
 _HEADER = 128  # bytes of a .npy file beside its array
 
@@ -73,33 +75,38 @@ def write_array(
 def read_array(context: Environment, file: dict[str, Any], begin: int = 0, end: int | None = None) -> NDArray[Any]:
     """Read rows `begin` to `end` - 1 of an array that is in a commit; all that are left by default.
 
+    Only these rows are read. The array cannot be written to.
+
     Raises
     ------
     RunError
         If it is gone or damaged.
     """
-    path, mirror = context.checkpoint.folder.parent / file["name"], context.checkpoint.mirror
-    if mirror is not None and not path.exists():
-        return _read_part(mirror, file, begin, end)
-    try:
-        with path.open("rb") as opened:
-            np.lib.format.read_magic(opened)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(opened)
-            shape = (max((shape[0] if end is None else end) - begin, 0), *shape[1:])
-            size = int(np.prod(shape, dtype=np.int64))
-            opened.seek(begin * (size // max(shape[0], 1)) * dtype.itemsize, os.SEEK_CUR)
-            found: NDArray[Any] = np.fromfile(opened, dtype, size)
-            return found.reshape(shape)
-    except (OSError, ValueError):
-        raise RunError(f"{path}: it is gone or damaged: restore the file, or start a new run") from None
-
-
-def _read_part(mirror: RemoteFolder, file: dict[str, Any], begin: int, end: int | None) -> NDArray[Any]:
-    """Read rows of an array at a URL; only they come here, and nobody may write to them."""
+    store = context.checkpoint.store
     (rows, *others), dtype = file["shape"], np.dtype(file["dtype"])
     wanted, each = max((rows if end is None else end) - begin, 0), dtype.itemsize * math.prod(others)
     at, size = _HEADER + begin * each, wanted * each
-    found = mirror.read(file["name"], at, at + size) if size else b""
+    try:
+        found = store.read(file["name"], at, at + size)
+    except OSError:
+        found = b""
     if len(found) != size:
-        raise RunError(f"{mirror.url}/{file['name']}: it is damaged: restore the file, or start a new run")
+        raise RunError(
+            f"{store.where}/{file['name']}: it is gone or damaged: restore the file, or start a new run"
+        ) from None
     return np.frombuffer(found, dtype).reshape(wanted, *others)
+
+
+@contextmanager
+def opened(context: Environment, file: dict[str, Any]) -> Iterator[Path]:
+    """Have a file that is in a commit here for a while.
+
+    Of one that is only at the URL of the run that is a copy, which the disk's budget has meanwhile.
+
+    Raises
+    ------
+    RunError
+        If it cannot be copied; what is raised while the copy is in use names the URL.
+    """
+    with context.checkpoint.store.opened(file["name"], checkpoint_bytes([file]), context.resources.disk) as path:
+        yield path

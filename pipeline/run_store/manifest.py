@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.run_store.commit_log import FORMAT
 from longwall.storage.errors import InputError
-from longwall.storage.stored_files import Damage, plain_file, read_range
-from longwall.storage.version import longwall_version
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from longwall.pipeline.config import RunSpec
+    from longwall.pipeline.run_store.store import RunStore
 
 NAME = "manifest.json"
 _MOST_BYTES = 1 << 28  # a million result files
+FORMAT = 3  # of the commit log, and of what its numbers mean
 _LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -60,25 +58,26 @@ def read_manifest(text: bytes) -> dict[str, Any]:
     return manifest
 
 
-def read_manifest_of(folder: Path) -> dict[str, Any]:
-    """Read the manifest in the folder of a run; no link is followed, and no pipe waited for.
+def status_of(store: RunStore) -> str | None:
+    """Return the status that the manifest of a run has; None where there is no manifest."""
+    try:
+        status: str = manifest_of(store)["status"]
+    except (OSError, ValueError):
+        return None
+    return status
+
+
+def manifest_of(store: RunStore) -> dict[str, Any]:
+    """Read the manifest of a run.
 
     Raises
     ------
     ValueError
         If there is none, or it is larger than one can be.
-    OSError
-        If it may not be read.
     """
-    path = folder / NAME
-    try:
-        with plain_file(path, str(path)) as descriptor:
-            size = os.fstat(descriptor).st_size
-            if size > _MOST_BYTES:
-                raise ValueError("no manifest")
-            return read_manifest(read_range(descriptor, 0, size, str(path)))
-    except Damage:
-        raise ValueError("no manifest") from None
+    if not 0 < store.list().get(NAME, 0) <= _MOST_BYTES:
+        raise ValueError("no manifest")
+    return read_manifest(store.read(NAME))
 
 
 def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:
@@ -115,7 +114,9 @@ def _sha256(text: str) -> str:
 
 
 def _versions() -> dict[str, str]:
-    versions = {"longwall": longwall_version(), "python": platform.python_version()}
+    from longwall import __version__
+
+    versions = {"longwall": __version__, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
             versions[name] = version(name)

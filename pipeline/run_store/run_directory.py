@@ -1,73 +1,83 @@
-"""The folder of a run: config, manifest, metrics and results, whole or visibly not.
+"""The run directory. It is complete only when manifest.json says ``done``.
 
-Result files are written into ``results.partial/``, which becomes ``results/`` in one rename as the last step
-but one; the last is the manifest that says ``done``. A run that fails, is interrupted or killed leaves what it
-has finished (``results.partial/`` and ``checkpoint/``) for ``longwall resume``, and no ``results/``.
+Result files are written into ``results.partial/``; they are in ``results/`` before the last step, the manifest that
+says ``done``. A run that fails, is interrupted or killed leaves what it has finished (``results.partial/`` and
+``checkpoint/``) for ``longwall resume``.
 
-A run that replaces another one works in a folder beside it, see :mod:`longwall.pipeline.run_store.replacement`.
+A run that replaces another one works beside it, see :mod:`longwall.pipeline.run_store.replacement`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
+import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.run_store.commit_log import CommitLog, changed
+from longwall.pipeline.config import load_config
+from longwall.pipeline.config.raw import parse_toml
+from longwall.pipeline.run_store.commit_log import CommitLog
+from longwall.pipeline.run_store.local_store import LocalStore
+from longwall.pipeline.run_store.manifest import NAME as MANIFEST
 from longwall.pipeline.run_store.manifest import (
     ended,
     first_manifest,
-    read_manifest_of,
+    read_manifest,
     require_resumable,
     resumed_manifest,
+    status_of,
 )
-from longwall.pipeline.run_store.replacement import Replacement, complete
-from longwall.pipeline.run_store.run_names import busy, exists, remove_files, survey
-from longwall.storage.errors import InputError, naming
-from longwall.storage.memory.spill_folder import hold, sync_folder
+from longwall.pipeline.run_store.object_store import ObjectStore
+from longwall.pipeline.run_store.replacement import complete, replaced_by, replacement_of, take_place
+from longwall.pipeline.run_store.run_names import busy, exists
+from longwall.pipeline.run_store.store import RESULTS, RunStore
+from longwall.storage.errors import InputError, RunError
+from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.paths import user_path
+from longwall.storage.remote.urls import is_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.environment import Metrics, PatternCount
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
 _RESERVE = 2**13  # by which a manifest may grow when a run ends early
+_CONFIG = "config.toml"
+_FLEETING = frozenset({"memory"})
+"""File systems whose files are gone when the process ends."""
 
 
 class RunDirectory:
-    """A run's folder, from its creation to one of its ends: `finish`, `abandon` or `discard`.
+    """A run's place, from its creation to one of its ends: `finish`, `abandon` or `discard`.
+
+    Parameters
+    ----------
+    store
+        Of the run.
+    manifest
+        What ``manifest.json`` will hold; `save` writes it.
+    target
+        The run that this one replaces, if it replaces one.
 
     Attributes
     ----------
-    path : Path
-        The folder itself.
-    results : Path
-        Where result files are written while the run goes on.
-    checkpoint : Path
-        Where finished work is recorded while the run goes on.
-    manifest : dict
-        What ``manifest.json`` will hold; `save` writes it.
+    store, manifest
+        See above.
     """
 
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
-        self.path = path
-        self.results = path / "results.partial"
-        self.checkpoint = path / "checkpoint"
-        self.manifest = manifest
-        self._finished = self._made_parent = False
-        self._lock: int | None = None
-        self._replacement: Replacement | None = None
-        self._committed: CommitLog | None = None
+    def __init__(self, store: RunStore, manifest: dict[str, Any], target: RunStore | None = None):
+        self.store, self.manifest = store, manifest
+        self._target = target
+        self._spill: SpillFolder | None = None
+        self._log: CommitLog | None = None
+        self._finished = False
 
     @classmethod
     def create(cls, spec: RunSpec, *, fresh_name: bool = False) -> RunDirectory:
-        """Make the folder ``run.directory/run.name`` with its config and first manifest.
+        """Make the run ``run.directory/run.name`` with its config and first manifest.
 
         Parameters
         ----------
@@ -81,142 +91,169 @@ class RunDirectory:
         InputError
             If it exists, or cannot be made or written.
         """
-        path = user_path(Path(spec.run.directory) / spec.run.name).absolute()
         spec.with_absolute_paths().to_toml()  # where it cannot be written down, no folder is made
+        store = _store_at(f"{str(spec.run.directory).rstrip('/')}/{spec.run.name}")
         try:
-            complete(path)
-            if spec.run.overwrite and os.path.lexists(path):
-                return cls._begin(path, spec, Replacement.of(path))
             while True:
-                try:
-                    made_parent = _made(path.parent)
-                    path.mkdir()
-                except FileExistsError:
-                    if not path.parent.is_dir():
-                        raise InputError(
-                            f"{path.parent} is a file, not a folder: choose another run.directory"
-                        ) from None
+                store, target = complete(store), None
+                if spec.run.overwrite and store.exists():
+                    store, target = replacement_of(store), store
+                elif not store.begin():
                     if not fresh_name:
-                        raise exists(path, free_name(path), _status(path)) from None
-                    path = path.with_name(free_name(path))
+                        raise exists(store.where, free_name(store), status_of(store))
+                    spec = spec.named(free_name(store))
+                    store = store.sibling(spec.run.name)
                     continue
-                return cls._begin(path, spec.named(path.name), made_parent=made_parent)
+                directory = cls(store, {}, target)
+                if directory._begin(spec):
+                    return directory
+                if target is not None:
+                    raise busy(store.where)
+        except RunError as error:
+            raise InputError(f"{error}, or choose another run.directory") from None
         except OSError as error:
             raise InputError(
-                f"{path} cannot be made ({error.strerror or error}): choose another run.directory"
+                f"{store.where} cannot be made ({error.strerror or error}): choose another run.directory"
             ) from None
 
-    @classmethod
-    def _begin(
-        cls, path: Path, spec: RunSpec, replacement: Replacement | None = None, *, made_parent: bool = False
-    ) -> RunDirectory:
-        """Begin in a folder that was just made, or in that of a replacement."""
+    def _begin(self, spec: RunSpec) -> bool:
+        """Begin where there is nothing; return whether no other process began at the same moment."""
         config = spec.with_absolute_paths().to_toml()
-        directory = cls(path if replacement is None else replacement.path, first_manifest(spec, config))
-        directory._replacement, directory._made_parent = replacement, made_parent
         try:
-            directory._hold()
-            directory.results.mkdir()
-            (directory.path / "config.toml").write_text(config, encoding="utf-8")
-            sync_folder(directory.path / "config.toml")
-            directory.save()
-            sync_folder(path.parent)
-        except OSError as error:
-            directory.discard()
-            raise InputError(f"{path} cannot be written ({error.strerror}): choose another run.directory") from None
-        except KeyboardInterrupt:
-            directory.discard()
+            self.manifest = first_manifest(spec, config)
+            self.store.hold()
+            self._work(spec)
+            if self.store.create(_CONFIG, config.encode()):  # without a manifest it is no run yet
+                self._log = CommitLog(self.store)
+                self.save()
+                return True
+        except BaseException as error:
+            with suppress(OSError, InputError, RunError):
+                self.store.clear()
+            self.close()
+            if isinstance(error, OSError):
+                raise InputError(
+                    f"{self.store.where} cannot be written ({error.strerror}): choose another run.directory"
+                ) from None
             raise
-        return directory
+        self.close()
+        return False
 
     @classmethod
-    def reopen(cls, path: Path) -> RunDirectory:
-        """Open the folder of a run that ended early.
+    def reopen(cls, address: Path | str, overrides: Sequence[str] = ()) -> tuple[RunDirectory, RunSpec]:
+        """Open a run that ended early, and read its config.
+
+        Parameters
+        ----------
+        address
+            Its folder, or its URL.
+        overrides
+            ``"section.key=value"`` each, for the config.
 
         Raises
         ------
         InputError
-            If it is not the folder of a run, the run is finished or going on, its config was edited, another
-            version wrote what it has finished, or there is something in it that no run writes.
+            If it is not a run, the run is finished or going on, its config was edited, another version wrote what it
+            has finished, or something lies in it that no run writes.
+        FinalError
+            If what it has finished is damaged.
         """
-        path = user_path(path).absolute()
+        store = _store_at(address)
         with suppress(OSError):
-            path = complete(path)
-        directory = cls(path, {})
+            store = complete(store)
+        directory = cls(store, {})
         try:
-            directory._hold()
-            survey(path)
-            directory._replacement = Replacement.going_on(path)
-            manifest = read_manifest_of(path)
-            config = (path / "config.toml").read_text(encoding="utf-8")
-            there = (path / "results").is_dir()
-            if manifest["status"] == "done" and there:
-                raise InputError(f"{path}: this run is finished, its results are in {path / 'results'}")
-            require_resumable(path, manifest, config)
-            if there:  # it was killed between its last two steps
-                (path / "results").rename(directory.results)
-            directory.results.mkdir(exist_ok=True)
-        except BlockingIOError:
-            directory.close()
-            raise busy(path) from None
+            return directory, directory._resume(overrides)
         except (FileNotFoundError, NotADirectoryError, ValueError):
             directory.close()
-            raise InputError(f"{path}: this is not the folder of a run, which holds manifest.json") from None
+            raise InputError(f"{store.where}: this is not the folder of a run, which holds {MANIFEST}") from None
         except OSError as error:
             directory.close()
-            raise InputError(f"{path}: the run cannot be resumed ({error.strerror or error})") from None
+            raise InputError(f"{store.where}: the run cannot be resumed ({error.strerror or error})") from None
         except BaseException:
             directory.close()
             raise
-        directory.manifest = resumed_manifest(manifest)
-        return directory
+
+    def _resume(self, overrides: Sequence[str]) -> RunSpec:
+        store = self.store
+        store.hold()
+        there = store.list()
+        self._target = replaced_by(store)
+        if not {MANIFEST, _CONFIG} <= there.keys():
+            raise ValueError
+        manifest, config = read_manifest(store.read(MANIFEST)), store.read(_CONFIG).decode()
+        published = any(name.startswith("results/") for name in there)
+        if manifest["status"] == "done" and published:
+            raise InputError(f"{store.where}: this run is finished, its results are in {store.where}/results")
+        require_resumable(store.where, manifest, config)
+        # Messages name the file, where there is one.
+        spec = load_config(store.folder / _CONFIG if store.alone else parse_toml(config), overrides)
+        self._log = CommitLog(store)
+        self._log.claim()
+        self.manifest = resumed_manifest(manifest)
+        if not store.alone:
+            self.save()
+        if published:  # it was killed between its last two steps
+            store.unpublish()
+        store.delete([name for name in there if re.fullmatch(r"[^/]+\.partial", name)])
+        self._work(spec)
+        return spec
+
+    def _work(self, spec: RunSpec) -> None:
+        """Make the folder that this process works in."""
+        if isinstance(self.store, ObjectStore):
+            advice = "choose another memory.spill, where a run at a URL has its files first"
+            self._spill = SpillFolder(spec.memory.spill, advice=advice)
+            self.store.work_in(self._spill.path / "run")
+        self.results.mkdir(parents=True, exist_ok=True)
 
     @property
     def where(self) -> Path | str:
-        """What users call the folder."""
-        return self.path
+        """What users call the place."""
+        return self.store.where
+
+    @property
+    def path(self) -> Path:
+        """The folder that this process works in."""
+        return self.store.folder
+
+    @property
+    def results(self) -> Path:
+        """Where result files are written while the run goes on."""
+        return self.path / RESULTS
+
+    @property
+    def log(self) -> CommitLog:
+        """What is finished."""
+        assert self._log is not None, "it was made or opened"
+        return self._log
 
     def open_checkpoint(self) -> CommitLog:
-        """Read what the run has finished; see `longwall.pipeline.run_store.commit_log.CommitLog`."""
-        self._committed = CommitLog(self.checkpoint)
-        return self._committed
-
-    def _hold(self) -> None:
-        """Keep other processes away until this one closes the folder or dies."""
-        self._lock = hold(self.path)
+        """Check what the run has finished; see `CommitLog.restore`."""
+        self.log.restore()
+        return self.log
 
     def close(self) -> None:
-        """Let other processes have the folder; more than once does no harm."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-        if self._replacement is not None:
-            self._replacement.close()
+        """Let other processes have the run; more than once does no harm."""
+        self.store.close()
+        if self._target is not None:
+            self._target.close()
+        if self._spill is not None:
+            self._spill.close()
 
     @property
     def has_finished_work(self) -> bool:
         """Whether `reopen` would find something that need not be done again."""
-        return (self.checkpoint / "journal.jsonl").exists()
-
-    def manifest_text(self) -> str:
-        """The manifest as JSON."""
-        return json.dumps(self.manifest, indent=2) + "\n"
+        return self.log.begun
 
     def save(self) -> None:
         """Write the manifest, whole or not at all."""
-        temporary, content = self.path / "manifest.json.tmp", self.manifest_text().encode()
-        with naming(temporary), _opened(temporary) as file:
-            file.write(content)
-            file.truncate()
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(self.path / "manifest.json")
-        with suppress(OSError):  # it is written; a crash of the machine may bring the one before it back
-            sync_folder(self.path)
-        if self.manifest["status"] == "running":
-            # Space for the next one, which may have to say that the disk is full.
-            with naming(temporary), _opened(temporary) as file:
-                os.posix_fallocate(file.fileno(), 0, _RESERVE + len(content))
+        if not self.store.alone:
+            self.manifest["owner"] = self.log.owner
+        content = json.dumps(self.manifest, indent=2) + "\n"
+        # The next one may have to say that the disk is full.
+        spare = _RESERVE if self.manifest["status"] == "running" else 0
+        self.store.write(MANIFEST, content.encode(), spare)
 
     def finish(self, metrics: Metrics) -> None:
         """Make the results appear and the manifest say ``done``.
@@ -226,30 +263,30 @@ class RunDirectory:
         OSError
             If the disk is full or the folder was taken away; the run is not done then.
         FinalError
-            If a finished file was changed since it was recorded.
+            If a finished file was changed since it was recorded, or another process has taken the run over.
         InputError
             If there is something in the folder that no run writes.
         RunError
-            If the run is done, and cannot take the place of the one that it replaces.
+            If a URL cannot be written; or if the run is done, and cannot take the place of the one that it replaces.
         """
+        self.log.confirm()
         write_metrics(metrics, self.path / "metrics.parquet")
-        recorded = {} if self._committed is None else {Path(one["name"]).name: one for one in self._committed.results()}
-        survey(self.path)
-        found = {file.name: describe(file) for file in sorted(self.results.iterdir())}
-        require_unchanged(self.results, recorded, found)
-        sync_folder(self.results)
-        self.results.rename(self.path / "results")
-        sync_folder(self.path)  # the results must be there before anything says so
+        self.store.put_files([file.name for file in sorted(self.path.glob("*.parquet"))])
+        found = self.store.publish(self.log.results())
+        self.log.confirm()
         self.manifest |= ended("done") | {"results": found}
         self.save()
         self._finished = True
-        with suppress(OSError, InputError):  # the run is done, whatever else lies there
-            remove_files(self.path, "checkpoint")
-        if self._replacement is not None:
-            self.path = self._replacement.take_place()
+        with suppress(OSError, InputError, RunError):  # the run is done, whatever else lies there
+            self.store.clear("checkpoint/", RESULTS)
+        if self._target is not None:
+            take_place(self.store, self._target)
+            self.store, self._target = self._target, self.store
 
     def abandon(self, status: str, reason: str, metrics: Metrics) -> None:
-        """Record why the run ended; what it finished stays for `reopen`. A run that is done stays so.
+        """Record why the run ended; what it finished stays for `reopen`.
+
+        A run that is done stays so, and one that another process has taken over is left alone.
 
         Parameters
         ----------
@@ -260,86 +297,46 @@ class RunDirectory:
         metrics
             The events up to here.
         """
-        if self._finished:
+        if self._finished or self.log.lost:
             return
         self.manifest |= ended(status) | {"reason": reason}
-        with suppress(OSError):  # it takes no space, which the rest may lack
-            (self.path / "results").rename(self.results)
-        try:
+        # The disk, or the connection, may be the reason why the run failed. The manifest says "running" then: nobody
+        # takes this for a whole run.
+        with suppress(OSError, RunError):
+            self.log.confirm()
+            with suppress(OSError):  # it takes no space, which the rest may lack
+                self.store.unpublish()
             self.save()
             write_metrics(metrics, self.path / "metrics.parquet")
-        except OSError:
-            # The disk may be the reason why the run failed. The first manifest says "running": nobody takes this
-            # for a whole run.
-            return
+            self.store.put_files(["metrics.parquet"])
 
     def discard(self) -> None:
-        """Remove the folder, and its parent if it was made for it: the input was wrong, nothing has run."""
+        """Remove the run, and its parent folder if that is empty: the input was wrong, nothing has run."""
         if not self._finished:
-            with suppress(OSError, InputError):
-                remove_files(self.path)
-                self.path.rmdir()
-                if self._made_parent:
-                    self.path.parent.rmdir()
+            with suppress(OSError, InputError, RunError):
+                self.log.confirm()
+                self.store.clear()
         self.close()
 
 
-def _made(folder: Path) -> bool:
-    """Make a folder, unless it is there; return whether it was made."""
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        if not folder.is_dir():
-            raise
-        return False
-    return True
+def _store_at(address: Path | str) -> RunStore:
+    """The store of a run at a path or a URL."""
+    if not is_url(address):
+        return LocalStore(user_path(address).absolute())
+    store = ObjectStore(str(address))
+    if not _FLEETING.isdisjoint(store.protocols):
+        raise InputError(
+            f"{address}: what is written there is gone when this process ends: choose another run.directory"
+        )
+    return store
 
 
-def _status(path: Path) -> str | None:
-    """Return what the manifest of a run says; None where there is none that can be read."""
-    try:
-        status: str = read_manifest_of(path)["status"]
-    except (OSError, ValueError):
-        return None
-    return status
-
-
-def _opened(path: Path) -> BinaryIO:
-    """Open a file to be written, which keeps the space that it has."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666), "wb")
-
-
-def require_unchanged(
-    where: Path | str, recorded: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]
-) -> None:
-    """See that finished files are what commits say of them.
-
-    Parameters
-    ----------
-    where
-        Their folder.
-    recorded
-        Name -> what a commit says of the file.
-    found
-        Name -> what `describe` gives of it.
-
-    Raises
-    ------
-    FinalError
-        If one was changed, or is gone.
-    """
-    for name, file in recorded.items():
-        there = found.get(name)
-        if there is None or any(there[key] != file[key] for key in ("rows", "bytes", "sha256")):
-            raise changed(f"{where}/{name}")
-
-
-def free_name(path: Path) -> str:
-    """Return the first of ``name-2``, ``name-3``, ... that does not exist beside `path`."""
+def free_name(store: RunStore) -> str:
+    """Return the first of ``name-2``, ``name-3``, ... that does not exist beside a run."""
     number = 2
-    while os.path.lexists(path.with_name(f"{path.name}-{number}")):
+    while store.sibling(f"{store.name}-{number}").exists():
         number += 1
-    return f"{path.name}-{number}"
+    return f"{store.name}-{number}"
 
 
 def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
@@ -380,27 +377,6 @@ def write_metrics(metrics: Metrics, path: Path) -> None:
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in MetricsRow._fields])
     rows = [{name: _fitting(figure) for name, figure in row._asdict().items()} for row in metrics.rows()]
     write_parquet(pa.Table.from_pylist(rows, schema=schema), path)
-
-
-def describe(file: Path) -> dict[str, Any]:
-    """Return rows, bytes and checksum of a result file, after it has reached the disk.
-
-    Raises
-    ------
-    FinalError
-        If it is damaged.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        try:
-            rows = pq.read_metadata(stream).num_rows
-        except pa.ArrowException:
-            raise changed(str(file)) from None
-        return {"rows": rows, "bytes": os.fstat(stream.fileno()).st_size, "sha256": digest}
 
 
 def _fitting(figure: Any) -> Any:

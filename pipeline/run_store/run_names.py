@@ -4,14 +4,12 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from longwall.storage.errors import InputError
 
-NEW, OLD = "+new", "+old"
-"""Behind the name of a run that is replaced: the folder of the run that replaces it, and its own for a moment. The name
-of a run has no ``+``, so both are ours."""
+NEW = "+new"
+"""Behind the name of a run that is replaced: the place of the run that replaces it. The name of a run has no ``+``."""
 
 _TABLE = r"(embeddings|vertices|counts|patterns)(-\d+)*\.(parquet|shorter)"
 _OWN = re.compile(
@@ -19,7 +17,8 @@ _OWN = re.compile(
     ( config\.toml | manifest\.json(\.tmp)? | (metrics|heat)\.parquet
     | results(\.partial)?/{_TABLE}
     | checkpoint/
-      ( journal\.jsonl | journal/\d{{8}}\.jsonl
+      ( commits/(until-)?\d{{8}}\.json
+      | journal\.jsonl | journal/\d{{8}}\.jsonl              # of earlier versions, whose runs may be replaced
       | [\w-]+-\d+\.npy                                     # counts per vertex
       | [\w-]+/(\d+(\.npy)? | \.\d+\.partial)               # a level's chunks, the arrays of a phase
       | parts-[0-9a-f]{{32}}/({_TABLE} | heat-[0-9a-f]{{32}}\.parquet)
@@ -30,7 +29,12 @@ _OWN = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _OURS = re.compile(
-    r"(config\.toml|manifest\.json(\.tmp)?|(metrics|heat)\.parquet|results(\.partial)?|checkpoint)(/|\Z)", re.ASCII
+    r"""
+    ( (config\.toml | manifest\.json(\.tmp)? | (metrics|heat)\.parquet) (\.[0-9a-f]{32}\.partial)?
+    | results(\.partial)? | checkpoint
+    ) (/|\Z)
+    """,
+    re.VERBOSE | re.ASCII,
 )
 
 
@@ -66,13 +70,21 @@ def require_own(where: Path | str, files: Iterable[str], links: Iterable[str] = 
             raise InputError(f"{where}/{name}: this is no file of the run: move it out of the run's folder")
 
 
-def survey(folder: Path) -> tuple[list[str], list[str]]:
+def survey(folder: Path, below: str = "") -> tuple[dict[str, int], list[str]]:
     """Look through the folder of a run, following no link.
+
+    Parameters
+    ----------
+    folder
+        The run's.
+    below
+        Which of its folders to look through, such as ``"results/"``; all by default.
 
     Returns
     -------
     files, folders
-        Their names, those that lie in others first; what lies beside the run's own files is left out.
+        The names of the files with their bytes, and the folders, those that lie in others first; what lies beside the
+        run's own files is left out.
 
     Raises
     ------
@@ -81,7 +93,7 @@ def survey(folder: Path) -> tuple[list[str], list[str]]:
     OSError
         If a folder cannot be read.
     """
-    files: list[str] = []
+    files: dict[str, int] = {}
     folders: list[str] = []
     links: list[str] = []
 
@@ -92,77 +104,42 @@ def survey(folder: Path) -> tuple[list[str], list[str]]:
                 if not prefix and not _OURS.match(name):
                     continue
                 try:
-                    mode = entry.stat(follow_symlinks=False).st_mode
+                    facts = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:  # a worker that comes late has removed it
                     continue
-                if stat.S_ISDIR(mode):
+                if stat.S_ISDIR(facts.st_mode):
                     look(place / entry.name, f"{name}/")
                     folders.append(name)
+                elif stat.S_ISREG(facts.st_mode):
+                    files[name] = facts.st_size
                 else:
-                    (files if stat.S_ISREG(mode) else links).append(name)
+                    links.append(name)
 
-    look(folder, "")
+    if (folder / below).exists():
+        look(folder / below, below)
     require_own(folder, files, links)
     return files, folders
-
-
-def remove_files(folder: Path, below: str = "") -> None:
-    """Remove the files of a run in its folder, or in one of its folders, and the folders that are empty then.
-
-    The manifest is removed last: as long as it is there the folder is that of a run.
-
-    Raises
-    ------
-    InputError
-        If something is there that no run writes; nothing is removed then.
-    OSError
-        If a file cannot be removed.
-    """
-    files, folders = survey(folder)
-    mine = [name for name in files if name.startswith(below) and is_own(name)]
-    for name in sorted(mine, key=lambda name: name == "manifest.json"):
-        _unlink(folder, name)
-    for name in folders:
-        if name.startswith(below):
-            with suppress(OSError):  # others write there, or have removed it
-                (folder / name).rmdir()
-
-
-def _unlink(folder: Path, name: str) -> None:
-    """Remove a file, and follow no link that was put in the place of one of its folders meanwhile."""
-    *parents, last = name.split("/")
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-    place = os.open(folder, flags)
-    try:
-        for parent in parents:
-            below = os.open(parent, flags, dir_fd=place)
-            os.close(place)
-            place = below
-        os.unlink(last, dir_fd=place)
-    except FileNotFoundError:
-        return
-    finally:
-        os.close(place)
-
-
-def others(folder: Path) -> list[str]:
-    """Return the names of what lies in a folder and is not a run's.
-
-    Raises
-    ------
-    InputError
-        See `require_own`.
-    OSError
-        If the folder cannot be read.
-    """
-    files, folders = survey(folder)
-    mine = {name.partition("/")[0] for name in (*filter(is_own, files), *folders)}
-    return sorted(entry.name for entry in folder.iterdir() if entry.name not in mine)
 
 
 def busy(where: Path | str) -> InputError:
     """What is raised where another process has the run."""
     return InputError(f"{where}: another process is busy with this run; wait for it or stop it")
+
+
+def not_of_a_run(where: Path | str, name: str) -> InputError:
+    """What is raised where something else than a run would be replaced."""
+    return InputError(
+        f"{where}/{name}: no run writes this, and the folder is to be replaced: move it away, or choose another "
+        "run.name"
+    )
+
+
+def no_run(where: Path | str) -> InputError:
+    """What is raised where a folder without a manifest would be replaced."""
+    return InputError(
+        f"{where}: this folder is to be replaced, but holds no manifest.json of a run: move it away, or choose another "
+        "run.name"
+    )
 
 
 def exists(where: Path | str, other: str, status: str | None) -> InputError:
@@ -183,3 +160,20 @@ def exists(where: Path | str, other: str, status: str | None) -> InputError:
     return InputError(
         f'{where} exists already: {ways.get(status, resume + replace)}choose another name: "--set run.name={other}"'
     )
+
+
+def unlink(folder: Path, name: str) -> None:
+    """Remove a file of a run, and follow no link that was put in the place of one of its folders meanwhile."""
+    *parents, last = name.split("/")
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    place = os.open(folder, flags)
+    try:
+        for parent in parents:
+            below = os.open(parent, flags, dir_fd=place)
+            os.close(place)
+            place = below
+        os.unlink(last, dir_fd=place)
+    except FileNotFoundError:
+        return
+    finally:
+        os.close(place)

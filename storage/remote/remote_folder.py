@@ -140,14 +140,6 @@ class RemoteFolder:
             found.update(self.read(name, begin, min(begin + _BLOCK_BYTES, size)))
         return found.hexdigest()
 
-    def read_all(self, names: Sequence[str]) -> list[bytes]:
-        """Read several files, at once where the file system can."""
-        if not names:
-            return []
-        paths = [self._path(name) for name in names]
-        found: dict[str, bytes] = self._call("", "read", self._system.cat, paths)
-        return [found[path] for path in paths]
-
     def fetch(self, name: str, file: Path) -> None:
         """Copy a file from there; the local one is whole, or there is none."""
         aside = file.with_name(f".{uuid4().hex}.partial")
@@ -212,8 +204,9 @@ class RemoteFolder:
 
     def remove_empty_folders(self) -> None:
         """Remove the folders that have no files, where there are folders."""
-        self._call("", "removed", self._remove_empty)
-        self._made.clear()
+        if self.has_folders:
+            self._call("", "removed", self._remove_empty)
+            self._made.clear()
 
     def _remove_empty(self) -> None:
         self._system.invalidate_cache()
@@ -225,11 +218,15 @@ class RemoteFolder:
 
     def _remove(self, paths: str | list[str], recursive: bool) -> None:
         self._system.invalidate_cache()
-        with suppress(FileNotFoundError):
+        try:
             self._system.rm(paths, recursive=recursive)
+        except FileNotFoundError:  # some file systems stop at the first one that is gone
+            for path in paths if isinstance(paths, list) else ():
+                with suppress(FileNotFoundError):
+                    self._system.rm(path)
 
     def _path(self, name: str) -> str:
-        """The path of a file; names are in journals, which others may have written."""
+        """The path of a file; names are in commits, which others may have written."""
         parts = PurePosixPath(name).parts
         if not parts or name.startswith("/") or ".." in parts or _SPECIAL.search(name):
             raise RunError(f"{self.url}: {name!r} is no name of a file of a run")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import naive
 import pytest
-from breakable import EDGES, KINDS, LABELS, LIMIT, Workshop, embeddings_of
+from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, embeddings_of
 from kill import Fault, Launcher, status
 
 import longwall
@@ -128,8 +128,9 @@ def begun(workshop: Workshop, kind: str = "listing", share: float = 0.6, often: 
     return folder, folder / "runs" / "run"
 
 
-def journal(run: Path) -> Path:
-    return run / "checkpoint" / "journal.jsonl"
+def commits(run: Path) -> list[Path]:
+    """The files of commits, in their order."""
+    return sorted((run / "checkpoint" / "commits").glob("*.json"))
 
 
 def refused(workshop: Workshop, run: Path, *words: str) -> str:
@@ -143,11 +144,11 @@ def refused(workshop: Workshop, run: Path, *words: str) -> str:
 
 def test_what_is_finished_is_not_done_again(workshop):
     folder, run = begun(workshop)
-    before = journal(run).read_text().splitlines()
+    before = [file.read_bytes() for file in commits(run)]
     assert len(before) > 3
     outcome = workshop.go_on("listing", folder, fault=Fault("kill", event=60))
     assert outcome.killed
-    after = journal(run).read_text().splitlines()
+    after = [file.read_bytes() for file in commits(run)]
     assert after[: len(before)] == before
     assert len(after) > len(before)
     assert workshop.go_on("listing", folder).code == 0
@@ -155,17 +156,20 @@ def test_what_is_finished_is_not_done_again(workshop):
 
 
 @pytest.mark.parametrize("kind", ["count by search", "listing", "listing by levels"])
-def test_a_record_that_was_cut_off_is_no_record(workshop, kind):
+def test_commits_that_were_not_made_are_made_again(workshop, kind):
+    """The last commits are gone, and the next one was being written."""
     folder, run = begun(workshop, kind)
-    kept = journal(run).read_bytes()
-    last = len(kept.splitlines(keepends=True)[-1])
-    for cut in sorted({1, 2, last // 3, last // 2, last - 1, last}):
+    number = len(commits(run))
+    for lost in sorted({1, 2, number // 2, number}):
         copy = workshop.folder(kind)
         shutil.copytree(folder, copy, dirs_exist_ok=True)
-        journal(copy / "runs" / "run").write_bytes(kept[:-cut])
+        for file in commits(copy / "runs" / "run")[-lost:]:
+            content = file.read_bytes()
+            file.unlink()
+        file.with_name(f"{file.name}.{'0' * 32}.partial").write_bytes(content[: len(content) // 2])
         outcome = workshop.go_on(kind, copy)
         if kind == "listing by levels" and outcome.code == 1:
-            # A level is removed once the record that finishes the next one is on disk; no crash cuts that one off.
+            # A level is removed once the commit that finishes the next one is on disk; no crash loses that one.
             assert "level-" in outcome.err
             assert "gone" in outcome.err
             continue
@@ -173,30 +177,39 @@ def test_a_record_that_was_cut_off_is_no_record(workshop, kind):
         workshop.compare(kind, copy / "runs" / "run")
 
 
-def test_a_damaged_record_is_never_counted(workshop):
-    """Whatever byte of the journal is wrong: the right answer, or a sentence."""
-    folder, run = begun(workshop, "count by search")
-    content = journal(run).read_bytes()
+def test_a_damaged_commit_is_never_counted(workshop):
+    """Whatever byte of the commits is wrong: an error message."""
+    folder, _ = begun(workshop, "count by search")
     draw = random.Random(1)
     for _ in range(6):
         copy = workshop.folder("count by search")
         shutil.copytree(folder, copy, dirs_exist_ok=True)
-        damaged = bytearray(content)
-        damaged[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-        journal(copy / "runs" / "run").write_bytes(damaged)
+        file = draw.choice(commits(copy / "runs" / "run"))
+        damaged = bytearray(file.read_bytes())
+        damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
+        file.write_bytes(damaged)
         outcome = workshop.go_on("count by search", copy)
-        if outcome.code == 0:
-            workshop.compare("count by search", copy / "runs" / "run")
-        else:
-            assert outcome.code == 1
-            assert "journal.jsonl" in outcome.err
+        assert outcome.code == 1
+        assert f"{file.name} is not what was written" in outcome.err
+
+
+def test_commits_of_many_attempts_are_folded(workshop):
+    folder, run = begun(workshop)
+    made = len(commits(run))
+    fold = {**CONSTANTS, "longwall.pipeline.run_store.commit_files:FOLDED": made}
+    outcome = workshop.launch("resume", run, "--quiet", folder=folder, fault=Fault("kill", event=60), constants=fold)
+    assert outcome.killed
+    assert [file.name for file in commits(run) if "until-" in file.name] == [f"until-{made:08}.json"]
+    assert f"{made - 1:08}.json" not in {file.name for file in commits(run)}
+    assert workshop.go_on("listing", folder).code == 0
+    workshop.compare("listing", run)
 
 
 def test_a_lost_result_file_is_noticed(workshop):
     """A file that a record names is gone or cut: a sentence, no result without its rows."""
     for damage in (Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20])):
         folder, run = begun(workshop)
-        record = json.loads(journal(run).read_text().splitlines()[0].partition(" ")[2])
+        record = json.loads(commits(run)[0].read_text())["commits"][0]
         damage(run / record["files"][0]["name"])
         outcome = workshop.go_on("listing", folder)
         assert outcome.code == 1, outcome

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pyarrow.parquet as pq
 
 import longwall
-from longwall.pipeline.run_store.commit_log import CommitLog
+from longwall.pipeline.run_store.commit_files import CommitFiles
 from longwall.storage.errors import RunError
 
 SECONDS, BYTES = 10.0, 256 * 2**20
@@ -97,15 +97,15 @@ def _config(folder: Path, workload: dict[str, Any], name: str) -> dict[str, Any]
 
 def _interrupted(config: dict[str, Any], commits: int) -> bool:
     """Let a run end once it has so many commits; False where it has no more."""
-    write, left = CommitLog._write, [commits]
+    create, left = CommitFiles.create, [commits]
 
-    def stopping(self: CommitLog, text: bytes) -> None:
+    def stopping(self: CommitFiles, entries: Any) -> bool:
         if not left[0]:
             raise RunError("that is enough")
         left[0] -= 1
-        write(self, text)
+        return create(self, entries)
 
-    with patch.object(CommitLog, "_write", stopping):
+    with patch.object(CommitFiles, "create", stopping):
         try:
             longwall.run(config)
         except RunError:
@@ -114,9 +114,9 @@ def _interrupted(config: dict[str, Any], commits: int) -> bool:
 
 
 def _damage(files: list[Path], rng: random.Random) -> None:
-    """Change a file as a disk, a careless hand or a hostile one would; the journal most of all."""
-    journals = [file for file in files if file.name == "journal.jsonl"]
-    file = rng.choice(journals if journals and rng.random() < 0.5 else files)
+    """Change a file as a disk, a careless hand or a hostile one would; the commits most of all."""
+    commits = [file for file in files if file.parent.name == "commits"]
+    file = rng.choice(commits if commits and rng.random() < 0.5 else files)
     content = file.read_bytes()
     lines = content.splitlines(keepends=True)
     match rng.randrange(9):

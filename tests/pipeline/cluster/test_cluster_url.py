@@ -16,7 +16,7 @@ from rig import config_of, killing, local_cluster
 import longwall
 from longwall.pipeline.cluster import connect, dispatcher
 from longwall.pipeline.cluster.dask_executor import begin_replicas
-from longwall.pipeline.run_store.url_checkpoint import UrlCheckpoint
+from longwall.pipeline.run_store.commit_log import CommitLog
 from longwall.storage.errors import RunError
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
@@ -95,7 +95,7 @@ def test_workers_that_are_killed_change_nothing_at_a_url(folder: Path, kind: str
 @pytest.mark.parametrize("kind", ["listing by levels", "triangles per vertex"])
 def test_a_run_at_a_url_goes_on_on_other_workers(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first, committed = local_cluster(2), threading.Event()
-    append = UrlCheckpoint.append
+    append = CommitLog.append
 
     def watched(*arguments: Any) -> None:
         append(*arguments)
@@ -105,7 +105,7 @@ def test_a_run_at_a_url_goes_on_on_other_workers(folder: Path, kind: str, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(dispatcher, "_COMMIT_SECONDS", 0.0)
-        patch.setattr(UrlCheckpoint, "append", watched)
+        patch.setattr(CommitLog, "append", watched)
         with pytest.raises(RunError, match="longwall resume file://"):
             longwall.run(config(folder, kind, "cluster", address=first.scheduler_address))
     with local_cluster(1) as other:

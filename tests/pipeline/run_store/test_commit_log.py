@@ -1,29 +1,75 @@
-"""The journal of a run: a range is finished with all of its results or not at all."""
+"""The commits of a run: a range is finished with all of its results or not at all, in a folder and at a URL."""
 
-import errno
-import shutil
+import hashlib
+import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwall.pipeline.execution.thread_executor import Task, missing_tasks, ranges
-from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, Phase
-from longwall.storage.errors import RunError
+from longwall.pipeline.run_store import commit_files
+from longwall.pipeline.run_store.commit_files import CommitFiles
+from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, Phase, add_entry
+from longwall.pipeline.run_store.local_store import LocalStore
+from longwall.pipeline.run_store.object_store import ObjectStore
+from longwall.pipeline.run_store.store import RunStore
+from longwall.storage.errors import FinalError, InputError, RunError
+
+COMMITS = "checkpoint/commits"
+Open = Callable[[], RunStore]
+
+
+@pytest.fixture(params=["folder", "memory", "file"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    """Opens the store of a run: each time as another process that works in a folder of its own, at a URL."""
+    if request.param != "folder":
+        request.getfixturevalue("memory")
+    url = {"memory": "memory://runs/run", "file": f"file://{tmp_path}/run"}.get(request.param)
+    numbers = iter(range(1000))
+
+    def opened() -> RunStore:
+        store = LocalStore(tmp_path / "run") if url is None else ObjectStore(url, tmp_path / f"spill-{next(numbers)}")
+        (store.folder / "results.partial").mkdir(parents=True, exist_ok=True)
+        return store
+
+    return opened
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "results.partial").mkdir()
-    return tmp_path / "checkpoint"
+    return tmp_path
 
 
-def begin(folder: Path, name: str = "count", total: int = 100) -> Phase:
-    return CommitLog(folder).phase(name, total)
+def own(log: CommitLog) -> None:
+    """Write the manifest that names the process."""
+    log.store.write("manifest.json", json.dumps({"owner": log.owner}).encode())
 
 
-def test_what_is_committed_is_there_when_the_run_goes_on(folder):
+def open_log(place: Open | Path) -> CommitLog:
+    """What a process finds that goes on with a run, which it takes over."""
+    log = CommitLog(LocalStore(place) if isinstance(place, Path) else place())
+    log.claim()
+    own(log)
+    log.restore()
+    return log
+
+
+def begin(place: Open | Path, name: str = "count", total: int = 100) -> Phase:
+    return open_log(place).phase(name, total)
+
+
+def commits(store: RunStore) -> list[str]:
+    return sorted(name.removeprefix(f"{COMMITS}/") for name in store.list(f"{COMMITS}/"))
+
+
+def test_what_is_committed_is_there_when_the_run_goes_on(place):
+    folder = place
     phase = begin(folder)
     phase.commit([(0, 10), (30, 40)], PartialResult(7, levels={2: [1, 2, 0.5, 3, 1]}))
     phase.commit([(10, 30)], PartialResult(2**70))
@@ -42,63 +88,230 @@ def test_floating_point_comes_back_exactly(folder):
     assert begin(folder).partials[0].value == values
 
 
-@pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_a_line_that_was_cut_off_is_no_line(folder, cut):
+def test_a_commit_that_was_being_written_is_no_commit(folder):
     phase = begin(folder)
     phase.commit([(0, 10)], PartialResult(1))
-    phase.commit([(10, 20)], PartialResult(2))
-    journal = folder / "journal.jsonl"
-    journal.write_bytes(journal.read_bytes()[:-cut])
+    (folder / COMMITS / f"00000001.json.{'0' * 32}.partial").write_bytes(b"half")
+    again = begin(folder)
+    assert [partial.value for partial in again.partials] == [1]
+    assert commits(again.log.store) == ["00000000.json"]
+    again.commit([(10, 20)], PartialResult(3))
+    assert [partial.value for partial in begin(folder).partials] == [1, 3]
+
+
+def test_a_commit_that_cannot_be_written_is_none(folder, monkeypatch):
+    phase = begin(folder)
+    phase.commit([(0, 10)], PartialResult(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "create", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(OSError, match="No space left"):
+            phase.commit([(10, 20)], PartialResult(2))
     again = begin(folder)
     assert [partial.value for partial in again.partials] == [1]
     again.commit([(10, 20)], PartialResult(3))
     assert [partial.value for partial in begin(folder).partials] == [1, 3]
 
 
-def test_a_journal_that_was_changed_is_refused(folder):
-    phase = begin(folder)
-    for first in range(3):
-        phase.commit([(first, first + 1)], PartialResult(first))
-    journal = folder / "journal.jsonl"
-    text = bytearray(journal.read_bytes())
-    text[20] ^= 1
-    journal.write_bytes(text)
-    with pytest.raises(RunError, match=r"journal\.jsonl, line 1.*start a new run"):
-        CommitLog(folder)
+@pytest.mark.parametrize("folded", [False, True])
+@pytest.mark.parametrize(
+    "damage", ["gone", "cut", "changed", "first byte", "empty", "swapped", "repeated", "two lines"]
+)
+def test_damaged_commits_are_refused(place, monkeypatch, folded, damage):
+    if folded:
+        monkeypatch.setattr(commit_files, "FOLDED", 3)
+        phase = begin(place)
+        for number in range(50, 55):
+            phase.commit([(number, number + 1)], PartialResult(number))
+        begin(place)
+    phase = begin(place)
+    for number in range(3):
+        phase.commit([(number, number + 1)], PartialResult(number))
+    store = place()
+    first, second, third = (f"{COMMITS}/{name}" for name in commits(store)[:3])
+    if folded:
+        second, third = f"{COMMITS}/{commits(store)[-1]}", first
+        assert "until-" in second
+    text = store.read(second)
+    if damage == "gone":
+        store.delete([second])
+    elif damage == "repeated":
+        last = max(name for name in commits(store) if "until-" not in name)
+        store.write(f"{COMMITS}/{int(last[:8]) + 1:08}.json", store.read(f"{COMMITS}/{last}"))
+    elif damage == "swapped":
+        store.write(second, store.read(third))
+        store.write(third, text)
+    else:
+        changed = {
+            "cut": text[:-1],
+            "changed": text.replace(b'"total": 100', b'"total": 101'),
+            "first byte": b" " + text[1:],
+            "empty": b"",
+            "two lines": text + text,
+        }
+        store.write(second, changed[damage])
+    with pytest.raises(FinalError, match=r"the record of the run is damaged, .*: start a new run"):
+        CommitLog(place())
+
+
+def test_many_commits_are_folded_when_the_run_goes_on(place, monkeypatch):
+    monkeypatch.setattr(commit_files, "FOLDED", 4)
+    expected, made = [], 0
+    for count in (3, 2, 1, 5, 0):
+        log = open_log(place)
+        phase = log.phase("count", 100)
+        assert [partial.value for partial in phase.partials] == expected
+        for _ in range(count):
+            phase.commit([(made, made + 1)], PartialResult(made))
+            expected.append(made)
+            made += 1
+    there = commits(place())
+    (segment,) = (name for name in there if name.startswith("until-"))
+    assert int(segment[6:14]) >= made
+    assert len(there) <= 4
+
+
+def test_a_fold_that_was_interrupted_counts_nothing_twice(place, monkeypatch):
+    phase = begin(place)
+    for number in range(5):
+        phase.commit([(number, number + 1)], PartialResult(number))
+    monkeypatch.setattr(commit_files, "FOLDED", 4)
+    log = CommitLog(place())
+    log.claim()
+    log._commits.fold()  # and nothing is removed
+    assert len(commits(place())) >= 6
+    again = begin(place)
+    assert [partial.value for partial in again.partials] == [0, 1, 2, 3, 4]
+    assert len(commits(place())) <= 2
+
+
+def reader(store: RunStore) -> tuple[CommitFiles, dict[str, Phase]]:
+    """What reads commits while they are made."""
+    phases: dict[str, Phase] = {}
+    return CommitFiles(store, partial(add_entry, phases, None)), phases
+
+
+def test_readers_see_every_commit_once(place, monkeypatch):
+    monkeypatch.setattr(commit_files, "FOLDED", 3)
+    commits, phases = reader(place())
+    assert commits.read()
+    phase = begin(place)
+    for number in range(2):
+        phase.commit([(number, number + 1)], PartialResult(number))
+    assert commits.read()
+    assert [partial.value for partial in phases["0 count"].partials] == [0, 1]
+    phase.commit([(2, 3)], PartialResult(2))
+    for _ in range(2):
+        assert commits.read()
+        assert [partial.value for partial in phases["0 count"].partials] == [0, 1, 2]
+    phase.commit([(3, 4)], PartialResult(3))
+    begin(place).commit([(4, 5)], PartialResult(4))  # what the reader knows in part is folded
+    assert commits.read()
+    assert [partial.value for partial in phases["0 count"].partials] == [0, 1, 2, 3, 4]
+
+
+def test_what_a_listing_missed_is_read_the_next_time(place, monkeypatch):
+    phase = begin(place)
+    store = place()
+    for number in range(3):
+        phase.commit([(number, number + 1)], PartialResult(number))
+    commits, phases = reader(store)
+    names = list(store.list(f"{COMMITS}/"))
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "list", lambda below: dict.fromkeys([*names[:-2], names[-1]], 1))
+        assert not commits.read()
+    assert [partial.value for partial in phases["0 count"].partials] == [0]
+    assert commits.read()
+    assert [partial.value for partial in phases["0 count"].partials] == [0, 1, 2]
+
+
+@pytest.fixture(params=["memory", "file"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> Open:
+    """A place without locks."""
+    url = "memory://runs/run" if request.param == "memory" else f"file://{tmp_path}/run"
+    numbers = iter(range(1000))
+
+    def opened() -> RunStore:
+        store = ObjectStore(url, tmp_path / f"spill-{next(numbers)}")
+        (store.folder / "results.partial").mkdir(parents=True)
+        return store
+
+    return opened
+
+
+def test_who_goes_on_with_a_run_stops_who_had_it(shared):
+    first = open_log(shared)
+    phase = first.phase("count", 100)
+    phase.commit([(0, 1)], PartialResult("a"))
+    second = open_log(shared)
+    with pytest.raises(FinalError, match="another process goes on"):
+        phase.commit([(1, 2)], PartialResult("b"))
+    assert first.lost
+    again = second.phase("count", 100)
+    assert [partial.value for partial in again.partials] == ["a"]
+    again.commit([(1, 2)], PartialResult("c"))
+    second.confirm()
+    with pytest.raises(FinalError):
+        first.confirm()
+    assert [partial.value for partial in CommitLog(shared()).phase("count", 100).partials] == ["a", "c"]
+    second.store.clear("checkpoint/")  # the run is done
+    with pytest.raises(RunError):
+        first.phase("next", 100).commit([(1, 2)], PartialResult("b"))
+
+
+def test_who_had_a_run_commits_nothing_once_its_number_is_folded(shared, monkeypatch):
+    first = open_log(shared)
+    phase = first.phase("count", 100)
+    for number in range(3):
+        phase.commit([(number, number + 1)], PartialResult(number))
+    monkeypatch.setattr(commit_files, "FOLDED", 2)
+    open_log(shared)
+    assert all("until-" in name for name in commits(shared()))
+    with pytest.raises(FinalError, match="another process goes on"):
+        phase.commit([(3, 4)], PartialResult(3))
+    assert [partial.value for partial in begin(shared).partials] == [0, 1, 2]
+
+
+def test_two_cannot_take_a_run_over_at_once(shared):
+    first, second = CommitLog(shared()), CommitLog(shared())  # both have looked before one wrote
+    first.claim()
+    with pytest.raises(InputError, match="another process is busy with this run"):
+        second.claim()
 
 
 def test_files_that_no_commit_names_are_removed(folder):
     phase = begin(folder)
-    results = folder.parent / "results.partial"
-    (folder / "level-2").mkdir()
-    for name in ("results.partial/embeddings-00000.parquet", "checkpoint/level-2/00000000", "checkpoint/a-0.npy"):
-        (folder.parent / name).write_text("kept")
+    (folder / "checkpoint" / "level-2").mkdir()
     named = ("results.partial/embeddings-00000.parquet", "checkpoint/level-2/00000000", "checkpoint/a-0.npy")
+    for name in named:
+        (folder / name).write_text("kept")
     phase.commit([(0, 1)], PartialResult(0, tuple({"name": name} for name in named)))
-    (results / "embeddings-00001.parquet").write_text("half")
-    (folder / "level-2" / ".00000001.partial").write_text("half")
-    (folder / "a-1.npy").write_text("half")
-    checkpoint = CommitLog(folder)
-    left = {str(path.relative_to(folder.parent)) for path in folder.parent.rglob("*") if path.is_file()}
-    assert left == {*named, "checkpoint/journal.jsonl"}
-    assert [path.name for path in (folder / "level-2").iterdir()] == ["00000000"]
-    # Names are not used again: a name in the journal means one file.
+    for name in (
+        "results.partial/embeddings-00001.parquet",
+        "checkpoint/level-2/.00000001.partial",
+        "checkpoint/a-1.npy",
+    ):
+        (folder / name).write_text("half")
+    checkpoint = open_log(folder)
+    left = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert left == {*named, f"{COMMITS}/00000000.json", "manifest.json"}
+    assert [path.name for path in (folder / "checkpoint" / "level-2").iterdir()] == ["00000000"]
+    # Names are not used again: a name in a commit means one file.
     assert checkpoint.next_number("results.partial/embeddings-") == 2
     assert checkpoint.next_number("checkpoint/a-") == 2
     assert checkpoint.next_number("checkpoint/b-") == 0
 
 
 def test_phases_keep_their_order(folder):
-    checkpoint = CommitLog(folder)
+    checkpoint = open_log(folder)
     checkpoint.phase("a", 10).commit([(0, 5)], PartialResult(1))
     checkpoint.phase("a", 10).commit([(0, 10)], PartialResult(2))
-    again = CommitLog(folder)
+    again = open_log(folder)
     assert not again.phase("a", 10).complete
     assert again.phase("a", 10).complete
     with pytest.raises(RunError, match="another run"):
-        CommitLog(folder).phase("b", 10)
+        open_log(folder).phase("b", 10)
     with pytest.raises(RunError, match="another run"):
-        CommitLog(folder).phase("a", 11)
+        open_log(folder).phase("a", 11)
 
 
 @settings(deadline=None)
@@ -109,7 +322,7 @@ def test_phases_keep_their_order(folder):
     finished=st.sets(st.integers(0, 11)),
 )
 def test_what_is_left_is_what_is_missing(tmp_path_factory, total, before, after, finished):
-    folder = tmp_path_factory.mktemp("run") / "checkpoint"
+    folder = tmp_path_factory.mktemp("run")
     phase = begin(folder, total=total)
     done: set[int] = set()
     for i, task in enumerate(ranges(total, before)):
@@ -130,19 +343,30 @@ def test_tasks_that_are_cut_keep_their_share_of_the_size(folder):
     assert list(missing_tasks([Task(0, 10, 1000)], phase)) == [Task(0, 2, 200), Task(4, 10, 600)]
 
 
-def test_a_folder_to_which_somebody_still_writes_is_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    there, remove, late = folder / "rows", shutil.rmtree, [1]
-    checkpoint = CommitLog(folder)
-    there.mkdir()
+def test_a_folder_that_is_read_no_more_is_removed(place):
+    log = open_log(place)
+    folder = log.folder / "rows-of-1-edges"
+    assert not log.remove(folder)
+    folder.mkdir()
+    (folder / "0.npy").write_text("x")
+    log.phase("rows", 1).commit([(0, 1)], PartialResult(0, ({"name": "checkpoint/rows-of-1-edges/0.npy"},)))
+    assert log.remove(folder)
+    assert not folder.exists()
+    assert not log.remove(folder)
+    assert all(name.startswith(COMMITS) for name in log.store.list("checkpoint/"))
 
-    def removed(path: Path) -> None:
-        remove(path)
-        if late:
-            there.mkdir()
-            (there / str(late.pop())).touch()
-            raise OSError(errno.ENOTEMPTY, "Directory not empty")
 
-    monkeypatch.setattr(shutil, "rmtree", removed)
-    assert checkpoint.remove(there)
-    assert not there.exists()
-    assert not checkpoint.remove(there)
+def test_files_of_commits_are_checked_when_the_run_goes_on(place):
+    log = open_log(place)
+    path = log.folder / "a-0.npy"
+    path.write_bytes(b"right")
+    file = {"name": "checkpoint/a-0.npy", "bytes": 5, "sha256": hashlib.sha256(b"right").hexdigest()}
+    log.phase("count", 10).commit([(0, 1)], PartialResult(0, (file,)))
+    assert open_log(place).files() == [file]
+    for wrong in (b"wrong", b"short"[:4]):
+        place().write("checkpoint/a-0.npy", wrong)
+        with pytest.raises(FinalError, match=r"a-0\.npy: the run had finished this file, and it is gone or changed"):
+            open_log(place)
+    place().delete(["checkpoint/a-0.npy"])
+    with pytest.raises(FinalError, match=r"a-0\.npy: the run had finished this file"):
+        open_log(place)

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.cli import app
-from longwall.pipeline.run_store import replacement, url_replacement
-from longwall.pipeline.run_store.run_directory import RunDirectory
+from longwall.pipeline.run_store import local_store, replacement
+from longwall.pipeline.run_store.local_store import LocalStore
+from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.remote.remote_folder import RemoteFolder
 
 
 @pytest.fixture(params=["folder", "url"])
@@ -116,7 +116,7 @@ def test_an_abandoned_run_is_replaced(config: dict[str, Any], tmp_path: Path) ->
     assert answer(tmp_path / "runs" / "one") == 2
 
 
-@pytest.mark.parametrize("moment", ["before", "between", "after"])
+@pytest.mark.parametrize("moment", ["before", "while the old run is removed", "between", "after"])
 def test_a_change_of_places_that_was_interrupted_is_completed(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -129,32 +129,41 @@ def test_a_change_of_places_that_was_interrupted_is_completed(
         raise Killed
 
     runs = tmp_path / "runs"
+    sync = local_store.sync_folder
+
+    def kill_after_move(path: Path) -> None:
+        sync(path)
+        if path == runs and not (runs / "one+new").exists() and answer(runs / "one") == 2:
+            kill()
+
+    store = ObjectStore if str(config["run"]["directory"]).startswith("file:") else LocalStore
+    clear = store.clear
+
+    def kill_half_way(self: Any, *below: str) -> None:
+        if not below:
+            self.delete(["manifest.json"])
+            kill()
+        clear(self, *below)
+
+    def kill_after_copy(self: Any, *below: str) -> None:
+        if not below and self.name.endswith("+new"):
+            kill()
+        clear(self, *below)
+
     with monkeypatch.context() as patch:
-        if str(config["run"]["directory"]).startswith("file:"):
-            if moment == "before":
-                patch.setattr(
-                    "longwall.pipeline.run_store.url_run.complete", lambda m: kill() if m.url.endswith("new") else m
-                )
-            elif moment == "between":
-                patch.setattr(RemoteFolder, "copy_to", kill)
-            else:
-                remove = url_replacement.remove_run
-                patch.setattr(
-                    url_replacement,
-                    "remove_run",
-                    lambda m, *p: kill() if m.url.endswith("new") and m.sizes() else remove(m, *p),
-                )
-        elif moment == "before":
+        if moment == "before":
             patch.setattr(replacement, "_exchange", kill)
+        elif moment == "while the old run is removed":
+            patch.setattr(store, "clear", kill_half_way)
         elif moment == "between":
-            rename = Path.rename
-            patch.setattr(Path, "rename", lambda s, t: kill() if s.name.endswith("+new") else rename(s, t))
+            patch.setattr(store, "move_to", kill)
+        elif store is LocalStore:
+            patch.setattr(local_store, "sync_folder", kill_after_move)
         else:
-            remove_folder = replacement._remove
-            patch.setattr(replacement, "_remove", lambda f: kill() if f.name.endswith("+old") else remove_folder(f))
+            patch.setattr(store, "clear", kill_after_copy)
         with pytest.raises(Killed):
             longwall.run(config)
-    whole = [path for path in runs.iterdir() if (path / "manifest.json").is_file() and not path.name.endswith("+old")]
+    whole = [path for path in runs.iterdir() if (path / "manifest.json").is_file()]
     assert 2 in [answer(path) for path in whole]
     with pytest.raises(InputError, match=r"runs/one: this run is finished, its results are in \S+/runs/one/results"):
         longwall.resume(where(config, "one" if moment == "after" else "one+new"))
@@ -238,8 +247,8 @@ def test_a_run_that_a_process_is_busy_with_is_refused(config: dict[str, Any], tm
         with pytest.raises(InputError, match=r"another process is busy with this run.*resume it, or remove"):
             longwall.run(config)
         return
-    held = RunDirectory(run, {})
-    held._hold()
+    held = LocalStore(run)
+    held.hold()
     try:
         with pytest.raises(InputError, match="another process is busy with this run"):
             longwall.run(config)

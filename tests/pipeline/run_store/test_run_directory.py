@@ -18,6 +18,7 @@ from longwall.pipeline import run as run_module
 from longwall.pipeline.config import load_config
 from longwall.pipeline.execution.environment import Environment, Metrics, MetricsRow, PatternCount
 from longwall.pipeline.run import run
+from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.run_directory import RunDirectory, free_name, write_metrics
 from longwall.pipeline.workloads import workload_kinds
 from longwall.storage.errors import FinalError, InputError, RunError
@@ -188,7 +189,7 @@ def test_a_parent_that_refuses_is_an_input_error(config, tmp_path, monkeypatch):
         run(config)
 
 
-@pytest.mark.parametrize("failing", ["write_text", "rename"])
+@pytest.mark.parametrize("failing", ["open", "rename"])
 def test_a_folder_that_cannot_be_written_is_taken_back(config, tmp_path, monkeypatch, failing):
     def refuse(self, *arguments, **options):
         raise OSError(28, "No space left on device")
@@ -319,9 +320,9 @@ def test_metrics_are_recorded_from_many_threads(tmp_path):
 
 
 def test_free_names(tmp_path):
-    assert free_name(tmp_path / "x") == "x-2"
+    assert free_name(LocalStore(tmp_path / "x")) == "x-2"
     (tmp_path / "x-2").mkdir()
-    assert free_name(tmp_path / "x") == "x-3"
+    assert free_name(LocalStore(tmp_path / "x")) == "x-3"
 
 
 @pytest.fixture

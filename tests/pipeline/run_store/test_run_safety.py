@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from breakable import CONSTANTS, EDGES
 
 import longwall
-from longwall.pipeline.run_store.commit_log import CommitLog, JournalLines, PartialResult, Phase
+from longwall.pipeline.run_store.commit_files import CommitFiles
+from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, Phase
+from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.storage.errors import FinalError, InputError, RunError
 
 
@@ -40,16 +43,16 @@ class Stop(RunError):
 def begin(config: dict[str, Any], commits: int = 6) -> Path:
     """Let a run end after so many commits; gives its folder."""
     left = [commits]
-    write = CommitLog._write
+    create = CommitFiles.create
 
-    def stopping(self: CommitLog, text: bytes) -> None:
+    def stopping(self: CommitFiles, entries: Any) -> bool:
         left[0] -= 1
         if left[0] < 0:
             raise Stop("that is enough")
-        write(self, text)
+        return create(self, entries)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CommitLog, "_write", stopping)
+        patch.setattr(CommitFiles, "create", stopping)
         with pytest.raises(RunError, match="that is enough"):
             longwall.run(config)
     return Path(config["run"]["directory"]) / config["run"]["name"]
@@ -120,7 +123,7 @@ def test_what_lies_beside_the_files_of_a_run_stays(config: dict[str, Any], tmp_p
 
 def test_a_link_in_a_run_at_a_url_is_refused(config: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
-    run = begin(config)  # a run in a folder has the same files, but for its journal
+    run = begin(config)  # a run in a folder has the same files
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "embeddings-00000.parquet").write_text("precious")
@@ -131,28 +134,28 @@ def test_a_link_in_a_run_at_a_url_is_refused(config: dict[str, Any], tmp_path: P
     assert (mine / "embeddings-00000.parquet").read_text() == "precious"
 
 
-def lines_of(run: Path) -> list[bytes]:
-    return (run / "checkpoint" / "journal.jsonl").read_bytes().splitlines(keepends=True)
+def commits_of(run: Path) -> list[Path]:
+    return sorted((run / "checkpoint" / "commits").iterdir())
 
 
-@pytest.mark.parametrize("deed", ["repeat", "repeat the last", "drop", "swap"])
-def test_a_journal_whose_lines_were_moved_never_counts_wrong(config: dict[str, Any], deed: str) -> None:
+@pytest.mark.parametrize("deed", ["repeat the last", "drop", "drop the last", "swap"])
+def test_commits_that_were_moved_never_count_wrong(config: dict[str, Any], deed: str) -> None:
     whole = expected(config)
     run = begin(config)
-    lines = lines_of(run)
-    if deed == "repeat":
-        lines.insert(2, lines[1])
-    elif deed == "repeat the last":
-        lines.append(lines[-1])
+    files = commits_of(run)
+    if deed == "repeat the last":
+        shutil.copy(files[-1], files[-1].with_name(f"{len(files):08}.json"))
     elif deed == "drop":
-        del lines[2]
-    else:
-        lines[1], lines[2] = lines[2], lines[1]
-    (run / "checkpoint" / "journal.jsonl").write_bytes(b"".join(lines))
-    if deed == "repeat the last":  # it may be a line that was being written
+        files[2].unlink()
+    elif deed == "drop the last":  # what it finished is done again
+        files[-1].unlink()
         assert rows(longwall.resume(run)) == whole
         return
-    with pytest.raises(FinalError, match=r"journal\.jsonl, line \d: the journal is damaged"):
+    else:
+        one, two = files[1].read_bytes(), files[2].read_bytes()
+        files[1].write_bytes(two)
+        files[2].write_bytes(one)
+    with pytest.raises(FinalError, match=r"checkpoint/commits/: the record of the run is damaged"):
         longwall.resume(run)
 
 
@@ -176,39 +179,73 @@ def test_records_that_contradict_each_other_are_refused(
     tmp_path: Path, ranges: list[tuple[int, int]], partial: PartialResult, said: str
 ) -> None:
     first = PartialResult(7, ({"name": "checkpoint/a-1.npy"},))
-    checkpoint = CommitLog(tmp_path / "checkpoint")
-    (tmp_path / "results.partial").mkdir()
-    phase = checkpoint.phase("count", 100)
+    store = LocalStore(tmp_path)
+    for folder in ("results.partial", "checkpoint"):
+        (tmp_path / folder).mkdir()
+    phase = CommitLog(store).phase("count", 100)
     phase.commit([(0, 10)], first)
     with pytest.raises(FinalError, match=said):
         phase.commit(ranges, partial)
-    # The same from a journal whose checksums are right.
-    made = JournalLines({}, checkpoint)
-    text, _ = made.text(Phase("0 count", 100, checkpoint), [([(0, 10)], first), (ranges, partial)])
-    with pytest.raises(FinalError, match=rf"line 2: .*{said}"):
-        JournalLines({}, checkpoint).read(text, "journal")
+    # The same from commits whose checksums are right.
+    write_commit(store, entry(ranges, partial))
+    with pytest.raises(FinalError, match=rf"00000001\.json: .*{said}"):
+        CommitLog(store)
+
+
+def entry(ranges: Any, partial: PartialResult, **more: Any) -> dict[str, Any]:
+    """What a commit says."""
+    return {
+        "phase": "0 count",
+        "total": 100,
+        "ranges": ranges,
+        "value": partial.value,
+        "files": list(partial.files),
+        "levels": {},
+        "replaces": list(partial.replaces),
+    } | more
+
+
+def write_commit(store: LocalStore, *entries: Any) -> None:
+    """Write a commit whose checksum is right, after those that there are."""
+    made = CommitFiles(store, lambda entry: None)
+    made.read()
+    assert made.create(entries)
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"[]", b"7", b"{}", b'{"phase": "0 a", "total": "9"}', b"[" * 5000, b'{"phase": 1, "total": 1e9, "levels": []}'],
+    "wrong",
+    [
+        [],
+        7,
+        {},
+        {"phase": "0 a", "total": "9"},
+        {"phase": 1, "total": 1e9, "levels": []},
+        entry([(0, 1)], PartialResult(1), total="9"),
+        entry([(0, 1.5)], PartialResult(1)),
+    ],
 )
-def test_records_that_are_none_are_refused(tmp_path: Path, body: bytes) -> None:
-    import zlib
+def test_commits_that_are_none_are_refused(tmp_path: Path, wrong: Any) -> None:
+    store = LocalStore(tmp_path)
+    write_commit(store, wrong)
+    with pytest.raises(FinalError, match=r"00000000\.json: this is no commit of a run: start a new run"):
+        CommitLog(store)
 
-    line = b"%08x %s\n" % (zlib.crc32(body), body)
-    with pytest.raises(FinalError, match="line 1: "):
-        JournalLines({}, CommitLog(tmp_path / "checkpoint")).read(line, "journal")
+
+@pytest.mark.parametrize("body", [b'"commits": 7}', b'"commits": ' + b"[" * 5000 + b"}", b'"owner": "x"}', b"}"])
+def test_commits_that_hold_none_are_refused(tmp_path: Path, body: bytes) -> None:
+    store = LocalStore(tmp_path)
+    content = b'{"checksum": "%08x", %s\n' % (zlib.crc32(body), body)
+    store.create("checkpoint/commits/00000000.json", content)
+    with pytest.raises(FinalError, match=r"00000000\.json: this is no commit of a run: start a new run"):
+        CommitLog(store)
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../x", "results.partial/../../x", "a", "checkpoint/x\n-1.npy", 7])
-def test_a_record_names_only_files_of_runs(tmp_path: Path, name: Any) -> None:
-    checkpoint = CommitLog(tmp_path / "checkpoint")
-    text, _ = JournalLines({}, checkpoint).text(
-        Phase("0 count", 100, checkpoint), [([(0, 10)], PartialResult(0, ({"name": name},)))]
-    )
+def test_a_commit_names_only_files_of_runs(tmp_path: Path, name: Any) -> None:
+    store = LocalStore(tmp_path)
+    write_commit(store, entry([(0, 10)], PartialResult(0, ({"name": name},))))
     with pytest.raises(FinalError, match="is no file of a run"):
-        JournalLines({}, checkpoint).read(text, "journal")
+        CommitLog(store)
 
 
 def flip(file: Path, at: int) -> None:
@@ -271,6 +308,21 @@ def test_pages_of_results_have_checksums(config: dict[str, Any]) -> None:
     flip(file, begin + column.total_compressed_size - 1)
     with pytest.raises(RunError, match=rf"{file.name}: the file is damaged"):
         result.table()
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "journal/00000000.jsonl"])
+def test_a_run_of_an_earlier_version_is_refused_and_may_be_replaced(config: dict[str, Any], name: str) -> None:
+    run = begin(config)
+    shutil.rmtree(run / "checkpoint")
+    (run / "checkpoint" / name).parent.mkdir(parents=True)
+    (run / "checkpoint" / name).write_text("12345678 {}\n")
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps(manifest | {"checkpoint_format": 2}))
+    with pytest.raises(InputError, match=r"its checkpoint has another format \(2, .*has 3\); start a new run"):
+        longwall.resume(run)
+    config["run"]["overwrite"] = True
+    assert longwall.run(config).table().num_rows
+    assert not (run / "checkpoint").exists()
 
 
 @pytest.mark.parametrize(

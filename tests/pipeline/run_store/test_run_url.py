@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import longwall
 from longwall.pipeline.cli import app
-from longwall.pipeline.run_store.url_run import UrlRunDirectory
+from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.stages import export
 from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.remote import remote_folder as mirrors
@@ -198,6 +198,21 @@ def test_bad_input_leaves_nothing_behind(folder: Path, memory: Any) -> None:
     assert left_in(folder / "spill") == []
 
 
+def test_a_run_that_cannot_begin_leaves_nothing_behind(
+    folder: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lossy(*_: Any) -> None:
+        raise RunError("the line is dead")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RemoteFolder, "write", lossy)  # the manifest
+        with pytest.raises(InputError, match=r"the line is dead, or choose another run\.directory"):
+            longwall.run(config(folder, "cliques", "memory://runs"))
+    assert memory.find("/runs") == []
+    assert left_in(folder / "spill") == []
+    assert longwall.run(config(folder, "cliques", "memory://runs")).count
+
+
 def test_what_cannot_go_on_is_refused(folder: Path, memory: Any) -> None:
     with pytest.raises(InputError, match="not the folder of a run"):
         longwall.resume("memory://runs/run")
@@ -256,9 +271,9 @@ def test_a_lost_file_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         break_off(patch, 6)
         with pytest.raises(RunError):
             longwall.run(config(folder, "listing", f"file://{folder}/urls"))
-    journal = "".join(file.read_text() for file in (folder / "urls/run/checkpoint/journal").iterdir())
+    commits = "".join(file.read_text() for file in (folder / "urls/run/checkpoint/commits").iterdir())
     results = (folder / "urls/run/results.partial").glob("*.parquet")
-    lost = next(file for file in results if file.name in journal)
+    lost = next(file for file in results if file.name in commits)
     lost.write_bytes(lost.read_bytes()[:-1])
     with pytest.raises(FinalError, match=rf"{lost.name}: the run had finished this file"):
         longwall.resume(f"file://{folder}/urls/run")
@@ -268,16 +283,16 @@ def test_a_run_that_another_process_goes_on_with_records_no_more(folder: Path, m
     """The one that was thought to be dead ends with a sentence, and leaves the other one's files alone."""
     kind, url = "listing", f"file://{folder}/urls"
     taken: list[Any] = []
-    open_checkpoint = UrlRunDirectory.open_checkpoint
+    open_checkpoint = RunDirectory.open_checkpoint
 
-    def taken_over(self: UrlRunDirectory) -> Any:
+    def taken_over(self: RunDirectory) -> Any:
         found = open_checkpoint(self)
         if not taken:
             taken.append(None)
             taken[0] = longwall.resume(f"{url}/run")
         return found
 
-    monkeypatch.setattr(UrlRunDirectory, "open_checkpoint", taken_over)
+    monkeypatch.setattr(RunDirectory, "open_checkpoint", taken_over)
     with pytest.raises(FinalError, match="another process goes on with this run"):
         longwall.run(config(folder, kind, url))
     run = folder / "urls" / "run"
@@ -288,7 +303,7 @@ def test_a_run_that_another_process_goes_on_with_records_no_more(folder: Path, m
     assert taken[0].table().num_rows == taken[0].count
 
 
-def test_a_run_in_a_folder_has_no_mirror(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_in_a_folder_uses_no_url(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: RemoteFolder, url: str) -> None:
         raise AssertionError(url)
 

@@ -96,7 +96,7 @@ def answer(context: Environment, scheduler: Any) -> Answer:
     context.scheduler = scheduler
     workload = context.spec.workload
     found = workload.execute(workload.plan(context.graph), context)
-    assert [path.name for path in context.checkpoint.folder.iterdir()] == ["journal.jsonl"]
+    assert [path.name for path in context.checkpoint.folder.iterdir()] == ["commits"]
     assert context.resources.disk.used == 0
     rows: list[tuple[Any, ...]] = []
     for file in context.results.glob("embeddings-*.parquet"):
@@ -145,7 +145,7 @@ def test_small_budgets_change_nothing(lab: Any) -> None:
 
 
 def test_a_table_that_another_has_grown_is_grown_anew(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes with the same journal: each phase is done by one of them, whose partitions may be the other's."""
+    """Two processes with the same commits: each phase is done by one of them, whose partitions may be the other's."""
     graph = random_graph(60, 180)
     whole = mine(lab, graph, None, SECTIONS["mni"])
     monkeypatch.setattr(partitioned_embeddings, "_PARTITIONS", 4)
