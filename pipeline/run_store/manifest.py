@@ -60,6 +60,8 @@ def read_manifest(text: bytes) -> dict[str, Any]:
 
 def status_of(store: RunStore) -> str | None:
     """Return the status that the manifest of a run has; None where there is no manifest."""
+    if NAME not in store.list():
+        return None
     try:
         status: str = manifest_of(store)["status"]
     except (OSError, ValueError):
@@ -74,10 +76,13 @@ def manifest_of(store: RunStore) -> dict[str, Any]:
     ------
     ValueError
         If there is none, or it is larger than one can be.
+    OSError, RunError
+        If it cannot be read.
     """
-    if not 0 < store.list().get(NAME, 0) <= _MOST_BYTES:
+    text = store.read(NAME, 0, _MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
         raise ValueError("no manifest")
-    return read_manifest(store.read(NAME))
+    return read_manifest(text)
 
 
 def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:

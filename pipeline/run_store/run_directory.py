@@ -23,7 +23,7 @@ from longwall.pipeline.run_store.manifest import NAME as MANIFEST
 from longwall.pipeline.run_store.manifest import (
     ended,
     first_manifest,
-    read_manifest,
+    manifest_of,
     require_resumable,
     resumed_manifest,
     status_of,
@@ -181,7 +181,7 @@ class RunDirectory:
         self._target = replaced_by(store)
         if not {MANIFEST, _CONFIG} <= there.keys():
             raise ValueError
-        manifest, config = read_manifest(store.read(MANIFEST)), store.read(_CONFIG).decode()
+        manifest, config = manifest_of(store), store.read(_CONFIG).decode()
         published = any(name.startswith("results/") for name in there)
         if manifest["status"] == "done" and published:
             raise InputError(f"{store.where}: this run is finished, its results are in {store.where}/results")

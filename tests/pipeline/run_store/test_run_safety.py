@@ -362,7 +362,7 @@ def test_tables_are_read_from_the_files_of_the_manifest_alone(config: dict[str, 
 
 
 def test_a_phase_removes_its_own_files_alone(tmp_path: Path) -> None:
-    log, level = CommitLog(tmp_path / "checkpoint"), tmp_path / "checkpoint" / "level-2"
+    log, level = CommitLog(LocalStore(tmp_path)), tmp_path / "checkpoint" / "level-2"
     level.mkdir(parents=True)
     for name in ("0", "1", "notes.txt"):
         (level / name).write_text("")
@@ -383,9 +383,9 @@ def test_only_folders_that_a_run_made_go_with_it(config: dict[str, Any], tmp_pat
 def test_a_full_disk_is_not_taken_for_another_folder(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     run = begin(config)
 
-    def full(folder: Path) -> None:
+    def full(folder: Path, below: str = "") -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("longwall.pipeline.run_store.run_directory.survey", full)
+    monkeypatch.setattr("longwall.pipeline.run_store.local_store.survey", full)
     with pytest.raises(InputError, match=r"one: the run cannot be resumed \(No space left on device\)"):
         longwall.resume(run)

@@ -153,6 +153,11 @@ class RunStoreTests:
         assert not store.exists()
 
     def test_only_a_run_is_replaceable(self, store: RunStore) -> None:
+        store.write("config.toml", b"precious = 1")
+        with pytest.raises(InputError, match=r"holds no manifest\.json of a run: move it away"):
+            store.require_replaceable()
+        store.require_replaceable(whole=False)
+        store.write("manifest.json", b'{"status": "done", "config_sha256": ""}')
         store.require_replaceable()
         store.write("thesis.txt", b"precious")
         with pytest.raises(InputError, match=r"thesis\.txt: no run writes this"):
