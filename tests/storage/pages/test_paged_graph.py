@@ -189,7 +189,7 @@ class Watched(CpuEngine):
         return self.buffer
 
     def check(self, pages: GraphPages) -> set[int]:
-        """What kernels are told is what is there; gives the pages that have copies."""
+        """See that the page table is true, and return the pages in the cache."""
         assert pages.places is not None
         assert pages.places.dtype == np.int64
         assert 1 << pages.places[0] == 64
