@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ParquetSink:
-    """A Parquet file that is written, row group by row group; as a context manager it is closed, or let go of.
+    """A Parquet file that is written, row group by row group; as a context manager it is closed, or abandoned.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class ParquetSink:
         return {"rows": self._rows, "bytes": size, "sha256": self._file.sum.hexdigest()}
 
     def abandon(self) -> None:
-        """Let go of the file as it is; nothing happens where it has ended."""
+        """Abandon the file as it is; nothing happens where it has ended."""
         if self._writer is not None:
             self._writer.is_open = False  # or it would write its end when it is collected, where the disk may be full
         self._file.abandon()

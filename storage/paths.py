@@ -1,4 +1,4 @@
-"""The one rule for paths that users give: ``~`` is expanded here, once, and what no path can be is refused.
+"""The one rule for paths from users: ``~`` is expanded here, once, and what cannot be a path is refused.
 
 Libraries are handed files that are open, not paths: some expand ``~`` again, or take ``a:b`` for a URL.
 """

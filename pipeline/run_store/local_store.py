@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from longwall.pipeline.run_store.manifest import NAME, status_of
+from longwall.pipeline.run_store.manifest import NAME, is_run
 from longwall.pipeline.run_store.run_names import busy, is_own, no_run, not_of_a_run, survey, unlink
 from longwall.pipeline.run_store.store import RESULTS, describe, require_unchanged
 from longwall.storage.errors import InputError, naming
@@ -224,7 +224,7 @@ class LocalStore:
         others = sorted(entry.name for entry in self._folder.iterdir() if entry.name not in mine)
         if others:
             raise not_of_a_run(self.where, others[0])
-        if whole and files and status_of(self) is None:
+        if whole and not is_run(self):
             raise no_run(self.where)
 
     @contextmanager

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.run_store.store import RunStore
 
-NAME = "manifest.json"
+NAME, CONFIG = "manifest.json", "config.toml"
+MARK = "# The config of this run, written by Longwall.\n"
+"""The beginning of a run's config, which tells it from others of that name."""
 _MOST_BYTES = 1 << 28  # a million result files
 FORMAT = 3  # of the commit log, and of what its numbers mean
 _LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
@@ -67,6 +69,15 @@ def status_of(store: RunStore) -> str | None:
     except (OSError, ValueError):
         return None
     return status
+
+
+def is_run(store: RunStore) -> bool:
+    """Say whether a place has the manifest of a run, or no more than a run leaves that was killed as it began."""
+    there = store.list()
+    if NAME in there:
+        return status_of(store) is not None
+    begun = all(name.startswith((CONFIG, NAME)) for name in there)
+    return begun and (CONFIG not in there or store.read(CONFIG, 0, len(MARK)) == MARK.encode())
 
 
 def manifest_of(store: RunStore) -> dict[str, Any]:

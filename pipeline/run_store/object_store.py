@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from longwall.pipeline.run_store.manifest import NAME, status_of
+from longwall.pipeline.run_store.manifest import NAME, is_run, status_of
 from longwall.pipeline.run_store.run_names import busy, is_own, no_run, not_of_a_run, require_own
 from longwall.pipeline.run_store.store import RESULTS, describe, require_unchanged
 from longwall.storage.concurrency import core_count, map_ordered
@@ -192,10 +192,9 @@ class ObjectStore:
         there = self.list()
         if others := sorted(name for name in there if not is_own(name)):
             raise not_of_a_run(self.where, others[0])
-        status = status_of(self)
-        if whole and there and status is None:
+        if whole and not is_run(self):
             raise no_run(self.where)
-        if status == "running":
+        if status_of(self) == "running":
             raise InputError(f"{busy(self.where)}; if it was killed, resume it, or remove {self.where}")
 
     def exchange(self) -> nullcontext[None]:

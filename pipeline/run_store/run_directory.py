@@ -19,8 +19,9 @@ from longwall.pipeline.config import load_config
 from longwall.pipeline.config.raw import parse_toml
 from longwall.pipeline.run_store.commit_log import CommitLog
 from longwall.pipeline.run_store.local_store import LocalStore
-from longwall.pipeline.run_store.manifest import NAME as MANIFEST
 from longwall.pipeline.run_store.manifest import (
+    CONFIG,
+    MARK,
     ended,
     first_manifest,
     manifest_of,
@@ -28,6 +29,7 @@ from longwall.pipeline.run_store.manifest import (
     resumed_manifest,
     status_of,
 )
+from longwall.pipeline.run_store.manifest import NAME as MANIFEST
 from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.replacement import complete, replaced_by, replacement_of, take_place
 from longwall.pipeline.run_store.run_names import busy, exists
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
 _RESERVE = 2**13  # by which a manifest may grow when a run ends early
-_CONFIG = "config.toml"
 _FLEETING = frozenset({"memory"})
 """File systems whose files are gone when the process ends."""
 
@@ -118,12 +119,12 @@ class RunDirectory:
 
     def _begin(self, spec: RunSpec) -> bool:
         """Begin where there is nothing; return whether no other process began at the same moment."""
-        config = spec.with_absolute_paths().to_toml()
+        config = MARK + spec.with_absolute_paths().to_toml()
         try:
             self.manifest = first_manifest(spec, config)
             self.store.hold()
             self._work(spec)
-            if self.store.create(_CONFIG, config.encode()):  # without a manifest it is no run yet
+            if self.store.create(CONFIG, config.encode()):  # without a manifest it is no run yet
                 self._log = CommitLog(self.store)
                 self.save()
                 return True
@@ -179,15 +180,15 @@ class RunDirectory:
         store.hold()
         there = store.list()
         self._target = replaced_by(store)
-        if not {MANIFEST, _CONFIG} <= there.keys():
+        if not {MANIFEST, CONFIG} <= there.keys():
             raise ValueError
-        manifest, config = manifest_of(store), store.read(_CONFIG).decode()
+        manifest, config = manifest_of(store), store.read(CONFIG).decode()
         published = any(name.startswith("results/") for name in there)
         if manifest["status"] == "done" and published:
             raise InputError(f"{store.where}: this run is finished, its results are in {store.where}/results")
         require_resumable(store.where, manifest, config)
         # Messages name the file, where there is one.
-        spec = load_config(store.folder / _CONFIG if store.alone else parse_toml(config), overrides)
+        spec = load_config(store.folder / CONFIG if store.alone else parse_toml(config), overrides)
         self._log = CommitLog(store)
         self._log.claim()
         self.manifest = resumed_manifest(manifest)

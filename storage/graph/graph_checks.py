@@ -1,6 +1,6 @@
 """Check that arrays are those of a `Graph`: everything that kernels rely on, and the statistics.
 
-Kernels take ids for places in arrays and sizes of buffers from the statistics, so arrays that somebody else wrote must
+Kernels use ids as positions in arrays and take sizes of buffers from the statistics, so arrays from elsewhere must
 be those of a graph before anything is done with them. A store's hashes only say that they are what was written.
 """
 
@@ -91,7 +91,7 @@ class GraphChecks:
         Parameters
         ----------
         closed_wedge_fraction
-            What somebody else says that it is: the arrays must be in memory to sample wedges.
+            The figure in a store from elsewhere: the arrays must be in memory to sample wedges.
 
         Raises
         ------

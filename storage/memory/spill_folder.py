@@ -31,7 +31,7 @@ class SpillFolder:
     parent
         The folder of `memory.spill`; it is made where it does not exist, and then removed again.
     advice
-        What to do where nothing can be spilled, in the words of who chose the folder.
+        What the user can do where nothing can be spilled; it names the options.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""Graphs larger than the device: pages, access heat, and where they lie."""
+"""Graphs larger than the device: placement, pages, the page cache and access heat."""

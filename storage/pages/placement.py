@@ -1,4 +1,4 @@
-"""Where a graph lies while an engine mines it, and what it takes of the engine's memory."""
+"""Where a graph is while an engine mines it, and what it takes of the engine's memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ def place_graph(
 
 
 def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:
-    """Make arrays for adjacencies that need no copy where they will probably lie; parameters as of `place_graph`."""
+    """Make arrays for adjacencies that need no copy where they will probably be; parameters as of `place_graph`."""
 
     def make(length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         engine, available = resources.engine, resources.device_bytes()

@@ -39,7 +39,7 @@ def on_disk(address: str | Path, resources: Resources) -> Iterator[Path]:
     address
         A path, or the URL of a file or of a graph store.
     resources
-        The copy lies in `spill` and is reserved in `disk`.
+        The copy is in `spill` and is reserved in `disk`.
 
     Raises
     ------

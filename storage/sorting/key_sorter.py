@@ -98,7 +98,7 @@ class KeySorter:
         free = resources.host.free
         most_work = min(max(_LEAST_WORK, free // _WORK_SHARE), free // 2)
         self._scratch = Scratch(resources, what, most_work)
-        # Unchecked: who reads the runs to their end has them checked.
+        # Unchecked: runs are checked when they are read to their end.
         self._open.callback(self._scratch.close)
         self._reserved: Reservation | None = None
         self._merger: RunMerger | None = None

@@ -115,7 +115,7 @@ class SortedRuns:
             self.runs.append(Run(start, len(self), words))
 
     def read(self, part: NeighbourRange) -> Columns:
-        """Return a part of the runs, not to be changed: views where it lies together in memory, else copies."""
+        """Return a part of the runs, not to be changed: views where it is contiguous in memory, else copies."""
         return [array.read(*part) for array in self._columns]
 
     def check(self) -> None:

@@ -157,7 +157,7 @@ class Scratch:
 class ScratchArray:
     """A one-dimensional array that grows at its end; see `Scratch.array`.
 
-    Its segments lie in memory or in its file.
+    Its segments are in memory or in its file.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class ScratchArray:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything lies together in memory, so that reading copies nothing."""
+        """Whether everything is contiguous in memory, so that reading copies nothing."""
         return len(self._segments) == 1 and bool(self._held)
 
     def append(self, values: Array) -> None:
@@ -220,7 +220,7 @@ class ScratchArray:
         self._length += length
 
     def read(self, start: int, stop: int) -> Array:
-        """Return items `start` to `stop`: a view where they lie together in memory, else a copy. Not to be changed."""
+        """Return items `start` to `stop`: a view where they are contiguous, else a copy. Not to be changed."""
         at = bisect_right(self._starts, start) - 1
         segment = self._segments[at] if start < stop else np.empty(0, self.dtype)
         if not isinstance(segment, int):
@@ -240,7 +240,7 @@ class ScratchArray:
         return out
 
     def tables(self, memory: int) -> Iterator[tuple[int, Array]]:
-        """Yield (start, items from there on): everything at once where it lies together in memory, else in copies.
+        """Yield (start, items from there on): everything at once where it is contiguous in memory, else in copies.
 
         The copies have at most `memory` bytes.
         """

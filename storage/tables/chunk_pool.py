@@ -127,7 +127,7 @@ class ChunkPool:
                 if size > self._host.limit:
                     raise
             if not self._spill_one():
-                return self._host.reserve(size, what)  # somebody may have given bytes back meanwhile
+                return self._host.reserve(size, what)  # another thread may have released bytes meanwhile
 
     def add(self, table: EmbeddingTable) -> Chunk:
         """Take a table over; its arrays must belong to it alone.
@@ -225,7 +225,7 @@ class ChunkPool:
         self._settle()
 
     def _settle(self) -> None:
-        """Do what was noted, unless somebody holds the lock: who holds it does that when it lets go."""
+        """Do what was noted, unless a thread holds the lock: it does so when it releases the lock."""
         while self._notes and self._changed.acquire(blocking=False):
             try:
                 self._do_noted()

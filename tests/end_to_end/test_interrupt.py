@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from longwall.pipeline import signals
+from longwall.storage import signals
 
 CONFIG = """
 [graph]

@@ -260,7 +260,7 @@ def test_as_many_edge_labels_as_edges(engine_kind: str, tmp_path: Path, monkeypa
     lines = ["t # 1", *(f"v {v} {v % 3}" for v in graph)]
     lines += [f"e {u} {v} {2**31 - 1 - 7 * number}" for number, (u, v) in enumerate(graph.edges)]
     (tmp_path / "graph.lg").write_text("\n".join(lines))
-    monkeypatch.setattr(typed_graph, "_SLOTS_AT_ONCE", 10)
+    monkeypatch.setattr(typed_graph, "_ARCS_AT_ONCE", 10)
     found = mine(
         tmp_path, {"path": str(tmp_path / "graph.lg")}, engine_kind, workload={"min_support": 1, "max_edges": 2}
     )

@@ -1,4 +1,4 @@
-"""Bad input: one sentence with the place and what to do, as `InputError`, never a traceback."""
+"""Bad input: one message with the place and what to do, as `InputError`, never a traceback."""
 
 import errno
 import gzip

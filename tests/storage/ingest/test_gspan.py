@@ -312,8 +312,8 @@ def test_ingest_and_info_on_the_command_line(tmp_path: Path) -> None:
     arguments = ["ingest", str(path), str(store), "--format", "transactions", "--spill", str(tmp_path / "spill")]
     made = CliRunner().invoke(app, arguments)
     assert made.exit_code == 0, made.output
-    told = CliRunner().invoke(app, ["info", str(store), "--json"])
-    facts = json.loads(told.stdout.splitlines()[-1])
+    printed = CliRunner().invoke(app, ["info", str(store), "--json"])
+    facts = json.loads(printed.stdout.splitlines()[-1])
     assert (facts["num_vertices"], facts["transactions"]) == (5, 3)
     wrong = CliRunner().invoke(app, ["ingest", str(path), str(tmp_path / "other"), "--format", "lines"])
     assert wrong.exit_code == 2

@@ -243,9 +243,9 @@ def test_pages_sum_up_to_rows(engine: Engine) -> None:
 
 def test_an_empty_frontier_reads_nothing(engine: Engine) -> None:
     graph, xp = engine.load(rows_of_lengths([2, 0], [0, 2])), engine.xp
-    nobody = RowReads(xp.zeros(0, np.uint32), NeighbourRange.ALL)
+    empty = RowReads(xp.zeros(0, np.uint32), NeighbourRange.ALL)
     grouped = RowReads(xp.zeros(0, np.uint32), NeighbourRange.ALL, 1, xp.zeros((2, 0), np.uint32))
-    for reads in ([], [nobody], [grouped]):
+    for reads in ([], [empty], [grouped]):
         assert engine.kernels.bytes_per_page(engine.device, graph, reads, 3).tolist() == [0, 0]
 
 

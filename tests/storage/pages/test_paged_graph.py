@@ -204,7 +204,7 @@ class Watched(CpuEngine):
         return self.paging.buffer
 
     def check(self, pages: GraphPages) -> set[int]:
-        """What kernels are told is what is there; gives the pages that have copies."""
+        """See that the page table is true, and return the pages in the cache."""
         assert pages.places is not None
         assert pages.places.dtype == np.int64
         assert 1 << pages.places[0] == 64
@@ -432,7 +432,7 @@ def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> No
     engine.paging.send_back = lambda graph, ranges: sent.extend(ranges.tolist())  # type: ignore[method-assign]
     pages = load_paged(engine, host, "managed", room_for(host, 0) + 2 * 256).pages
     assert pages is not None
-    owner = np.searchsorted(host.indptr, np.array([0, 640, 1280]), side="right") - 1
+    owner = np.searchsorted(host.indptr, np.array([0, 640, host.num_slots - 1]), side="right") - 1
     for vertex in owner:
         pages.prepare(2, [RowReads(np.array([vertex], np.uint32), NeighbourRange.ALL)])
     first = sent[0]

@@ -415,7 +415,7 @@ def test_the_workspace_of_a_radix_sort_is_in_the_budget(cuda: Engine, layout: Ke
 
 @pytest.mark.gpu
 def test_locked_memory_of_a_lost_device_goes_quietly(cuda: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """pytest would make an error of an exception that nobody can catch."""
+    """pytest would make an error of an exception that cannot be caught."""
     from longwall.kernels.cuda.runtime.pinned_buffers import locked_column
 
     def refuse(address: int) -> None:

@@ -49,7 +49,7 @@ class Place:
 
     def assert_empty(self) -> None:
         for thread in threading.enumerate():
-            if thread.name.startswith("read-ahead"):  # what nobody came for is let go of there
+            if thread.name.startswith("read-ahead"):  # it releases what was never asked for
                 thread.join()
         assert self.host.used == self.disk.used == 0
         assert not self.files()
@@ -222,7 +222,7 @@ def test_readers_and_tables_may_be_collected_while_the_pool_is_locked(make_place
     thread.start()
     thread.join(20)
     assert not thread.is_alive()
-    place.pool.reserve(0, "nothing").release()  # whoever comes next does what was noted
+    place.pool.reserve(0, "nothing").release()  # the next call does what was noted
     place.assert_empty()
 
 
