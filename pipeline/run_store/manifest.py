@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from longwall.storage.errors import InputError
+from longwall.storage.version import longwall_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,9 +131,7 @@ def _sha256(text: str) -> str:
 
 
 def _versions() -> dict[str, str]:
-    from longwall import __version__
-
-    versions = {"longwall": __version__, "python": platform.python_version()}
+    versions = {"longwall": longwall_version(), "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
             versions[name] = version(name)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from longwall.pipeline.run_store.local_store import LocalStore
+from longwall.pipeline.run_store.manifest import MARK
 from longwall.pipeline.run_store.manifest import status_of
 from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.store import RunStore, describe
@@ -153,6 +154,8 @@ class RunStoreTests:
         assert not store.exists()
 
     def test_only_a_run_is_replaceable(self, store: RunStore) -> None:
+        store.write("config.toml", MARK.encode() + b"[run]")  # of a run that was killed as it began
+        store.require_replaceable()
         store.write("config.toml", b"precious = 1")
         with pytest.raises(InputError, match=r"holds no manifest\.json of a run: move it away"):
             store.require_replaceable()
