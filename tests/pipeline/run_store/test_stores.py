@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from longwall.pipeline.run_store.local_store import LocalStore
-from longwall.pipeline.run_store.manifest import MARK
-from longwall.pipeline.run_store.manifest import status_of
+from longwall.pipeline.run_store.manifest import MARK, status_of
 from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.store import RunStore, describe
 from longwall.storage.errors import FinalError, InputError, RunError
