@@ -38,6 +38,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.paths import user_path
 from longwall.storage.remote.urls import is_url
+from longwall.storage.signals import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -275,14 +276,15 @@ class RunDirectory:
         self.store.put_files([file.name for file in sorted(self.path.glob("*.parquet"))])
         found = self.store.publish(self.log.results())
         self.log.confirm()
-        self.manifest |= ended("done") | {"results": found}
-        self.save()
-        self._finished = True
-        with suppress(OSError, InputError, RunError):  # the run is done, whatever else lies there
-            self.store.clear("checkpoint/", RESULTS)
-        if self._target is not None:
-            take_place(self.store, self._target)
-            self.store, self._target = self._target, self.store
+        with undisturbed():  # an interrupt would say that the run can be resumed, which is done
+            self.manifest |= ended("done") | {"results": found}
+            self.save()
+            self._finished = True
+            with suppress(OSError, InputError, RunError):  # whatever else lies there
+                self.store.clear("checkpoint/", RESULTS)
+            if self._target is not None:
+                take_place(self.store, self._target)
+                self.store, self._target = self._target, self.store
 
     def abandon(self, status: str, reason: str, metrics: Metrics) -> None:
         """Record why the run ended; what it finished stays for `reopen`.

@@ -1,5 +1,6 @@
 """Public functions that are given something else than they take: one message with the argument and its type."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -166,8 +167,17 @@ def test_a_damaged_file_of_results_is_named(given):
             given.result.table("embeddings")
     file.write_bytes(content)
     shutil.copy(folder / "counts.parquet", folder / "embeddings-99999.parquet")
+    manifest = folder.parent / "manifest.json"
+    facts = json.loads(manifest.read_text())
+    facts["results"]["embeddings-99999.parquet"] = facts["results"]["counts.parquet"]
+    manifest.write_text(json.dumps(facts))
     with pytest.raises(longwall.RunError, match="differ in their columns"):
         given.result.table("embeddings")
     shutil.rmtree(folder)
-    with pytest.raises(longwall.InputError, match='no table "embeddings", only nothing'):
+    with pytest.raises(longwall.RunError, match="there is no such file any more"):
+        given.result.table("embeddings")
+    with pytest.raises(longwall.InputError, match='no table "vertices", only counts, embeddings'):
+        given.result.table("vertices")
+    manifest.unlink()
+    with pytest.raises(longwall.RunError, match=r"not the folder of a run any more: restore its manifest\.json"):
         given.result.table("embeddings")

@@ -432,7 +432,7 @@ def test_the_last_used_pages_stay_where_pages_come_on_demand(graph: Graph) -> No
     engine.paging.send_back = lambda graph, ranges: sent.extend(ranges.tolist())  # type: ignore[method-assign]
     pages = load_paged(engine, host, "managed", room_for(host, 0) + 2 * 256).pages
     assert pages is not None
-    owner = np.searchsorted(host.indptr, np.array([0, 640, host.num_slots - 1]), side="right") - 1
+    owner = np.searchsorted(host.indptr, np.array([0, 640, host.num_arcs - 1]), side="right") - 1
     for vertex in owner:
         pages.prepare(2, [RowReads(np.array([vertex], np.uint32), NeighbourRange.ALL)])
     first = sent[0]
