@@ -35,7 +35,7 @@ from longwall.stages.counting import count_planned
 from longwall.stages.source import edge_source
 from longwall.storage.errors import InputError, RunError
 
-PROGRESS_UNIT = "edge ends"  # every edge is the root of a task at both of its ends
+PROGRESS_UNIT = "arcs"  # each edge counts twice
 _PREDICTION_SHARE, _LEAST_EFFORT, _MOST_EFFORT = 0.01, 1e5, 1e7  # in steps, as the planner estimates them
 _SAMPLE_BYTES = 1 << 28
 _LONG_COUNT = 1e11  # steps: the kernels that sample would have to be compiled besides those that count

@@ -18,9 +18,9 @@ from longwall.storage.observer import NullObserver
         (("mining", 400, 1000, "tasks", 20.0), "mining: 40% of 1,000 tasks, 20 tasks/s, 0:30 left"),
         (("mining", 400, None, "tasks", 20.0), "mining: 400 tasks, 20 tasks/s"),
         (("mining", 0, 1000, "tasks", 20.0), "mining: 0% of 1,000 tasks"),
-        (("listing", 400, 1000, "edge ends", 20.0, 0.5), "listing: 40% of 1,000 edge ends, 20 edge ends/s, 0:20 left"),
-        (("listing", 400, 1000, "edge ends", 20.0, 0.01), "listing: 40% of 1,000 edge ends, 20 edge ends/s, 0:30 left"),
-        (("listing", 0, 1000, "edge ends", 20.0, 0.25), "listing: 0% of 1,000 edge ends, 1:00 left"),
+        (("listing", 400, 1000, "arcs", 20.0, 0.5), "listing: 40% of 1,000 arcs, 20 arcs/s, 0:20 left"),
+        (("listing", 400, 1000, "arcs", 20.0, 0.01), "listing: 40% of 1,000 arcs, 20 arcs/s, 0:30 left"),
+        (("listing", 0, 1000, "arcs", 20.0, 0.25), "listing: 0% of 1,000 arcs, 1:00 left"),
         (("reading", 2**20, 2**21, "bytes", 1.0), "reading: 50% of 2 MiB, 1 MiB/s, 0:01 left"),
         (("reading", 0, None, "bytes", 1.0), "reading: 0 B"),
     ],
@@ -74,14 +74,14 @@ def test_the_terminal_shows_phases_and_notes(capsys):
 def test_the_remaining_time_knows_how_near_the_limit_is(capsys):
     stream = io.StringIO()
     observer = LastingObserver(PlainObserver(stream, interval=0.0))
-    observer.phase("listing", 400, "edge ends")
+    observer.phase("listing", 400, "arcs")
     observer.near_limit(1.0)
-    assert stream.getvalue().splitlines()[-1] == "listing: 0% of 400 edge ends, 0:00 left"
-    observer.phase("writing", 400, "edge ends")  # the share is that of the phase before
+    assert stream.getvalue().splitlines()[-1] == "listing: 0% of 400 arcs, 0:00 left"
+    observer.phase("writing", 400, "arcs")  # the share is that of the phase before
     observer.advance(0)
     assert "left" not in stream.getvalue().splitlines()[-1]
     terminal = TerminalObserver()
-    terminal.phase("listing", 400, "edge ends")
+    terminal.phase("listing", 400, "arcs")
     terminal.near_limit(1.0)
     (task,) = terminal._progress.tasks
     assert "0:00 left" in str(terminal._progress.columns[-1].render(task))
