@@ -1,6 +1,6 @@
 """The plan of a config as text, without running it: the function behind ``longwall explain``.
 
-Searches are sampled (`longwall.pipeline.planning.prediction`) to foretell how many rows and bytes they will make.
+Searches are sampled (`longwall.pipeline.planning.prediction`) to predict how many rows and bytes they will make.
 """
 
 from __future__ import annotations

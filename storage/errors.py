@@ -1,4 +1,4 @@
-"""Exceptions. Every message is one sentence for the user, never a traceback."""
+"""Exceptions. Every message is one line for the user, never a traceback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -92,7 +92,7 @@ class ObjectStore:
         """See `RunStore`."""
         return self._remote.create(name, content)
 
-    def write(self, name: str, content: bytes, spare: int = 0) -> None:  # noqa: ARG002 - nobody keeps space there
+    def write(self, name: str, content: bytes, spare: int = 0) -> None:  # noqa: ARG002 - no space is kept there
         """See `RunStore`."""
         self._remote.write(name, content)
 

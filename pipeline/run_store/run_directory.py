@@ -296,15 +296,15 @@ class RunDirectory:
         status
             ``"failed"`` or ``"interrupted"``.
         reason
-            One sentence.
+            For the user, one line.
         metrics
             The events up to here.
         """
         if self._finished or self.log.lost:
             return
         self.manifest |= ended(status) | {"reason": reason}
-        # The disk, or the connection, may be the reason why the run failed. The manifest says "running" then: nobody
-        # takes this for a whole run.
+        # The disk, or the connection, may be the reason why the run failed. The manifest says "running" then, so
+        # this is not taken for a whole run.
         with suppress(OSError, RunError):
             self.log.confirm()
             with suppress(OSError):  # it takes no space, which the rest may lack
@@ -314,7 +314,7 @@ class RunDirectory:
             self.store.put_files(["metrics.parquet"])
 
     def discard(self) -> None:
-        """Remove the run, and its parent folder if that is empty: the input was wrong, nothing has run."""
+        """Remove the run, and its parent folder if it was made for it: the input was wrong, nothing has run."""
         if not self._finished:
             with suppress(OSError, InputError, RunError):
                 self.log.confirm()

@@ -40,7 +40,7 @@ _MOST_METADATA = 2**18
 _LOCAL_HEADER = 30  # bytes of a zip file's header of a member, without the name and more
 _MOST_ITEMS = 2**44  # sums of a piece's offsets cannot overflow then
 _TYPES = ("uint8", "uint16", "uint32", "uint64", "int64")
-_UNREADABLE = (  # what is raised about an archive that was changed
+_UNREADABLE = (  # raised for an archive that was changed; NotImplementedError by zipfile, for members it cannot unpack
     *(Damage, OSError, zipfile.BadZipFile, struct.error, EOFError),
     *(KeyError, ValueError, OverflowError, RuntimeError, NotImplementedError),
 )

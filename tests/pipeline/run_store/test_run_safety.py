@@ -262,9 +262,8 @@ def test_a_flipped_bit_in_a_finished_file_is_noticed(config: dict[str, Any], at:
         longwall.resume(run)
 
 
-def test_a_bit_that_is_flipped_while_the_run_goes_on_is_noticed(
-    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def flip_what_is_committed(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Let a bit of the first file that a run commits flip then; return a list that gets its path."""
     commit = Phase.commit
     seen: list[Path] = []
 
@@ -275,6 +274,13 @@ def test_a_bit_that_is_flipped_while_the_run_goes_on_is_noticed(
             flip(seen[0], 20)
 
     monkeypatch.setattr(Phase, "commit", flipping)
+    return seen
+
+
+def test_a_bit_that_is_flipped_while_the_run_goes_on_is_noticed(
+    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = flip_what_is_committed(config, monkeypatch)
     with pytest.raises(FinalError, match="the run had finished this file"):
         longwall.run(config)
     run = seen[0].parents[1]
@@ -285,16 +291,7 @@ def test_a_bit_that_is_flipped_while_the_run_goes_on_is_noticed(
 def test_a_flipped_bit_at_a_url_is_noticed(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fsspec")
     url = f"file://{config['run']['directory']}"
-    commit = Phase.commit
-    seen: list[Path] = []
-
-    def flipping(self: Phase, ranges: Any, partial: PartialResult) -> None:
-        commit(self, ranges, partial)
-        if partial.files and not seen:
-            seen.append(Path(config["run"]["directory"]) / "one" / partial.files[0]["name"])
-            flip(seen[0], 20)
-
-    monkeypatch.setattr(Phase, "commit", flipping)
+    flip_what_is_committed(config, monkeypatch)
     with pytest.raises(FinalError, match="the run had finished this file"):
         longwall.run(config | {"run": config["run"] | {"directory": url}})
 
