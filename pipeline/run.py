@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
-from longwall.pipeline.execution.environment import Environment, Metrics, PatternCount
+from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
 from longwall.pipeline.inputs import describe_graph, open_resources, read_graph
 from longwall.pipeline.result import Result
 from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
@@ -160,7 +160,9 @@ def _run(
     began: float,
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
-    from longwall.pipeline.execution.thread_executor import user_errors
+    from longwall.pipeline.execution.engine_errors import user_errors
+    from longwall.pipeline.execution.thread_executor import ThreadExecutor
+    from longwall.pipeline.run_store.run_files import RunFiles
     from longwall.storage.memory.allocator import return_freed_memory
     from longwall.storage.pages.paged_graph import GraphPages
 
@@ -176,7 +178,7 @@ def _run(
     with resources, ExitStack() as opened:
         resources.spill.check()
         if on_cluster:
-            from longwall.pipeline.cluster.connect import cluster_of, scheduler_of
+            from longwall.pipeline.cluster.connect import cluster_of, executor_of
 
             # Before the graph is read: its workers read it at the same time.
             cluster = opened.enter_context(
@@ -198,10 +200,23 @@ def _run(
         )
         directory.manifest["budget"] = resources.limits()
         directory.save()
-        checkpoint = directory.open_checkpoint()
-        context = Environment(spec, graph, resources, checkpoint, directory.results, observer, metrics, cancel)
+        log = directory.open_log(resources.disk)
+        env = Coordinator(
+            spec=spec,
+            graph=graph,
+            resources=resources,
+            files=RunFiles(log.store, resources.disk, log.next_number),
+            results=directory.results,
+            observer=observer,
+            cancel=cancel,
+            alone=not on_cluster,
+            log=log,
+            metrics=metrics,
+            executor=ThreadExecutor(),
+        )
+        opened.callback(env.close)
         if on_cluster:
-            context.scheduler = opened.enter_context(scheduler_of(context, cluster, plan))
+            env.executor = opened.enter_context(executor_of(env, cluster))
         try:
             with (
                 engine.watch_compilation(say_compiling),
@@ -209,7 +224,7 @@ def _run(
                 _timed(timings, "mine"),
                 interrupted_by(partial(_stop, cancel, engine)),
             ):
-                counts = spec.workload.execute(plan, context)
+                counts = spec.workload.execute(plan, env)
         finally:
             directory.manifest["memory"] = {
                 name: {"limit": budget.limit, "peak": budget.peak}
@@ -225,14 +240,14 @@ def _run(
                 }
                 directory.manifest["memory"]["device"] = device
                 metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
-            if context.on_engine is not None:
-                directory.manifest["memory"]["graph"] = asdict(context.on_engine.placement)
+            if env.device_graph is not None:
+                directory.manifest["memory"]["graph"] = asdict(env.device_graph.placement)
     _require_fitting(counts, spec)
-    engine_name = engine.name if context.scheduler is None else "+".join(sorted(context.scheduler.engines)) or "cluster"
+    engine_name = "+".join(sorted(env.executor.engines)) or _engine_facts(spec, engine, devices)["name"]
     truncated = any(one.lower_bound for one in counts)
     with _timed(timings, "write"):
-        if context.on_engine is not None and isinstance(context.on_engine.graph.pages, GraphPages):
-            context.on_engine.graph.pages.write_heat(directory.path / "heat.parquet")
+        if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
+            env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
         directory.manifest |= {"timings": timings, "truncated": truncated}
         directory.finish(metrics)

@@ -30,7 +30,7 @@ def count_planned(table: EmbeddingTable, searcher: Searcher, pages: Pages | None
     return searcher.count_rows(rows)
 
 
-def slot_reads(graph: GraphArrays, first: int, last: int, part: NeighbourRange, xp: Any) -> Iterator[RowReads]:
+def arc_reads(graph: GraphArrays, first: int, last: int, part: NeighbourRange, xp: Any) -> Iterator[RowReads]:
     """What kernels read that look at the rows of both ends of every edge: each owner's row, each neighbour's.
 
     Parameters

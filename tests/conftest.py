@@ -27,7 +27,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs o
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.execution.environment import Coordinator
     from longwall.storage.graph.graph import Graph
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -101,12 +101,14 @@ def make_context(
     host: int = 1 << 30,
     device: int | None = None,
     **sections: dict[str, Any],
-) -> Environment:
+) -> Coordinator:
     """What a workload is given by a run, without the run: `folder` is the run's folder."""
     from longwall.pipeline.config import load_config
-    from longwall.pipeline.execution.environment import Environment, Metrics
+    from longwall.pipeline.execution.environment import Coordinator, Metrics
+    from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.pipeline.run_store.commit_log import CommitLog
     from longwall.pipeline.run_store.local_store import LocalStore
+    from longwall.pipeline.run_store.run_files import RunFiles
     from longwall.storage.memory.resources import EngineChoice, open_resources
     from longwall.storage.observer import NullObserver
 
@@ -122,16 +124,18 @@ def make_context(
     resources.host.charge(graph.nbytes, "the graph")
     (own / "results.partial").mkdir(exist_ok=True)
     log = CommitLog(LocalStore(own))
-    log.restore()
-    return Environment(
+    log.restore(resources.disk)
+    return Coordinator(
         spec=load_config(plain | sections),
         graph=graph,
         resources=resources,
-        checkpoint=log,
+        files=RunFiles(log.store, resources.disk, log.next_number),
         results=own / "results.partial",
         observer=NullObserver(),
-        metrics=Metrics(),
         cancel=threading.Event(),
+        log=log,
+        metrics=Metrics(),
+        executor=ThreadExecutor(),
     )
 
 

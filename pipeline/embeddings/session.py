@@ -132,7 +132,7 @@ class Session:
         self.arrays = replace(
             arrays, **{name: read_only(getattr(arrays, name)) for name in ("indptr", "indices", "split", "labels")}
         )
-        self.take = partial(AdaptiveBatch(self.engine).take, make_room=partial(shrink_page_cache, arrays.pages))
+        self.take = partial(AdaptiveBatch(self.engine).run, make_room=partial(shrink_page_cache, arrays.pages))
         self._host_free, self._work_free = self.host.free, self.resources.work.free
         self._most_work = min(self._host_free // _WORK_SHARE, self._work_free // _DEVICE_SHARE)
         self.work = min(self._most_work, _LARGEST_WORK)

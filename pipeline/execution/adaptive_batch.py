@@ -47,7 +47,7 @@ class AdaptiveBatch:
         self._patience, self._grown = _PATIENCE, False
         self.short: ShortOfMemory | None = None
 
-    def take(self, most: int, work: Callable[[int], Found], make_room: MakeRoom = no_room) -> Found:
+    def run(self, most: int, work: Callable[[int], Found], make_room: MakeRoom = no_room) -> Found:
         """Do a piece of work that is as large as memory allows.
 
         Parameters
@@ -57,7 +57,7 @@ class AdaptiveBatch:
         work
             Does a piece of the size that it is given; where it fails it must have changed nothing.
         make_room
-            Told what is short, to free some of it; gives whether it could.
+            Frees some of the memory that is short; returns whether it could.
 
         Raises
         ------
@@ -90,8 +90,8 @@ class AdaptiveBatch:
             self._engine.memory.release()
 
 
-def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> Found:
-    """Make a worker's scratch; a smaller one where the engine has less memory than was foreseen.
+def make_workspace(engine: Engine, memory: int, make: Callable[[int], Found]) -> Found:
+    """Make a worker's workspace; a smaller one where the engine has less memory than was expected.
 
     Parameters
     ----------
@@ -109,10 +109,10 @@ def make_scratch(engine: Engine, memory: int, make: Callable[[int], Found]) -> F
     ShortOfMemory
         If it would fit, but there is not so much.
     """
-    portion = AdaptiveBatch(engine)
+    batch = AdaptiveBatch(engine)
     try:
-        return portion.take(memory, make)
+        return batch.run(memory, make)
     except WorkspaceTooLarge as error:
-        if portion.short is None:
+        if batch.short is None:
             raise
-        raise ShortOfMemory(portion.short.place, error.needed) from None
+        raise ShortOfMemory(batch.short.place, error.needed) from None

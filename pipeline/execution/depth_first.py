@@ -5,26 +5,35 @@ stack, and goes on with the extended rows. It holds at most a chunk per level, a
 memory.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SearchProgram
-from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, MakeRoom, make_scratch, no_room, shrink_page_cache
+from longwall.kernels.interface.workspaces import Searcher
+from longwall.pipeline.execution.adaptive_batch import (
+    AdaptiveBatch,
+    MakeRoom,
+    make_workspace,
+    no_room,
+    shrink_page_cache,
+)
 from longwall.pipeline.execution.chunk_stack import ChunkStack, trimmed
 from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import Task, equal_tasks
 from longwall.pipeline.execution.stage_metrics import StageTimer
-from longwall.pipeline.execution.thread_executor import ranges
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import edge_source
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 _LEAST_WINDOW = 1 << 10  # rows
+_numbers = itertools.count()  # of the walks of this process: their spilled chunks have names of their own
 
 
 class PendingRows(NamedTuple):
@@ -35,21 +44,21 @@ class PendingRows(NamedTuple):
 
 
 class ExtensionStep(NamedTuple):
-    """What an extension gives.
+    """The result of an extension.
 
     Attributes
     ----------
     rows
         The extended rows.
-    rests
+    remainder
         Rows that were not extended; what is in the engine's memory comes last.
-    begun
+    resume
         A row that is not extended by all of its vertices.
     """
 
     rows: EmbeddingTable
-    rests: list[EmbeddingTable]
-    begun: PendingRows | None = None
+    remainder: list[EmbeddingTable]
+    resume: PendingRows | None = None
 
 
 class ChunkExtender:
@@ -59,45 +68,45 @@ class ChunkExtender:
     ----------
     program
         How rows are extended.
-    context
+    env
         The run.
     graph
         The graph on the engine.
-    rooms
+    memory
         What each worker may use.
     """
 
-    def __init__(self, program: SearchProgram, context: Environment, graph: GraphArrays, rooms: WorkerMemory):
-        self.program, self.context, self.graph, self.rooms = program, context, graph, rooms
-        self._slots, self._rows = AdaptiveBatch(context.engine), AdaptiveBatch(context.engine)
+    def __init__(self, program: SearchProgram, env: Environment, graph: GraphArrays, memory: WorkerMemory):
+        self.program, self.env, self.graph, self.memory = program, env, graph, memory
+        self._arcs, self._rows = AdaptiveBatch(env.engine), AdaptiveBatch(env.engine)
         self._windows: dict[int, int] = {}  # by the number of levels
 
-    def searcher(self) -> Any:
-        """Scratch of a worker."""
-        engine = self.context.engine
-        return make_scratch(
+    def searcher(self) -> Searcher:
+        """Make the workspace of a worker."""
+        engine = self.env.engine
+        return make_workspace(
             engine,
-            self.rooms.scratch,
+            self.memory.scratch,
             lambda memory: engine.kernels.searcher(engine.device, self.graph, self.program, memory),
         )
 
     def source(
-        self, first: int, last: int, meter: StageTimer, make_room: MakeRoom = no_room
+        self, first: int, last: int, timer: StageTimer, make_room: MakeRoom = no_room
     ) -> Iterator[EmbeddingTable]:
-        """Levels 0 and 1 of a range of slots: one table, or several where memory is short."""
+        """Yield levels 0 and 1 of a range of arcs: one table, or several where memory is short."""
         while first < last:
-            with meter.time(1) as reading:
-                table, size = self._slots.take(last - first, partial(self._edges, first), make_room)
-                reading.rows_in, reading.rows_out, reading.size = size, len(table), table.nbytes
+            with timer.time(1) as sample:
+                table, size = self._arcs.run(last - first, partial(self._edges, first), make_room)
+                sample.rows_in, sample.rows_out, sample.size = size, len(table), table.nbytes
             yield table
             first += size
 
     def _edges(self, first: int, size: int) -> tuple[EmbeddingTable, int]:
         levels = (self.program.levels[0], self.program.levels[1])
-        return edge_source(self.graph, levels, first, first + size, self.context.engine.xp), size
+        return edge_source(self.graph, levels, first, first + size, self.env.engine.xp), size
 
     def extend(
-        self, chunk: "PendingRows", searcher: Any, meter: StageTimer, make_room: MakeRoom = no_room
+        self, chunk: "PendingRows", searcher: Searcher, timer: StageTimer, make_room: MakeRoom = no_room
     ) -> "ExtensionStep":
         """Extend by a level as far as there is room.
 
@@ -106,37 +115,37 @@ class ChunkExtender:
         chunk
             What is extended.
         searcher
-            The worker's scratch.
-        meter
-            Told about it.
+            The worker's workspace.
+        timer
+            Receives the figures.
         make_room
-            See `AdaptiveBatch.take`.
+            See `AdaptiveBatch.run`.
         """
         rows = chunk.rows
-        with meter.time(rows.num_levels) as reading:
-            step = self._rows.take(self._pieces(rows), partial(self._extended, chunk, searcher), make_room)
-            reading.rows_in = len(rows) - sum(map(len, step.rests)) - (step.begun is not None)
-            reading.rows_out, reading.size = len(step.rows), step.rows.nbytes
+        with timer.time(rows.num_levels) as sample:
+            step = self._rows.run(self._pieces(rows), partial(self._extended, chunk, searcher), make_room)
+            sample.rows_in = len(rows) - sum(map(len, step.remainder)) - (step.resume is not None)
+            sample.rows_out, sample.size = len(step.rows), step.rows.nbytes
         return step
 
-    def _extended(self, chunk: "PendingRows", searcher: Any, size: int) -> "ExtensionStep":
+    def _extended(self, chunk: "PendingRows", searcher: Searcher, size: int) -> "ExtensionStep":
         """Extend a share of a chunk's rows, in the same share of the room: `size` out of `_pieces`."""
         number, pieces = len(chunk.rows), self._pieces(chunk.rows)
         taken = -(-number * size // pieces)
         capacity = max(self._capacity(chunk.rows) * size // pieces, 1)
-        part, rests = chunk.rows, []
+        part, remainder = chunk.rows, []
         if taken < number:
-            part, rests = chunk.rows.sliced(0, taken), [chunk.rows.sliced(taken, number)]
-        part = part.to(self.context.engine.xp)
+            part, remainder = chunk.rows.sliced(0, taken), [chunk.rows.sliced(taken, number)]
+        part = part.to(self.env.engine.xp)
         most = self._window(part)
         extended, rest, begun = extend_planned(part, searcher, capacity, self.graph.pages, chunk.first, most)
         if not begun:
             self._learn(part, most, len(part) - (0 if rest is None else len(rest)))
-            return ExtensionStep(extended, rests if rest is None else [*rests, rest])
+            return ExtensionStep(extended, remainder if rest is None else [*remainder, rest])
         assert rest is not None
         if len(rest) > 1:
-            rests.append(rest.sliced(1, len(rest)))
-        return ExtensionStep(extended, rests, PendingRows(trimmed(rest.sliced(0, 1)), begun))
+            remainder.append(rest.sliced(1, len(rest)))
+        return ExtensionStep(extended, remainder, PendingRows(trimmed(rest.sliced(0, 1)), begun))
 
     def _window(self, rows: EmbeddingTable) -> int | None:
         """How many rows are looked at where the graph has pages: about as many as can be extended.
@@ -161,12 +170,12 @@ class ChunkExtender:
 
     def _capacity(self, rows: EmbeddingTable) -> int:
         """Most rows that their extension gives."""
-        return self.rooms.last_rows if rows.num_levels == self.program.depth - 1 else self.rooms.rows
+        return self.memory.last_rows if rows.num_levels == self.program.depth - 1 else self.memory.rows
 
-    def slot_tasks(self, pieces: int) -> list[Any]:
-        """Tasks over the slots, none of more slots than a chunk has rows."""
-        slots = self.graph.num_arcs
-        return ranges(slots, max(pieces, -(-slots // self.rooms.rows)))
+    def arc_tasks(self, pieces: int) -> list[Task]:
+        """Return tasks over the arcs, none of more arcs than a chunk has rows."""
+        arcs = self.graph.num_arcs
+        return equal_tasks(arcs, max(pieces, -(-arcs // self.memory.rows)))
 
 
 class DepthFirstWalk:
@@ -176,43 +185,42 @@ class DepthFirstWalk:
     ----------
     chunks
         What the workers share.
-    searcher, meter
+    depth
+        Levels of the rows that the walk ends at.
+    searcher, timer
         The worker's own.
-    number
-        Tells the workers apart.
     """
 
-    def __init__(self, chunks: ChunkExtender, searcher: Any, meter: StageTimer, number: int):
-        self._chunks, self._searcher, self._meter = chunks, searcher, meter
-        context, rooms = chunks.context, chunks.rooms
-        resources = context.resources
+    def __init__(self, chunks: ChunkExtender, depth: int, searcher: Searcher, timer: StageTimer):
+        self._chunks, self._depth, self._searcher, self._timer = chunks, depth, searcher, timer
+        resources, memory = chunks.env.resources, chunks.memory
         self._stack = ChunkStack(
             resources.engine.xp,
-            rooms.stack,
-            rooms.host_stack,
+            memory.stack,
+            memory.host_stack,
             resources.spill,
             resources.disk,
-            f"stack-{number}",
+            f"stack-{next(_numbers)}",
         )
 
-    def walk(self, first: int, last: int, finish: Callable[[EmbeddingTable], None], enough: Callable[[], bool]) -> None:
-        """Extend the edges of a range of slots to the last level.
+    def run(self, first: int, last: int, sink: Callable[[EmbeddingTable], None], done: Callable[[], bool]) -> None:
+        """Extend the edges of a range of arcs to the last level.
 
         Parameters
         ----------
         first, last
-            The slots.
-        finish
-            Takes chunks of rows of all levels.
-        enough
+            The arcs.
+        sink
+            Takes chunks of rows of `depth` levels.
+        done
             Whether no more rows are wanted.
         """
-        cancel = self._chunks.context.cancel
-        if enough():
+        cancel = self._chunks.env.cancel
+        if done():
             return
-        for source in self._chunks.source(first, last, self._meter, self.make_room):
-            self._descend(source, finish, enough)
-            if enough() or cancel.is_set():
+        for source in self._chunks.source(first, last, self._timer, self.make_room):
+            self._descend(source, sink, done)
+            if done() or cancel.is_set():
                 return
 
     def close(self) -> None:
@@ -220,39 +228,38 @@ class DepthFirstWalk:
         self._stack.clear()
 
     def _descend(
-        self, source: EmbeddingTable, finish: Callable[[EmbeddingTable], None], enough: Callable[[], bool]
+        self, source: EmbeddingTable, sink: Callable[[EmbeddingTable], None], done: Callable[[], bool]
     ) -> None:
-        chunks, depth = self._chunks, self._chunks.program.depth
         chunk: PendingRows | None = PendingRows(source)
         begun: list[tuple[int, PendingRows]] = []  # rows that go on once the stack is as high as it was then
-        while chunk is not None and not chunks.context.cancel.is_set():
+        while chunk is not None and not self._chunks.env.cancel.is_set():
             rows = chunk.rows
-            if rows.num_levels < depth and len(rows):
-                step = chunks.extend(chunk, self._searcher, self._meter, self.make_room)
-                for rest in step.rests:
-                    self._stack.push(self._waiting(rest))
-                if step.begun is not None:
-                    begun.append((len(self._stack), step.begun))
+            if rows.num_levels < self._depth and len(rows):
+                step = self._chunks.extend(chunk, self._searcher, self._timer, self.make_room)
+                for rest in step.remainder:
+                    self._stack.push(self._pending(rest))
+                if step.resume is not None:
+                    begun.append((len(self._stack), step.resume))
                 chunk = PendingRows(step.rows)
             else:
-                finish(rows)
+                sink(rows)
                 if begun and begun[-1][0] == len(self._stack):
                     chunk = begun.pop()[1]
                 else:
                     youngest = self._stack.pop()
                     chunk = None if youngest is None else PendingRows(youngest)
-            if enough():
+            if done():
                 self._stack.clear()
                 return
 
     def make_room(self, short: ShortOfMemory) -> bool:
-        """Free memory of the engine: of chunks that wait, then of pages; see `AdaptiveBatch.take`."""
+        """Free engine memory: move pending chunks to the host, then shrink the page cache; see `AdaptiveBatch.run`."""
         return self._stack.leave_engine() or shrink_page_cache(self._chunks.graph.pages, short)
 
-    def _waiting(self, rest: EmbeddingTable) -> EmbeddingTable:
-        """Rows as they wait: without what they do not need, on the host where there is no room for that."""
+    def _pending(self, rest: EmbeddingTable) -> EmbeddingTable:
+        """Return rows as they wait: without what they do not need, on the host where there is no room for that."""
         try:
-            with self._chunks.context.engine.faults():
+            with self._chunks.env.engine.faults():
                 return trimmed(rest)
         except ShortOfMemory:
             return rest.to(np)

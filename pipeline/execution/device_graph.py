@@ -26,11 +26,11 @@ def load_graph(context: Environment) -> tuple[GraphArrays, int]:
         If the graph does not fit the device's budget.
     """
     resources = context.resources
-    if context.on_engine is None:
+    if context.device_graph is None:
         host = host_arrays(context.graph)
         placement = place_graph(host, resources, context.spec.memory.access)
-        context.on_engine = DeviceGraph(bring_graph(host, resources, placement), placement)
-    return context.on_engine.graph, resources.work.free
+        context.device_graph = DeviceGraph(bring_graph(host, resources, placement), placement)
+    return context.device_graph.graph, resources.work.free
 
 
 @contextmanager
@@ -56,12 +56,12 @@ def grow_page_cache(context: Environment, kept: int) -> None:
 
 
 def _pages(context: Environment) -> GraphPages | None:
-    pages = None if context.on_engine is None else context.on_engine.graph.pages
+    pages = None if context.device_graph is None else context.device_graph.graph.pages
     return pages if isinstance(pages, GraphPages) else None
 
 
 def _limit(context: Environment, growth: int) -> None:
-    assert context.on_engine is not None
-    limit = context.on_engine.placement.limit
+    assert context.device_graph is not None
+    limit = context.device_graph.placement.limit
     assert limit is not None
     context.engine.memory.limit(limit - growth)

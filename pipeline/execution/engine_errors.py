@@ -1,11 +1,17 @@
-"""What an engine raises, as the sentence that a user reads."""
+"""What an engine raises, as the error message that a user reads."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from longwall.kernels.interface.engine import Engine, EngineLost, ShortOfMemory
-from longwall.storage.errors import RunError
+from longwall.kernels.interface.engine import Engine, EngineLost, ShortOfMemory, WorkspaceTooLarge
+from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.memory.sizes import round_size
+
+_SHORT = {
+    "host": "out of memory{}: lower memory.host or use a machine with more",
+    "device": "the device is out of memory{}: free what other processes take of it, or lower memory.device",
+    "limit": "memory.device is too small{}: raise it",
+}
 
 
 @contextmanager
@@ -33,3 +39,28 @@ def engine_faults(engine: Engine, short: Mapping[str, str]) -> Iterator[None]:
         raise RunError(short[error.place].format(wanted)) from error
     except EngineLost as error:
         raise RunError(f"the device was lost ({error}): see that it works again, or restart the machine") from error
+
+
+@contextmanager
+def user_errors(engine: Engine) -> Iterator[None]:
+    """Work for a run with an engine in this thread; what engines raise becomes an error message for the user.
+
+    Raises
+    ------
+    InputError
+        If a workspace does not fit the budget.
+    FinalError
+        If a count does not fit 64-bit integers.
+    RunError
+        If memory is short, or the device is lost.
+    """
+    try:
+        with engine_faults(engine, _SHORT):
+            yield
+    except WorkspaceTooLarge as error:
+        raise InputError(
+            f"a worker needs {round_size(error.needed)} of scratch memory, more than its share of the budget: "
+            "raise memory.host (or memory.device), or lower engine.threads"
+        ) from error
+    except OverflowError as error:
+        raise FinalError(str(error)) from error

@@ -1,4 +1,4 @@
-"""What a workload is given while it runs, and what it gives back.
+"""What plans and phases work with, and what a plan returns.
 
 This module holds no policy: it names the things that `longwall.pipeline.run` puts together.
 """
@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
     from pathlib import Path
 
     from longwall.kernels import Engine
     from longwall.kernels.interface.graph_arrays import GraphArrays
     from longwall.pipeline.config import RunSpec
-    from longwall.pipeline.execution.thread_executor import Scheduler
-    from longwall.pipeline.run_store.commit_log import CommitLog
+    from longwall.pipeline.execution.phase import Phase
+    from longwall.pipeline.run_store.commit_log import CommitLog, PhaseRecord
+    from longwall.pipeline.run_store.run_files import RunFiles
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
     from longwall.storage.observer import Observer
@@ -56,7 +58,7 @@ class MetricsRow(NamedTuple):
     bytes: int
     tasks: int
     predicted: float | None
-    """Rows that sampling foretold of `rows_out`; None where nothing was foretold."""
+    """Rows that sampling predicted for `rows_out`; None where nothing was predicted."""
 
 
 @dataclass
@@ -94,7 +96,7 @@ class Metrics:
         tasks
             Chunks or subtrees that it processed.
         predicted
-            What sampling foretold of `rows_out`.
+            What sampling predicted for `rows_out`.
         """
         row = MetricsRow(stage, level, int(rows_in), int(rows_out), float(seconds), int(bytes), int(tasks), predicted)
         with self._lock:
@@ -114,9 +116,9 @@ class DeviceGraph:
     placement: Placement
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Environment:
-    """Everything that a workload may use while it executes its plan."""
+    """What a phase works with, in every process of a run."""
 
     spec: RunSpec
     """The validated config."""
@@ -124,24 +126,73 @@ class Environment:
     """The data graph, on the host."""
     resources: Resources
     """Budgets, spill folder and engine; the graph is reserved already."""
-    checkpoint: CommitLog
-    """What is finished."""
+    files: RunFiles
+    """Files that phases hand on to each other."""
     results: Path
-    """Folder for result files; it becomes ``results/`` only when the run is complete."""
+    """Folder for result files; they become results of the run only when they are committed."""
     observer: Observer
-    """Told about progress."""
-    metrics: Metrics
-    """Told about every stage."""
+    """Receives the progress."""
     cancel: threading.Event
-    """Set when the user interrupts: worker threads stop at their next chunk."""
-    on_engine: DeviceGraph | None = None
+    """Set when the run is to end: workers stop at their next chunk."""
+    alone: bool = True
+    """Whether the workers of this process do the whole run, and so share its limits."""
+    device_graph: DeviceGraph | None = None
     """The graph on the engine, once something has run there."""
-    scheduler: Scheduler | None = None
-    """Where tasks run; None: on threads of this process."""
-    is_coordinator: bool = True
-    """Whether this process commits what is done, and writes what is not done in tasks; a replica does neither."""
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+    """What sticky phases keep from one to the next; it has a `close`, which the process calls in the end."""
 
     @property
     def engine(self) -> Engine:
         """The engine of `resources`."""
         return self.resources.engine
+
+    def close(self) -> None:
+        """Release what sticky phases kept."""
+        while self.kept:
+            self.kept.popitem()[1].close()
+
+
+@dataclass(kw_only=True)
+class Coordinator(Environment):
+    """What a plan works with, in the one process that decides which phase comes next."""
+
+    log: CommitLog
+    """What is finished."""
+    metrics: Metrics
+    """Receives the figures of every stage."""
+    executor: Executor
+    """Does the phases."""
+
+    def run(self, phase: Phase) -> PhaseRecord:
+        """Do what is missing of a phase, and return its commits, those of earlier attempts included; see `Executor`."""
+        return self.executor.run(phase, self)
+
+
+class Executor(Protocol):
+    """Decides which process and which thread does which task of a phase.
+
+    Attributes
+    ----------
+    engines
+        Names of the engines that have worked so far.
+    """
+
+    engines: set[str]
+
+    def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:
+        """Do the tasks of a phase that are not committed yet, and commit them.
+
+        Raises
+        ------
+        DoesNotFit
+            If a process has no room for the phase, and the plan has another way.
+        InputError
+            If the workspace of a worker does not fit the budget.
+        FinalError
+            If a count does not fit 64-bit integers.
+        KeyboardInterrupt
+            If the run was cancelled.
+        Exception
+            Whatever else a worker raised first; the other workers are stopped.
+        """
+        ...

@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.run_store.commit_log import LevelFigures, PartialResult
 
 
 class StageSample:
-    """What is said about a piece of work while its clock runs."""
+    """The figures of a piece of work, which are set while its clock runs."""
 
     rows_in = rows_out = size = 0
 
@@ -22,20 +22,20 @@ class StageTimer:
 
     @contextmanager
     def time(self, level: int) -> Iterator[StageSample]:
-        """Time a piece of work for a level; what is said about it is added up."""
-        reading, began = StageSample(), time.perf_counter()
-        yield reading
-        figures = [reading.rows_in, reading.rows_out, time.perf_counter() - began, reading.size, 1]
+        """Time a piece of work for a level, and add its figures up."""
+        sample, began = StageSample(), time.perf_counter()
+        yield sample
+        figures = [sample.rows_in, sample.rows_out, time.perf_counter() - began, sample.size, 1]
         add_figures(self._levels, level, figures)
 
     def take(self) -> LevelFigures:
-        """Give the figures and begin anew."""
+        """Return the figures and begin anew."""
         taken, self._levels = self._levels, {}
         return taken
 
 
 def record_levels(
-    context: Environment,
+    env: Coordinator,
     partials: Iterable[PartialResult],
     names: dict[int, str],
     predicted: dict[int, float] | None = None,
@@ -44,21 +44,21 @@ def record_levels(
 
     Parameters
     ----------
-    context
+    env
         The run.
     partials
         The commits.
     names
         Level to the name of its stage; levels without one are called ``extend``.
     predicted
-        Level to the rows that were foretold.
+        Level to the rows that were predicted.
     """
     levels: LevelFigures = {}
     for partial in partials:
         for level, figures in partial.levels.items():
             add_figures(levels, level, figures)
     for level, (rows_in, rows_out, seconds, size, chunks) in sorted(levels.items()):
-        context.metrics.record(
+        env.metrics.record(
             names.get(level, "extend"),
             level,
             int(rows_in),

@@ -1,4 +1,4 @@
-"""Tasks over ranges of roots, which are slots of the adjacency or vertices, for kernels that count on their own."""
+"""Tasks over ranges of roots, which are arcs or vertices, for kernels that count on their own."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,27 +11,27 @@ from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.thread_executor import Task, ranges
-from longwall.stages.counting import slot_reads
+from longwall.pipeline.execution.phase import Task, equal_tasks
+from longwall.stages.counting import arc_reads
 from longwall.storage.pages.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
-_READ_BYTES = 64  # of a slot in a list of what is read
+_READ_BYTES = 64  # of an arc in a list of what is read
 _READS_SHARE = 2  # the part of the memory that such lists may take
 
 
 def pieces_of(context: Environment, cost: float) -> int:
-    """Give into how many tasks work over all slots should be cut: what the engine wants, more where it is long."""
+    """Return into how many tasks work over all arcs should be cut: what the engine wants, more where it is long."""
     return max(context.engine.tasks(2 * context.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
 
 
 def range_reads(tasks: Sequence[Task], graph: GraphArrays) -> int:
-    """Bytes that it may take to list what ranges of slots read, and to choose the pages for it."""
+    """Return the bytes that it may take to list what ranges of arcs read, and to choose the pages for it."""
     return _READ_BYTES * max(task.last - task.first for task in tasks) + state_bytes(graph.num_arcs)
 
 
-def range_scratch(context: Environment) -> int:
-    """Bytes of scratch for a worker whose kernel goes over ranges of roots."""
+def range_memory(context: Environment) -> int:
+    """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots."""
     graph, memory = load_graph(context)
     return memory // context.engine.workers // (1 if graph.pages is None else 2)
 
@@ -39,7 +39,7 @@ def range_scratch(context: Environment) -> int:
 def prepare_range(
     context: Environment, first: int, last: int, part: NeighbourRange, *, vertices: bool = False, copies: bool = False
 ) -> None:
-    """Tell what a kernel reads for a range of slots, or of vertices; see `slot_reads`.
+    """Prepare the pages that a kernel reads for a range of arcs, or of vertices; see `arc_reads`.
 
     With `copies`, for kernels that look for them, the hottest pages are copied to the device. Where there is no memory
     to look at what is read, all stays as it is.
@@ -50,21 +50,21 @@ def prepare_range(
             first, last = (int(context.graph.indptr[vertex]) for vertex in (first, last))
         with suppress(ShortOfMemory), context.engine.faults():
             look = graph.pages.prepare if copies else graph.pages.touch
-            look(1, list(slot_reads(graph, first, last, part, context.engine.xp)))
+            look(1, list(arc_reads(graph, first, last, part, context.engine.xp)))
 
 
-def slot_ranges(context: Environment, cost: float) -> list[Task]:
-    """Tasks over the slots of the adjacency."""
+def arc_tasks(context: Environment, cost: float) -> list[Task]:
+    """Return tasks over the arcs."""
     graph, memory = load_graph(context)
     pieces = pieces_of(context, cost)
     if graph.pages is not None:  # what a range reads is listed before
         pieces = max(pieces, -(-graph.num_arcs * _READ_BYTES // (memory // _READS_SHARE)))
-    return ranges(graph.num_arcs, pieces)
+    return equal_tasks(graph.num_arcs, pieces)
 
 
-def vertex_ranges(context: Environment, cost: float) -> list[Task]:
-    """Tasks over the vertices, cut so that each has about as many slots as the others."""
-    ends = np.searchsorted(context.graph.indptr, [task.last for task in slot_ranges(context, cost)], side="left")
+def vertex_tasks(context: Environment, cost: float) -> list[Task]:
+    """Return tasks over the vertices, cut so that each has about as many arcs as the others."""
+    ends = np.searchsorted(context.graph.indptr, [task.last for task in arc_tasks(context, cost)], side="left")
     cuts = np.unique(np.concatenate([[0], ends, [context.graph.num_vertices]])).tolist()
-    slots = context.graph.indptr[cuts].tolist()
-    return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(slots), strict=True)]
+    arcs = context.graph.indptr[cuts].tolist()
+    return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(arcs), strict=True)]

@@ -1,9 +1,12 @@
 """What each worker may use of the budgets when it holds tables: its share, cut into scratch, chunks and a stack."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import Task
 from longwall.stages.export import WriterMemory, bytes_per_row
 from longwall.storage.errors import InputError
 from longwall.storage.memory.machine_budget import require
@@ -21,6 +24,7 @@ _DEVICE_ROW = 64
 # this many times as many, in fewer and longer steps, which read fewer lists again.
 _LAST_TIMES = 8
 _LAST_ROW = 4  # bytes
+_SOURCE_ROW_BYTES = 64  # of the source's edges, with the copies that filtering makes
 _ACTIVE = 4  # tables that an extension holds: its input, its output, one that is sliced, and one that is read ahead
 
 
@@ -58,9 +62,34 @@ class WorkerMemory:
     host: int
 
     @classmethod
-    def within(
-        cls, k: int, graph: GraphArrays, context: Environment, memory: int, *, exporting: bool
-    ) -> "WorkerMemory":
+    def for_edges(cls, env: Environment, memory: int) -> "WorkerMemory":
+        """Share out the budgets where no rows but the source's edges are held.
+
+        Parameters
+        ----------
+        env
+            The run.
+        memory
+            Bytes where the engine works.
+        """
+        share = memory // env.engine.workers
+        rows = max(share // 2 // _SOURCE_ROW_BYTES, 1)
+        return cls(share // 2, rows, rows, rows, stack=0, host_stack=0, writer=None, host=0)
+
+    @contextmanager
+    def reserved(self, env: Environment, tasks: Sequence[Task]) -> Iterator[None]:
+        """Reserve what all workers hold besides their scratch, while they do these tasks."""
+        if self.host:
+            with env.resources.host.reserve(self.host * env.engine.workers, "the workers' tables"):
+                yield
+        else:
+            longest = max(task.last - task.first for task in tasks)
+            sources = longest * _SOURCE_ROW_BYTES * env.engine.workers
+            with env.resources.work.reserve(sources, "the edges of the workers' tasks"):
+                yield
+
+    @classmethod
+    def within(cls, k: int, graph: GraphArrays, env: Environment, memory: int, *, exporting: bool) -> "WorkerMemory":
         """Share out the budgets: chunks shrink before the stack has to spill.
 
         Parameters
@@ -69,7 +98,7 @@ class WorkerMemory:
             Columns of the longest rows.
         graph
             The data graph.
-        context
+        env
             The run.
         memory
             Bytes where the engine works.
@@ -81,20 +110,20 @@ class WorkerMemory:
         InputError
             If not even a short chunk fits.
         """
-        on_host = not context.resources.on_device
-        host = context.resources.host.free // context.engine.workers
-        share = memory // context.engine.workers
+        on_host = not env.resources.on_device
+        host = env.resources.host.free // env.engine.workers
+        share = memory // env.engine.workers
         table_row = 12 * k  # a value and an offset for each level, where no prefix is shared
         last_times = 1 if on_host else _LAST_TIMES
         active_row = _ACTIVE * table_row + 4 * k + 48  # the flat rows, and what is compressed when it is spilled
-        writer = _writer_memory(k, context, host) if exporting else None
+        writer = _writer_memory(k, env, host) if exporting else None
         written = 0 if writer is None else writer.nbytes
         if on_host:  # a writer may take more than its quarter, where little memory is shared by many workers
             share = min(share, (host - written) * 4 // 3)
         least = min(graph.max_degree + 1, _LEAST_CHUNK)
         what = f"a chunk of {least:,} rows per worker"
         tables = share // 4 if on_host else share // 2
-        require(what, share - tables + least * active_row, share, context.resources.work.option)
+        require(what, share - tables + least * active_row, share, env.resources.work.option)
         if not on_host:
             # Most prefixes are shared by many rows; where they are not, memory runs short, and pieces become smaller.
             active_row = _DEVICE_ROW + 4 * k + (last_times - 1) * _LAST_ROW
@@ -117,14 +146,14 @@ class WorkerMemory:
         )
 
 
-def _writer_memory(k: int, context: Environment, host: int) -> WriterMemory:
+def _writer_memory(k: int, env: Environment, host: int) -> WriterMemory:
     """What a worker's writer may use of the worker's share of the host's memory: a quarter, half of it at most."""
-    columns = len(context.spec.export.columns or range(k))
+    columns = len(env.spec.export.columns or range(k))
     # As many rows are held until they fill a group as are written to it at once.
     writer = WriterMemory.within(host // 4, columns, 2 * (bytes_per_row(k) + 4 * k))
     if 2 * writer.nbytes > host:
         raise InputError(
-            f"each of {context.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write Parquet files, "
+            f"each of {env.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write Parquet files, "
             f"memory.host leaves {round_size(host)} for each: raise memory.host, or lower engine.threads"
         )
     return writer

@@ -1,12 +1,13 @@
 """Counts per vertex: every commit replaces a worker's file of counts; the files are added up in the end."""
 
+from __future__ import annotations
+
 import hashlib
-import os
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from io import BufferedIOBase
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,143 +15,147 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import VertexCounter
-from longwall.pipeline.execution.adaptive_batch import make_scratch
+from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
-from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.task_ranges import prepare_range, range_reads, range_scratch, slot_ranges
-from longwall.pipeline.execution.thread_executor import Dividing, run_tasks
-from longwall.pipeline.phases.search_count import PROGRESS_UNIT
-from longwall.pipeline.run_store.array_files import opened
+from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.phase import MakeWorker, MergingPhase, Task
+from longwall.pipeline.execution.range_workers import RangeWorker
+from longwall.pipeline.execution.task_ranges import arc_tasks, prepare_range, range_memory, range_reads
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.run_store.store import changed
-from longwall.storage.errors import FinalError, naming
+from longwall.storage.errors import FinalError
 
-_HEADER = 128  # bytes of a .npy file beside its array
 _EXACT_BELOW = 2.0**62
 
 
-@contextmanager
-def counted_per_vertex(
-    context: Environment,
-    name: str,
-    make: Callable[[GraphArrays, int], VertexCounter],
-    *,
-    part: NeighbourRange = NeighbourRange.ALL,
-    rows: int = 1,
-    cost: float = 0.0,
-    copies: bool = False,
-) -> Iterator[NDArray[np.int64]]:
-    """Count something per vertex, over ranges of slots.
+@dataclass(frozen=True)
+class CountPerVertex(MergingPhase):
+    """Count something per vertex, over ranges of arcs; a subclass says with which kernel.
 
-    Parameters
+    Attributes
     ----------
-    context
-        The run.
-    name
-        Name of the phase, and of its files in the checkpoint.
-    make
-        Makes a worker's scratch from the graph and the bytes that it may take.
-    part
-        What the kernel reads of the rows of both ends of every edge.
-    rows
-        Numbers per vertex.
     cost
         Estimated number of elementary steps.
-    copies
-        Whether the kernel looks for copies of the graph's pages: then these have what is left of the device.
-
-    Yields
-    ------
-    int64[num_vertices] or int64[rows, num_vertices]
-        As the kernel gives them; booked while the context is open.
-
-    Raises
-    ------
-    FinalError
-        If they do not fit 64-bit integers.
     """
-    engine, checkpoint, disk = context.engine, context.checkpoint, context.resources.disk
-    graph, _ = load_graph(context)
-    context.observer.phase("counting", graph.num_arcs, PROGRESS_UNIT)
-    phase = checkpoint.phase(name, graph.num_arcs)
-    checkpoint.reserve(phase, disk)
-    tasks = slot_ranges(context, cost)
-    prefix = f"checkpoint/{name.replace(' ', '-')}-"
 
-    class VertexWorker(Dividing):
-        """Its file has all that it found; each commit replaces the one before."""
+    cost: float
 
-        def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            self._counter = make_scratch(engine, range_scratch(context), lambda memory: make(graph, memory))
-            super().__init__(context, self._counter)
-            self._before: tuple[str, ...] = ()
-            if copies:
-                grow_page_cache(context, range_reads(tasks, graph))
+    reads: ClassVar[NeighbourRange] = NeighbourRange.ALL
+    """What the kernel reads of the rows of both ends of every edge."""
+    copies: ClassVar[bool] = False
+    """Whether the kernel reads copies of the graph's pages: then these have what is left of the device."""
 
-        def do(self, first: int, last: int) -> None:
-            prepare_range(context, first, last, part, copies=copies)
-            self._counter.add(first, last)
+    @property
+    def rows(self) -> int:
+        """Numbers per vertex."""
+        return 1
 
-        def take(self) -> PartialResult:
-            counts = self._counter.counts()
-            if not self._before:
-                disk.charge(counts.nbytes + _HEADER, "the counts of a checkpoint")
-            file = write(counts)
-            before, self._before = self._before, (file["name"],)
-            return PartialResult(0, (file,), replaces=before)
+    @property
+    def activity(self) -> str:
+        """See `Phase`."""
+        return "counting"
 
-    def write(counts: NDArray[np.int64]) -> dict[str, Any]:
-        name = f"{prefix}{checkpoint.next_number(prefix)}.npy"
-        path = checkpoint.folder.parent / name
-        with naming(path), path.open("w+b") as file:
-            np.save(file, counts)
-            file.flush()
-            os.fsync(file.fileno())
-            size = file.tell()
-            return {"name": name, "bytes": size, "sha256": _digest(file)}
+    @abstractmethod
+    def counter(self, env: Environment, graph: GraphArrays, memory: int) -> VertexCounter:
+        """Return a worker's workspace of at most so many bytes."""
 
-    def merge(files: Sequence[dict[str, Any]]) -> PartialResult:
-        with context.resources.host.reserve(size, "counts that are added up"):
-            total = _sum(context, files)
-            disk.charge(total.nbytes + _HEADER, "the counts of a checkpoint")
-            return PartialResult(0, (write(total),), replaces=tuple(file["name"] for file in files))
+    def tasks(self, env: Environment) -> Sequence[Task]:
+        """Return tasks over the arcs."""
+        return arc_tasks(env, self.cost)
 
-    size = 2 * 8 * rows * graph.num_vertices
-    with growing_page_cache(context):
-        run_tasks(context, phase, tasks, engine.workers, VertexWorker, merge=merge)
-    with context.resources.host.reserve(size, "the counts"):
-        yield _sum(context, phase.files())
+    @contextmanager
+    def open(self, env: Environment) -> Iterator[MakeWorker]:
+        """Let the page cache grow, where the kernel reads copies of pages."""
+        graph, _ = load_graph(env)
+        reads = range_reads(self.tasks(env), graph)
+
+        def make_worker() -> _VertexWorker:
+            counter = make_workspace(env.engine, range_memory(env), lambda memory: self.counter(env, graph, memory))
+            worker = _VertexWorker(env, counter, self)
+            if self.copies:
+                grow_page_cache(env, reads)
+            return worker
+
+        with growing_page_cache(env):
+            yield make_worker
+
+    def merge(self, env: Environment, files: Sequence[dict[str, Any]]) -> PartialResult:
+        """Add files of counts up into one."""
+        with env.resources.host.reserve(self._bytes(env), "counts that are added up"):
+            file = self.write(env, _sum(env, files))
+        return PartialResult(0, (file,), replaces=tuple(file["name"] for file in files))
+
+    def write(self, env: Environment, counts: NDArray[np.int64]) -> dict[str, Any]:
+        """Write a file of counts; return what a commit says of it. It must be there as long as the run goes on."""
+        file = env.files.write_array(self.folder, counts.shape, counts.dtype, [counts])
+        return file | {"bytes": file["stored"]}
+
+    @contextmanager
+    def run(self, env: Coordinator) -> Iterator[NDArray[np.int64]]:
+        """Count, and have the counts while the block lasts; their memory is reserved.
+
+        Yields
+        ------
+        int64[num_vertices] or int64[rows, num_vertices]
+            As the kernel has them.
+
+        Raises
+        ------
+        FinalError
+            If they do not fit 64-bit integers.
+        """
+        record = env.run(self)
+        with env.resources.host.reserve(self._bytes(env), "the counts"):
+            yield _sum(env, record.files())
+
+    def _bytes(self, env: Environment) -> int:
+        return 2 * 8 * self.rows * env.graph.num_vertices
 
 
-def _sum(context: Environment, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
+class _VertexWorker(RangeWorker):
+    """Its file has all that it found; each commit replaces the one before."""
+
+    def __init__(self, env: Environment, counter: VertexCounter, phase: CountPerVertex):
+        super().__init__(env, counter)
+        self._counter, self._phase = counter, phase
+        self._before: dict[str, Any] | None = None
+
+    def run_part(self, first: int, last: int) -> None:
+        prepare_range(self.env, first, last, self._phase.reads, copies=self._phase.copies)
+        self._counter.add(first, last)
+
+    def take_partial(self) -> PartialResult:
+        file, before = self._phase.write(self.env, self._counter.counts()), self._before
+        self._before = file
+        if before is None:
+            return PartialResult(0, (file,))
+        self.env.resources.disk.charge(-before["stored"], "")  # the commit removes it
+        return PartialResult(0, (file,), replaces=(before["name"],))
+
+
+def _sum(env: Environment, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
     """Add up files of counts, at least one."""
     total: NDArray[np.int64] | None = None
     size = 0.0
     for file in files:
-        with opened(context, file) as path:
-            counts = _read(path, file["sha256"])
+        counts = _read(env, file)
         size += float(counts.sum(dtype=np.float64))
         if size >= _EXACT_BELOW:
             raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
         total = counts if total is None else np.add(total, counts, out=total)
         del counts
-    assert total is not None, "a graph has slots, and so a task"
+    assert total is not None, "a graph has arcs, and so a task"
     return total
 
 
-def _read(path: Path, checksum: str) -> NDArray[np.int64]:
-    try:
-        with path.open("rb") as file:
-            if _digest(file) != checksum:
-                raise changed(str(path))
-            file.seek(0)
-            counts: NDArray[np.int64] = np.load(file)
-    except (OSError, ValueError, EOFError):
-        raise changed(str(path)) from None
+def _read(env: Environment, file: dict[str, Any]) -> NDArray[np.int64]:
+    with env.files.opened(file) as path:
+        try:
+            with path.open("rb") as opened:
+                if hashlib.file_digest(opened, "sha256").hexdigest() != file["sha256"]:
+                    raise changed(str(path))
+                opened.seek(0)
+                counts: NDArray[np.int64] = np.load(opened)
+        except (OSError, ValueError, EOFError):
+            raise changed(str(path)) from None
     return counts
-
-
-def _digest(file: BufferedIOBase) -> str:
-    """The checksum of a whole file."""
-    file.seek(0)
-    return hashlib.file_digest(file, "sha256").hexdigest()

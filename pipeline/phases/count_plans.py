@@ -1,24 +1,28 @@
-"""Counting without enumerating: choose between a search and the kernels that know a shortcut.
+"""Counting without enumerating: choose between a search and specialised kernels.
 
 Cliques have bitmap tables; a 4-cycle is two wedges with the same ends, so wedges are aggregated by their ends;
 many other patterns are counted through homomorphisms. Induced counts are signed sums of the non-induced counts
 of all patterns with more edges, where those are cheaper than a search.
 """
 
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from longwall.kernels.interface.homomorphism_program import RowProgram
-from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
-from longwall.pipeline.phases.search_count import count_matches, count_ranges, run_row_program
-from longwall.pipeline.planning.homomorphisms import HomomorphismCount, plan_homomorphisms
+from longwall.pipeline.phases.homomorphism_count import HomomorphismCount, Totals
+from longwall.pipeline.phases.kernel_count import KernelCount, Method
+from longwall.pipeline.phases.search_count import count_matches
+from longwall.pipeline.planning.homomorphisms import HomomorphismSum, plan_homomorphisms
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.storage.errors import FinalError, RunError
@@ -27,7 +31,7 @@ from longwall.storage.graph.stats import GraphStats
 
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
 _EXACT_BELOW = 2.0**62
-_SLOTS_AT_ONCE = 1 << 22
+_ARCS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,12 @@ class CountPlan(ABC):
         """The plan as text."""
 
     @abstractmethod
-    def count(self, context: Environment) -> int:
+    def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
 
-    def _searched(self, context: Environment) -> int:
-        """Count by a search: for where the kernel that knows a shortcut will not do."""
-        return _search(self.pattern, context.graph.stats, induced=False).count(context)
+    def _searched(self, env: Coordinator) -> int:
+        """Count by a search, where the specialised kernel does not suffice."""
+        return _search(self.pattern, env.graph.stats, induced=False).count(env)
 
     def _title(self) -> str:
         pattern = self.pattern
@@ -89,16 +93,16 @@ class CountBySearch(CountPlan):
         """The plan as text."""
         return self.search.describe()
 
-    def count(self, context: Environment) -> int:
+    def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        return count_matches(self.search, context)
+        return count_matches(self.search, env)
 
 
 @dataclass(frozen=True)
 class CountByKernel(CountPlan):
     """A count that a kernel of its own takes."""
 
-    method: Literal["clique bitmaps", "wedge aggregation"]
+    method: Method
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -112,29 +116,24 @@ class CountByKernel(CountPlan):
         }[self.method]
         return f"{self._title()}count        {self.method}: {how}"
 
-    def count(self, context: Environment) -> int:
+    def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        engine, k = context.engine, self.pattern.num_vertices
-        if self.method == "clique bitmaps":
-            found = count_ranges(
-                context,
-                self.method,
-                "slots",
-                self.cost,
-                lambda graph, memory: engine.kernels.clique_counter(engine.device, graph, k, memory),
-                copies=True,
-            )
-        else:
-            counter = partial(engine.kernels.four_cycle_counter, engine.device)
-            found = count_ranges(context, self.method, "vertices", self.cost, counter, copies=False)
-        return self._searched(context) if found is None else found
+        began = time.perf_counter()
+        try:
+            record = env.run(KernelCount(self.method, self.pattern.num_vertices, self.cost))
+        except DoesNotFit:
+            _note_no_room(env, self.method)
+            return self._searched(env)
+        total: int = sum(record.values)
+        env.metrics.record(self.method, 0, record.total, total, time.perf_counter() - began, 0, len(record.done))
+        return total
 
 
 @dataclass(frozen=True)
 class CountByHomomorphisms(CountPlan):
     """A signed sum of homomorphism counts, all taken by one row program."""
 
-    parts: HomomorphismCount
+    parts: HomomorphismSum
 
     @property
     def program(self) -> RowProgram:
@@ -159,16 +158,16 @@ class CountByHomomorphisms(CountPlan):
             f"{terms}\nestimate     {self.cost:.3g} elementary steps"
         )
 
-    def count(self, context: Environment) -> int:
+    def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        found = run_row_program(self.program, context, self.cost, exact=True)
-        if found is not None and _largest_scalar(self.pattern.num_vertices, context.graph) >= _EXACT_BELOW:
-            # Scalars may have wrapped around, and their floating-point twins with them.
-            twins = run_row_program(self.program, context, self.cost, exact=False)
-            found = None if twins is None else (found[0], twins[1])
-        if found is None:
-            return self._searched(context)
-        counts, magnitudes = found
+        try:
+            counts, magnitudes = self._totals(env, exact=True)
+            if _largest_scalar(self.pattern.num_vertices, env.graph) >= _EXACT_BELOW:
+                # Scalars may have wrapped around, and their floating-point twins with them.
+                _, magnitudes = self._totals(env, exact=False)
+        except DoesNotFit:
+            _note_no_room(env, "rows")
+            return self._searched(env)
         coefficients = [c for c, _ in self.parts.quotients]
         size = sum(c * m for c, m in zip(coefficients, magnitudes, strict=True))
         error = sum(abs(c) * m for c, m in zip(coefficients, magnitudes, strict=True)) * 1e-9
@@ -176,12 +175,19 @@ class CountByHomomorphisms(CountPlan):
             raise FinalError(f"about {size:.3g} mappings of {self.pattern.edge_text} do not fit 64-bit integers")
         if size + error >= _EXACT_BELOW:
             # Large parts cancel to something that floating point cannot tell; a search can.
-            return self._searched(context)
+            return self._searched(env)
         mappings = sum(c * n for c, n in zip(coefficients, counts, strict=True)) % 2**64
         embeddings, rest = divmod(mappings, self.automorphisms)
         if rest:
             raise RunError(f"internal fault: {mappings} mappings, {self.automorphisms} automorphisms")
         return embeddings
+
+    def _totals(self, env: Coordinator, *, exact: bool) -> Totals:
+        began = time.perf_counter()
+        phase = HomomorphismCount(self.program, self.pattern.edge_text, self.cost, exact)
+        record = env.run(phase)
+        env.metrics.record("rows", 0, record.total, 0, time.perf_counter() - began, 0, len(record.done))
+        return phase.totals(record.values)
 
 
 @dataclass(frozen=True)
@@ -208,10 +214,14 @@ class CountByInclusionExclusion(CountPlan):
             f"{self.automorphisms}:\n{terms}"
         )
 
-    def count(self, context: Environment) -> int:
+    def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        mappings = sum(c * plan.automorphisms * plan.count(context) for c, plan in self.terms)
+        mappings = sum(c * plan.automorphisms * plan.count(env) for c, plan in self.terms)
         return mappings // self.automorphisms
+
+
+def _note_no_room(env: Coordinator, what: str) -> None:
+    env.observer.note(f"the budget has no room for {what}: searching instead")
 
 
 def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
@@ -278,7 +288,7 @@ def _largest_scalar(vertices: int, graph: Graph) -> float:
         return degree ** (vertices - 1)
     # The fixed vertex, one below it and one below that are a walk of two steps.
     degrees, walks = np.diff(graph.indptr), 0
-    cuts = np.searchsorted(graph.indptr, range(0, len(graph.indices), _SLOTS_AT_ONCE), side="right") - 1
+    cuts = np.searchsorted(graph.indptr, range(0, len(graph.indices), _ARCS_AT_ONCE), side="right") - 1
     for first, last in pairwise(np.unique([*cuts, graph.num_vertices]).tolist()):
         rows = graph.indptr[first : last + 1]
         sums = np.add.reduceat(degrees[graph.indices[rows[0] : rows[-1]]], rows[:-1] - rows[0])

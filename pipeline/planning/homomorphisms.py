@@ -30,7 +30,7 @@ Expression = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class HomomorphismCount:
+class HomomorphismSum:
     """How the number of injective homomorphisms of a pattern is put together.
 
     Attributes
@@ -46,7 +46,7 @@ class HomomorphismCount:
 
 
 @lru_cache(maxsize=256)
-def plan_homomorphisms(pattern: Pattern) -> HomomorphismCount | None:
+def plan_homomorphisms(pattern: Pattern) -> HomomorphismSum | None:
     """Find a row program for an unlabelled pattern; None where it has none."""
     if pattern.labels is not None or pattern.num_vertices > MAX_VERTICES:
         return None
@@ -74,7 +74,7 @@ def plan_homomorphisms(pattern: Pattern) -> HomomorphismCount | None:
         passes=sum(pass_[0] != "widen" for pass_ in builder.passes),
         wide_passes=sum(pass_[0] == "widen" for pass_ in builder.passes),
     )
-    return HomomorphismCount(program, tuple(quotients))
+    return HomomorphismSum(program, tuple(quotients))
 
 
 def _quotients(pattern: Pattern) -> list[tuple[int, Pattern]]:

@@ -49,6 +49,12 @@ class MatchPlan:
     cost: float
     rows: tuple[float, ...]
 
+    @property
+    def title(self) -> str:
+        """What is searched for, as the phases of a run name it."""
+        labels = "" if self.pattern.labels is None else f", labels {' '.join(map(str, self.pattern.labels))}"
+        return f"{self.pattern.edge_text}{labels}{', induced' if self.induced else ''}"
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data, for the manifest."""
         return {

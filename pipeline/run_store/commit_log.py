@@ -8,12 +8,13 @@ At a URL, where there are no locks, a process that resumes a run takes the next 
 into the manifest. A process that was thought to be dead finds its number taken or, once the commits of the other one
 are folded or gone, the other one's name, and commits no more.
 
-A run is a fixed sequence of phases (a pattern, a term of a sum, a level). The ranges of a phase may be cut differently
-when the run is resumed: what is left is what no commit covers.
+A run is a sequence of phases (a pattern, a term of a sum, a level), each with a name of its own. The ranges of a phase
+may be cut differently when the run is resumed: what is left is what no commit covers.
 """
 
 import json
 import operator
+import os
 import random
 import re
 import threading
@@ -61,13 +62,13 @@ Commit = tuple[list[Range], PartialResult]
 
 
 @dataclass
-class Phase:
+class PhaseRecord:
     """One step of a run: its finished ranges and their results.
 
     Attributes
     ----------
     name
-        What is done, and its place in the run.
+        What distinguishes the phase from all others of the run.
     total
         Number of roots: ranges lie in 0 to `total`.
     done
@@ -134,6 +135,11 @@ class Phase:
             yield first, self.total
 
     @property
+    def values(self) -> list[Any]:
+        """The values of all commits."""
+        return [partial.value for partial in self.partials]
+
+    @property
     def complete(self) -> bool:
         """Whether every range is finished."""
         return next(self.missing(), None) is None
@@ -147,8 +153,8 @@ class Phase:
 class Log(Protocol):
     """Where the commits of phases go."""
 
-    def append(self, phase: Phase, commits: Sequence[Commit]) -> None:
-        """Record some; see `Phase.commit_all`."""
+    def append(self, phase: PhaseRecord, commits: Sequence[Commit]) -> None:
+        """Record some; see `PhaseRecord.commit_all`."""
         ...
 
 
@@ -178,10 +184,11 @@ class CommitLog:
     def __init__(self, store: RunStore):
         self.store, self.owner, self.lost = store, uuid.uuid4().hex, False
         self._lock = threading.Lock()
-        self._started = 0
-        self._found: dict[str, Phase] = {}
+        self._found: dict[str, PhaseRecord] = {}
         self._next: dict[str, int] = {}
         self._numbers = random.SystemRandom()
+        self._disk: MemoryBudget | None = None
+        self._gone: set[str] = set()  # finished files that were dropped
         self._commits = CommitFiles(store, partial(add_entry, self._found, self), self.owner)
         if not self._commits.read():
             raise self._commits.damaged("some commits are gone")
@@ -219,8 +226,13 @@ class CommitLog:
             with self._lock:
                 self._record([])
 
-    def restore(self) -> None:
+    def restore(self, disk: MemoryBudget) -> None:
         """Check the finished files, fold the commits, and remove what was being written when the run ended.
+
+        Parameters
+        ----------
+        disk
+            The budget of the checkpoint's files: those that are finished are charged to it.
 
         Raises
         ------
@@ -238,38 +250,41 @@ class CommitLog:
             prefix, number = re.fullmatch(r"(.*?)(\d*)(?:\.\w+)*", name).groups()  # type: ignore[union-attr]
             if number:
                 self._next[prefix] = max(self._next.get(prefix, 0), int(number) + 1)
-        for folder in {(self.store.folder / name).parent for name in named & there.keys()}:
-            folder.mkdir(exist_ok=True)  # whether it is there tells whether its files are
+        self._disk, self._gone = disk, named - there.keys()
+        finished = [file for file in self.files() if file["name"] in there]
+        disk.charge(checkpoint_bytes(finished), "what the run has finished")
 
-    def phase(self, name: str, total: int) -> Phase:
-        """Begin the next phase; what was finished of it before a crash is in it.
+    def record(self, name: str, total: int) -> PhaseRecord:
+        """Return what is finished of a phase with so many roots; a phase is known by its name.
 
         Raises
         ------
         FinalError
-            If the commits are of another phase in its place.
+            If the commits are of another number of roots.
         """
         with self._lock:
-            key = f"{self._started} {name}"
-            self._started += 1
-            phase = self._found.setdefault(key, Phase(key, total, self))
-            mine = {other for other in self._found if other.split(" ", 1)[0] == key.split(" ", 1)[0]}
-            if phase.total != total or mine != {key}:
-                raise FinalError(
-                    f"{self.store.where}: what is finished is of another run ({sorted(mine)}): start a new run"
-                )
-            return phase
+            record = self._found.setdefault(name, PhaseRecord(name, total, self))
+        if record.total != total:
+            raise FinalError(
+                f'{self.store.where}: what is finished of "{name}" is of another run, with {record.total:,} roots in '
+                f"place of {total:,}: start a new run"
+            )
+        return record
 
-    def reserve(self, phase: Phase, disk: MemoryBudget) -> None:
-        """Charge what an earlier attempt finished of a phase, and is still there."""
-        disk.charge(checkpoint_bytes(phase.files()), "what the run has finished")
+    def values(self, name: str) -> list[Any]:
+        """The values of all commits of a phase, which need not have begun."""
+        record = self._found.get(name)
+        return [] if record is None else record.values
 
-    def remove(self, folder: Path) -> bool:
-        """Remove files that no phase reads any more; return whether there were any."""
-        there = folder.exists()
-        if there:
-            self.store.delete_folder(str(folder.relative_to(self.store.folder)))
-        return there
+    def drop(self, record: PhaseRecord) -> None:
+        """Remove the checkpoint's files of a phase, which no other phase reads any more, and release their bytes."""
+        files = [file for file in record.files() if file["name"].startswith("checkpoint/")]
+        for folder in {os.path.dirname(file["name"]) for file in files}:  # noqa: PTH120 - a name in the store
+            self.store.delete_folder(folder)
+        there = [file for file in files if file["name"] not in self._gone]
+        self._gone.update(file["name"] for file in files)
+        if self._disk is not None:
+            self._disk.charge(-checkpoint_bytes(there), "")
 
     def next_number(self, prefix: str) -> int:
         """Return the number of the next file whose name in the run's folder begins so.
@@ -284,8 +299,8 @@ class CommitLog:
             self._next[prefix] = number + 1
             return number
 
-    def append(self, phase: Phase, commits: Sequence[Commit]) -> None:
-        """Record some; see `Phase.commit_all`."""
+    def append(self, phase: PhaseRecord, commits: Sequence[Commit]) -> None:
+        """Record some; see `PhaseRecord.commit_all`."""
         self.store.put_files([file["name"] for _, partial in commits for file in partial.files])
         with self._lock:
             # Here, so that the order is that of the log: a level's chunks are counted in it. Where a commit cannot be
@@ -337,7 +352,7 @@ class CommitLog:
                 raise changed(f"{self.store.where}/{file['name']}")
 
 
-def add_entry(phases: dict[str, Phase], owner: "Log", entry: dict[str, Any]) -> None:
+def add_entry(phases: dict[str, PhaseRecord], owner: "Log", entry: dict[str, Any]) -> None:
     """Take note of what a commit says of some ranges.
 
     Parameters
@@ -360,13 +375,13 @@ def add_entry(phases: dict[str, Phase], owner: "Log", entry: dict[str, Any]) -> 
     for file in (*(file["name"] for file in partial.files), *partial.replaces):
         if not is_own(file):
             raise FinalError(f"{file!r:.200} is no file of a run: start a new run")
-    phase = phases.setdefault(name, Phase(name, total, owner))
+    phase = phases.setdefault(name, PhaseRecord(name, total, owner))
     if phase.total != total:
         raise FinalError(f"{name!r:.60} has {phase.total} roots, and {total}: start a new run")
     phase.add([(operator.index(first), operator.index(last)) for first, last in entry["ranges"]], partial)
 
 
-def _entry(phase: Phase, ranges: Sequence[Range], partial: PartialResult) -> dict[str, Any]:
+def _entry(phase: PhaseRecord, ranges: Sequence[Range], partial: PartialResult) -> dict[str, Any]:
     """What a commit says of some ranges."""
     return {
         "phase": phase.name,

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.execution.environment import Metrics, PatternCount
+    from longwall.storage.memory.reservations import MemoryBudget
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
 _RESERVE = 2**13  # by which a manifest may grow when a run ends early
@@ -230,9 +231,9 @@ class RunDirectory:
         assert self._log is not None, "it was made or opened"
         return self._log
 
-    def open_checkpoint(self) -> CommitLog:
-        """Check what the run has finished; see `CommitLog.restore`."""
-        self.log.restore()
+    def open_log(self, disk: MemoryBudget) -> CommitLog:
+        """Check what the run has finished, and charge it to the disk's budget; see `CommitLog.restore`."""
+        self.log.restore(disk)
         return self.log
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.workloads.sections import Section
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.patterns.pattern import Pattern
     from longwall.pipeline.phases.count_plans import CountPlan
     from longwall.pipeline.planning.search_plan import MatchPlan
@@ -76,7 +76,7 @@ class Workload(Section, ABC):
         """
 
     @abstractmethod
-    def execute(self, plan: Any, context: Environment) -> list[PatternCount]:
+    def execute(self, plan: Any, env: Coordinator) -> list[PatternCount]:
         """Do the work of a plan."""
 
 
@@ -90,14 +90,14 @@ def plan_pattern(pattern: Pattern, graph: Graph, output: Output, *, induced: boo
     return plan_count(pattern, graph, induced=induced)
 
 
-def count_or_list(plan: CountPlan | MatchPlan, context: Environment, *, written: int = 0) -> PatternCount:
+def count_or_list(plan: CountPlan | MatchPlan, env: Coordinator, *, written: int = 0) -> PatternCount:
     """Count the embeddings of a pattern or, if the plan says so, write them.
 
     Parameters
     ----------
     plan
         For the pattern.
-    context
+    env
         The run.
     written
         Embeddings of other patterns that the run has written: ``export.limit`` is for all of them.
@@ -106,7 +106,7 @@ def count_or_list(plan: CountPlan | MatchPlan, context: Environment, *, written:
     from longwall.pipeline.planning.search_plan import MatchPlan
 
     if isinstance(plan, MatchPlan):
-        count, lower_bound = list_matches(plan, context, written=written)
+        count, lower_bound = list_matches(plan, env, written=written)
     else:
-        count, lower_bound = plan.count(context), False
+        count, lower_bound = plan.count(env), False
     return PatternCount(plan.pattern.edge_text, plan.pattern.labels, count, lower_bound=lower_bound)

@@ -12,7 +12,7 @@ from longwall.pipeline.patterns.pattern import MAX_VERTICES
 from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.phases.count_plans import CountPlan
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
@@ -34,6 +34,6 @@ class Cliques(Workload):
         """Plan for this size."""
         return plan_pattern(parse_pattern(f"clique-{self.k}"), graph, self.output)
 
-    def execute(self, plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
+    def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the cliques."""
-        return [count_or_list(plan, context)]
+        return [count_or_list(plan, env)]

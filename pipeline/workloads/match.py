@@ -16,7 +16,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.paths import path_exists
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.phases.count_plans import CountPlan
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
@@ -71,9 +71,9 @@ class Match(Workload):
             raise InputError("workload.pattern_labels is given, but the graph has no labels: add graph.labels")
         return plan_pattern(pattern, graph, self.output, induced=self.induced)
 
-    def execute(self, plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
+    def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the embeddings."""
-        found = count_or_list(plan, context)
+        found = count_or_list(plan, env)
         if self.count == "mappings" and found.count is not None:
             found = replace(found, count=found.count * plan.automorphisms)
         return [found]

@@ -16,10 +16,9 @@ from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.pattern import MAX_VERTICES, Pattern
 from longwall.pipeline.patterns.symmetry import isomorphic
 from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
-from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.phases.count_plans import CountPlan
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
@@ -63,13 +62,11 @@ class QuasiCliques(Workload):
         patterns = quasi_cliques(self.k, self.missing)
         return QuasiCliquePlan(tuple(plan_pattern(one, graph, self.output, induced=True) for one in patterns))
 
-    def execute(self, plan: QuasiCliquePlan, context: Environment) -> list[PatternCount]:
+    def execute(self, plan: QuasiCliquePlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the embeddings of each pattern; ``export.limit`` is for all of them together."""
-        if context.spec.scheduler.order == "levels":
-            raise InputError('scheduler.order = "levels" is for a single pattern: remove it for quasi-cliques')
         found: list[PatternCount] = []
         for one in plan.patterns:
-            found.append(count_or_list(one, context, written=sum(before.count or 0 for before in found)))
+            found.append(count_or_list(one, env, written=sum(before.count or 0 for before in found)))
         return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -13,7 +12,7 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.phases.count_plans import CountPlan
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
@@ -36,32 +35,25 @@ class Triangles(Workload):
         """Plan for triangles."""
         return plan_pattern(parse_pattern("triangle"), graph, self.output)
 
-    def execute(self, plan: CountPlan | MatchPlan, context: Environment) -> list[PatternCount]:
+    def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the triangles, in all or per vertex."""
         if self.output == "vertices":
-            return [PatternCount(plan.pattern.edge_text, None, _count_per_vertex(context))]
-        return [count_or_list(plan, context)]
+            return [PatternCount(plan.pattern.edge_text, None, _count_per_vertex(env))]
+        return [count_or_list(plan, env)]
 
 
-def _count_per_vertex(context: Environment) -> int:
+def _count_per_vertex(env: Coordinator) -> int:
     """Write the number of triangles of every vertex to ``vertices.parquet``; return the number of triangles."""
     import numpy as np
     import pyarrow as pa
 
-    from longwall.kernels.interface.frontier import NeighbourRange
-    from longwall.pipeline.phases.count_per_vertex import counted_per_vertex
+    from longwall.pipeline.phases.triangles_per_vertex import TrianglesPerVertex
     from longwall.storage.parquet_files import write_parquet
 
     began = time.perf_counter()
-    with counted_per_vertex(
-        context,
-        "triangles per vertex",
-        partial(context.engine.kernels.triangle_vertex_counter, context.engine.device),
-        part=NeighbourRange.SMALLER,
-        copies=True,
-    ) as counts:
+    with TrianglesPerVertex(cost=0.0).run(env) as counts:
         total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
-        context.metrics.record("count", 2, len(context.graph.indices), total, time.perf_counter() - began)
-        table = pa.table({"vertex": context.graph.original_ids, "triangles": counts})
-        write_parquet(table, context.results / "vertices.parquet")
+        env.metrics.record("count", 2, len(env.graph.indices), total, time.perf_counter() - began)
+        table = pa.table({"vertex": env.graph.original_ids, "triangles": counts})
+        write_parquet(table, env.results / "vertices.parquet")
     return total

@@ -26,7 +26,7 @@ from longwall.kernels.cpu import prefix_tree
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
 from longwall.pipeline.execution import depth_first, thread_executor, worker_memory
-from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_scratch
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_workspace
 from longwall.pipeline.execution.chunk_stack import ChunkStack
 from longwall.pipeline.phases import search_list
 from longwall.pipeline.run_store import commit_log
@@ -404,7 +404,7 @@ def test_scratch_that_never_fitted_is_the_inputs_fault() -> None:
         raise WorkspaceTooLarge(1000)
 
     with pytest.raises(WorkspaceTooLarge):
-        make_scratch(CpuEngine(1), 100, too_large)
+        make_workspace(CpuEngine(1), 100, too_large)
 
 
 def test_a_sample_that_finds_no_memory_is_done_without(runner: Runner) -> None:
@@ -446,18 +446,18 @@ def test_a_portion_is_halved_and_doubled() -> None:
             raise MemoryError
         return size
 
-    portion = AdaptiveBatch(CpuEngine(1))
-    assert {portion.take(100, work) for _ in range(17)} == {6}
+    batch = AdaptiveBatch(CpuEngine(1))
+    assert {batch.run(100, work) for _ in range(17)} == {6}
     assert tried == [100, 50, 25, 12, *[6] * 8, 12, *[6] * 9]  # a larger one is tried after eight, and after sixteen
     most = 1000
-    assert [portion.take(100, work) for _ in range(40)] == [*[6] * 7, *[12] * 8, *[24] * 8, *[48] * 8, *[96] * 8, 100]
+    assert [batch.run(100, work) for _ in range(40)] == [*[6] * 7, *[12] * 8, *[24] * 8, *[48] * 8, *[96] * 8, 100]
     most, rooms = 3, iter([True, False, True, False])
     tried.clear()
-    assert portion.take(5, work, lambda short: next(rooms)) == 2
+    assert batch.run(5, work, lambda short: next(rooms)) == 2
     assert tried == [5, 5, 2]
     most = 0
     with pytest.raises(ShortOfMemory):
-        portion.take(5, work)
+        batch.run(5, work)
 
 
 def test_chunks_leave_the_device_in_their_order(tmp_path: Path) -> None:

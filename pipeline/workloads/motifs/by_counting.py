@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
-from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_plans import CountPlan, plan_count
 from longwall.storage.errors import RunError
@@ -52,13 +52,13 @@ class CountingPlan:
             )
         return "\n".join([*lines, f"estimate     {self.cost:.3g} elementary steps"])
 
-    def count(self, context: Environment) -> list[int]:
+    def count(self, env: Coordinator) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
         within = spanning_subgraphs(self.k).tolist()
         counts = [0] * len(self.plans)
         for p in reversed(range(len(self.plans))):
             denser = sum(within[p][q] * counts[q] for q in range(p + 1, len(counts)))
-            counts[p] = self.plans[p].count(context) - denser
+            counts[p] = self.plans[p].count(env) - denser
             if counts[p] < 0:
                 raise RunError(f"internal fault: {counts[p]} induced subgraphs {self.plans[p].pattern.edge_text}")
         return counts

@@ -6,7 +6,8 @@ connected, a number that its pattern knows.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.workspaces import MotifCounter
 from longwall.kernels.patterns.pattern_codes import dictionary, growth
-from longwall.pipeline.execution.adaptive_batch import make_scratch
+from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.device_graph import load_graph
-from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.task_ranges import prepare_range, range_scratch
-from longwall.pipeline.execution.thread_executor import Dividing, run_tasks
+from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
+from longwall.pipeline.execution.range_workers import RangeWorker
+from longwall.pipeline.execution.task_ranges import prepare_range, range_memory
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.motifs.enumeration_tasks import motif_ranges
 from longwall.storage.errors import FinalError, RunError
@@ -59,10 +62,10 @@ class EnumerationPlan:
             f"estimate     {self.cost:.3g} elementary steps"
         )
 
-    def count(self, context: Environment) -> list[int]:
+    def count(self, env: Coordinator) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
         grown = growth(self.k - 1)
-        by_class = _count_by_class(context, self.k, self.cost)
+        by_class = _count_by_class(env, self.k, self.cost)
         found = np.zeros(len(grown.codes), np.int64)
         np.add.at(found, grown.classes[:, 1:].reshape(-1), by_class[:, 1:].reshape(-1))
         counts, rest = np.divmod(found, grown.ways)
@@ -95,49 +98,95 @@ def _check_size(size: float) -> None:
         raise FinalError(f"about {size:.3g} motifs do not fit 64-bit integers: count motifs of fewer vertices")
 
 
-def _count_by_class(context: Environment, k: int, cost: float) -> NDArray[np.int64]:
+@dataclass(frozen=True)
+class MotifClassCount(Phase):
+    """Count the sets of `k` - 1 vertices by class, and by the neighbours of a further vertex.
+
+    Every partial result has the places of the counts that are not 0, and these counts.
+
+    Attributes
+    ----------
+    k
+        Number of vertices of the motifs.
+    cost
+        Estimated number of elementary steps.
+    """
+
+    k: int
+    cost: float
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return f"motifs of {self.k} vertices"
+
+    @property
+    def activity(self) -> str:
+        """See `Phase`."""
+        return "counting"
+
+    @property
+    def unit(self) -> str:
+        """See `Phase`."""
+        return "parts of the work"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Classes, and sets of neighbours."""
+        return len(dictionary(self.k - 1).codes), 1 << (self.k - 1)
+
+    def combine(self, values: Sequence[tuple[list[int], list[int]]]) -> Sequence[Any]:
+        """Add up."""
+        return [_added(values)]
+
+    def tasks(self, env: Environment) -> Sequence[Task]:
+        """Return tasks over the arcs."""
+        return motif_ranges(env, self.k, self.cost)
+
+    @contextmanager
+    def open(self, env: Environment) -> Iterator[MakeWorker]:
+        """Reserve the workers' counts."""
+        engine, book, (classes, sets) = env.engine, dictionary(self.k - 1), self.shape
+        graph, _ = load_graph(env)
+
+        def counter(memory: int) -> MotifCounter:
+            return engine.kernels.motif_counter(engine.device, graph, self.k, book.entries, classes, memory)
+
+        size = 8 * classes * sets * _TOTALS_COPIES * engine.workers + book.entries.nbytes
+        with env.resources.host.reserve(size, "the motifs' counts"):
+            yield lambda: _MotifWorker(env, make_workspace(engine, range_memory(env), counter), classes * sets)
+
+
+class _MotifWorker(RangeWorker):
+    def __init__(self, env: Environment, counter: MotifCounter, size: int):
+        super().__init__(env, counter)
+        self._counter, self._before = counter, np.zeros(size, np.int64)
+
+    def run_part(self, first: int, last: int) -> None:
+        prepare_range(self.env, first, last, NeighbourRange.ALL)
+        self._counter.add(first, last)
+
+    def take_partial(self) -> PartialResult:
+        counts = self._counter.counts().reshape(-1)
+        new = counts - self._before
+        np.copyto(self._before, counts)
+        places = np.flatnonzero(new)
+        return PartialResult((places.tolist(), new[places].tolist()))
+
+
+def _count_by_class(env: Coordinator, k: int, cost: float) -> NDArray[np.int64]:
     """Count by class of k - 1 vertices and neighbours of the last one: int64[classes, 2 ** (k - 1)]."""
-    engine, book = context.engine, dictionary(k - 1)
-    graph, _ = load_graph(context)
-    shape = (len(book.codes), 1 << (k - 1))
-    tasks = motif_ranges(context, k, cost)
-    context.observer.phase("counting", sum(task.size for task in tasks), "parts of the work")
     began = time.perf_counter()
-    phase = context.checkpoint.phase(f"motifs of {k} vertices", graph.num_arcs)
-
-    class MotifWorker(Dividing):
-        def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-            self._counter = make_scratch(
-                engine,
-                range_scratch(context),
-                lambda memory: engine.kernels.motif_counter(
-                    engine.device, graph, k, book.entries, len(book.codes), memory
-                ),
-            )
-            super().__init__(context, self._counter)
-            self._before = np.zeros(shape[0] * shape[1], np.int64)
-
-        def do(self, first: int, last: int) -> None:
-            prepare_range(context, first, last, NeighbourRange.ALL)
-            self._counter.add(first, last)
-
-        def take(self) -> PartialResult:
-            counts = self._counter.counts().reshape(-1)
-            new = counts - self._before
-            np.copyto(self._before, counts)
-            places = np.flatnonzero(new)
-            return PartialResult((places.tolist(), new[places].tolist()))
-
-    with context.resources.host.reserve(
-        8 * shape[0] * shape[1] * (_TOTALS_COPIES * engine.workers + 2) + book.entries.nbytes, "the motifs' counts"
-    ):
-        parts = run_tasks(context, phase, tasks, engine.workers, MotifWorker, combine=_added)
-        totals = np.zeros(shape[0] * shape[1], np.int64)
+    phase = MotifClassCount(k, cost)
+    classes, sets = phase.shape
+    with env.resources.host.reserve(2 * 8 * classes * sets, "the motifs' counts"):
+        record = env.run(phase)
+        totals = np.zeros(classes * sets, np.int64)
         size = 0.0
-        for places, numbers in parts:
+        for places, numbers in record.values:
             totals[places] += np.asarray(numbers, np.int64)
             size += float(np.sum(numbers, dtype=np.float64))
     _check_size(size)
     seconds = time.perf_counter() - began
-    context.metrics.record("motifs", 0, graph.num_arcs, int(totals.sum()), seconds, 0, len(tasks))
-    return totals.reshape(shape)
+    env.metrics.record("motifs", 0, record.total, int(totals.sum()), seconds, 0, len(record.done))
+    return totals.reshape(phase.shape)

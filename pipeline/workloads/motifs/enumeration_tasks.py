@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.task_ranges import slot_ranges
-from longwall.pipeline.execution.thread_executor import Task
+from longwall.pipeline.execution.phase import Task
+from longwall.pipeline.execution.task_ranges import arc_tasks
 
 _BIN = 16  # arcs that are weighed together
 _ARCS_AT_ONCE = 1 << 18
@@ -14,7 +14,7 @@ _ARC_BYTES = 64  # of the arrays that weigh one
 
 def motif_ranges(context: Environment, k: int, cost: float) -> list[Task]:
     """Tasks over the arcs for motifs of `k` vertices; their sizes are estimates of their work."""
-    uniform = slot_ranges(context, cost)
+    uniform = arc_tasks(context, cost)
     if len(uniform) == 1:
         return uniform
     arcs = uniform[-1].last

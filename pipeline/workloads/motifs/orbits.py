@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import VertexCounter
 from longwall.kernels.patterns.orbit_tables import Orbits, orbits
-from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.phases.count_per_vertex import counted_per_vertex
+from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
 from longwall.storage.errors import RunError
 from longwall.storage.graph.stats import GraphStats
@@ -51,19 +51,19 @@ class OrbitPlan:
             f"estimate     {self.cost:.3g} elementary steps"
         )
 
-    def count(self, context: Environment) -> list[int]:
+    def count(self, env: Coordinator) -> list[int]:
         """Write ``vertices.parquet``; return the induced subgraphs of each connected pattern of k vertices."""
-        graph = context.graph
+        graph = env.graph
         columns = {"vertex": graph.original_ids, "orbit_0": np.diff(graph.indptr)}
         counts: list[int] = []
         size = 8 * (1 + _num_orbits(self.k)) * graph.num_vertices
-        with context.resources.host.reserve(size, "the graphlet degree vectors"):
+        with env.resources.host.reserve(size, "the graphlet degree vectors"):
             for vertices in range(3, self.k + 1):
                 of = orbits(vertices)
-                rows = _count(context, vertices, of, self.cost)
+                rows = _count(env, vertices, of, self.cost)
                 columns |= {f"orbit_{of.first + i}": row for i, row in enumerate(rows)}
                 counts = _patterns(of, rows)
-            write_parquet(pa.table(columns), context.results / "vertices.parquet")
+            write_parquet(pa.table(columns), env.results / "vertices.parquet")
         return counts
 
 
@@ -72,15 +72,38 @@ def plan_orbits(k: int, stats: GraphStats) -> OrbitPlan:
     return OrbitPlan(k, plan_enumeration(k, stats).cost)
 
 
-def _count(context: Environment, vertices: int, of: Orbits, cost: float) -> NDArray[np.int64]:
+@dataclass(frozen=True)
+class OrbitCounts(CountPerVertex):
+    """Count how often every vertex stands in each orbit of the induced subgraphs of a size.
+
+    Attributes
+    ----------
+    vertices
+        Of the subgraphs.
+    """
+
+    vertices: int
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return f"orbits of {self.vertices} vertices"
+
+    @property
+    def rows(self) -> int:
+        """Number of orbits."""
+        return len(orbits(self.vertices).ways)
+
+    def counter(self, env: Environment, graph: GraphArrays, memory: int) -> VertexCounter:
+        """See `CountPerVertex`."""
+        table = orbits(self.vertices).table
+        return env.engine.kernels.orbit_counter(env.engine.device, graph, self.vertices, table, memory)
+
+
+def _count(env: Coordinator, vertices: int, of: Orbits, cost: float) -> NDArray[np.int64]:
     """Count the orbits of one size: int64[orbits, num_vertices], owned by the caller."""
-
-    def make(graph: GraphArrays, memory: int) -> VertexCounter:
-        return context.engine.kernels.orbit_counter(context.engine.device, graph, vertices, of.table, memory)
-
     began = time.perf_counter()
-    name = f"orbits of {vertices} vertices"
-    with counted_per_vertex(context, name, make, rows=len(of.ways), cost=cost) as found:
+    with OrbitCounts(cost, vertices).run(env) as found:
         rows = found
         for row, ways in zip(rows, of.ways, strict=True):
             if any((block % ways).any() for block in np.array_split(row, -(-len(row) >> 20) or 1)):
@@ -88,7 +111,7 @@ def _count(context: Environment, vertices: int, of: Orbits, cost: float) -> NDAr
                     f"internal fault: subgraphs of {vertices} vertices were not found as often as they should"
                 )
             row //= ways
-    context.metrics.record("orbits", 0, 2 * context.graph.num_edges, len(rows[0]), time.perf_counter() - began)
+    env.metrics.record("orbits", 0, 2 * env.graph.num_edges, len(rows[0]), time.perf_counter() - began)
     return rows
 
 

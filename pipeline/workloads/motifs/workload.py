@@ -10,7 +10,7 @@ from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.workloads.base import Workload
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.execution.environment import Coordinator
     from longwall.pipeline.workloads.motifs.by_counting import CountingPlan
     from longwall.pipeline.workloads.motifs.by_enumeration import EnumerationPlan
     from longwall.pipeline.workloads.motifs.orbits import OrbitPlan
@@ -67,10 +67,10 @@ class Motifs(Workload):
         counting = plan_counting(self.k, graph)
         return counting if counting.cost < enumeration.cost else enumeration
 
-    def execute(self, plan: EnumerationPlan | CountingPlan | OrbitPlan, context: Environment) -> list[PatternCount]:
+    def execute(self, plan: EnumerationPlan | CountingPlan | OrbitPlan, env: Coordinator) -> list[PatternCount]:
         """Count the motifs; every connected pattern is in the result, those that do not occur as well."""
         from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, edges_text
 
         texts = [edges_text(code_edges(code, self.k)) for code in connected_codes(self.k).tolist()]
-        counts = plan.count(context)
+        counts = plan.count(env)
         return [PatternCount(text, None, count) for text, count in zip(texts, counts, strict=True)]

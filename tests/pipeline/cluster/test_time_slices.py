@@ -12,7 +12,7 @@ import pytest
 from longwall.pipeline.cluster import time_slices
 from longwall.pipeline.cluster.time_slices import do_ranges
 from longwall.pipeline.cluster.worker_process import ReplicaScheduler
-from longwall.pipeline.execution.thread_executor import ranges
+from longwall.pipeline.execution.phase import equal_tasks
 from longwall.storage.errors import RunError
 
 
@@ -29,7 +29,7 @@ class Clocked:
         self._now += self._cost(last - first)
 
     def do(self, asked: list[tuple[int, int]], seconds: float, *, on_device: bool, pieces: int = 10) -> Any:
-        tasks = ranges(1000, pieces)
+        tasks = equal_tasks(1000, pieces)
         return do_ranges(self, tasks, asked, seconds, threading.Event(), on_device=on_device)  # type: ignore[arg-type]
 
 
@@ -78,7 +78,7 @@ def test_nothing_goes_on_that_nobody_wants(monkeypatch: pytest.MonkeyPatch) -> N
     worker, cancel = Clocked(lambda roots: 1.0, monkeypatch), threading.Event()
     cancel.set()
     with pytest.raises(RunError, match="cancelled"):
-        do_ranges(worker, ranges(10, 1), [(0, 10)], 9.0, cancel, on_device=True)  # type: ignore[arg-type]
+        do_ranges(worker, equal_tasks(10, 1), [(0, 10)], 9.0, cancel, on_device=True)  # type: ignore[arg-type]
 
 
 def test_why_a_replica_ended_does_not_grow_with_those_who_ask():

@@ -15,7 +15,7 @@ from strategies import PATTERNS, graphs, queries
 
 import longwall
 from longwall.pipeline.execution import depth_first, worker_memory
-from longwall.pipeline.execution.thread_executor import ranges
+from longwall.pipeline.execution.phase import equal_tasks
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.phases import search_list
 from longwall.pipeline.planning.search_planner import plan_match
@@ -99,7 +99,7 @@ def test_rows_of_six_vertices(listed, small, query):
 )
 def test_threads_tasks_and_chunks_change_nothing(listed, small, query, threads, tasks, chunk):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_first, "ranges", lambda total, _: ranges(total, tasks))
+        patch.setattr(depth_first, "equal_tasks", lambda total, _: equal_tasks(total, tasks))
         patch.setattr(worker_memory, "LARGEST_CHUNK", chunk)
         _, table = listed(small.edges, query, small.labels, threads=threads)
     check_rows(images(table, query.size), small.edges, query, small.labels)

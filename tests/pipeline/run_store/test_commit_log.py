@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwall.pipeline.execution.thread_executor import Task, missing_tasks, ranges
+from longwall.pipeline.execution.phase import Task, equal_tasks
+from longwall.pipeline.execution.thread_executor import missing_tasks
 from longwall.pipeline.run_store import commit_files
 from longwall.pipeline.run_store.commit_files import CommitFiles
 from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, Phase, add_entry
@@ -325,12 +326,12 @@ def test_what_is_left_is_what_is_missing(tmp_path_factory, total, before, after,
     folder = tmp_path_factory.mktemp("run")
     phase = begin(folder, total=total)
     done: set[int] = set()
-    for i, task in enumerate(ranges(total, before)):
+    for i, task in enumerate(equal_tasks(total, before)):
         if i in finished:
             phase.commit([(task.first, task.last)], PartialResult(0))
             done |= set(range(task.first, task.last))
     again = begin(folder, total=total)
-    left = list(missing_tasks(ranges(total, after), again))
+    left = list(missing_tasks(equal_tasks(total, after), again))
     roots = [root for task in left for root in range(task.first, task.last)]
     assert sorted(roots) == sorted(set(range(total)) - done)
     assert sum(task.size for task in left) == len(roots)

@@ -18,7 +18,7 @@ from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.stages.counting import count_planned, slot_reads
+from longwall.stages.counting import arc_reads, count_planned
 from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import edge_source, host_arrays
 from longwall.storage.generators.kinds import generate
@@ -118,11 +118,11 @@ def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, ac
             counter = engine.kernels.clique_counter(engine.device, paged, k, 1 << 24)
             total = 0
             for first, last in ((0, end // 3), (end // 3, end)):
-                pages.prepare(1, list(slot_reads(paged, first, last, NeighbourRange.SMALLER, engine.xp)))
+                pages.prepare(1, list(arc_reads(paged, first, last, NeighbourRange.SMALLER, engine.xp)))
                 assert pages.hot.any() == (access == "adaptive")
                 total += counter.count(first, last)
             assert total == cpu.kernels.clique_counter(cpu.device, host, k, PLENTY).count(0, end)
-        pages.prepare(1, list(slot_reads(paged, 0, end, NeighbourRange.ALL, engine.xp)))
+        pages.prepare(1, list(arc_reads(paged, 0, end, NeighbourRange.ALL, engine.xp)))
         cycles = engine.kernels.four_cycle_counter(engine.device, paged, 1 << 24).count(0, host.num_vertices)
     assert cycles == cpu.kernels.four_cycle_counter(cpu.device, host, PLENTY).count(0, host.num_vertices)
 

@@ -1,0 +1,122 @@
+"""What is dispatched: a phase is data that says what its tasks are and makes its workers, in any process of a run."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.run_store.commit_log import PartialResult
+
+ARCS = "arcs"
+"""The usual unit of progress; each edge counts twice."""
+
+
+class Task(NamedTuple):
+    """A range of roots, and how large it is: the unit of progress."""
+
+    first: int
+    last: int
+    size: int
+
+
+class Worker(ABC):
+    """The workspace of one thread, and its result since the last commit."""
+
+    @abstractmethod
+    def run(self, first: int, last: int) -> None:
+        """Do the task of the roots `first` to `last` - 1."""
+
+    @abstractmethod
+    def take_partial(self) -> PartialResult:
+        """Return what was found since the last call, on disk where it is in files, and forget it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the workspace, and drop what was not taken."""
+
+
+MakeWorker = Callable[[], Worker]
+"""Makes a worker, in the worker's thread."""
+
+
+@dataclass(frozen=True)
+class Phase(ABC):
+    """One step of a run, as data: it can be pickled, and is small.
+
+    A process that works at a phase makes everything else of its own `Environment`: the tasks, and the workers with
+    their memory. An executor decides which process and which thread does which task.
+    """
+
+    sticky: ClassVar[bool] = False
+    """Whether a process keeps something of the roots that it did, and is quicker at them in the next sticky phase."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What distinguishes the phase from all others of the run; resuming finds its commits by it."""
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder of the phase's files in the checkpoint."""
+        return re.sub(r"[^\w-]+", "-", self.name, flags=re.ASCII)
+
+    @property
+    @abstractmethod
+    def activity(self) -> str:
+        """What the user reads beside the progress."""
+
+    @property
+    def unit(self) -> str:
+        """What the sizes of tasks count."""
+        return ARCS
+
+    @property
+    def wanted_rows(self) -> int | None:
+        """Most rows of result files that are wanted, for a phase whose values are rows of such files."""
+        return None
+
+    def combine(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Return one value for the values of several partial results, in any order; by default they stay apart."""
+        return values
+
+    @abstractmethod
+    def tasks(self, env: Environment) -> Sequence[Task]:
+        """Return ranges that cover the roots, ascending, as long as this process's memory allows.
+
+        The number of roots is the same in every process and every attempt of the run.
+        """
+
+    @abstractmethod
+    def open(self, env: Environment) -> AbstractContextManager[MakeWorker]:
+        """Reserve what the workers of this process share, until the block ends; the value makes the workers.
+
+        Raises
+        ------
+        DoesNotFit
+            Where the plan has another way, when the block begins or a worker is made.
+        """
+
+
+@dataclass(frozen=True)
+class MergingPhase(Phase):
+    """A phase whose partial results are files that can be merged, so that they do not pile up."""
+
+    @abstractmethod
+    def merge(self, env: Environment, files: Sequence[dict[str, Any]]) -> PartialResult:
+        """Return what replaces some files of commits, with the contents of all."""
+
+
+class DoesNotFit(Exception):
+    """A budget has no room for a phase that the plan can do without."""
+
+
+def equal_tasks(total: int, pieces: int) -> list[Task]:
+    """Cut 0 to total - 1 into about `pieces` ranges of equal length."""
+    step = max(-(-total // max(pieces, 1)), 1)
+    return [Task(first, min(first + step, total), min(step, total - first)) for first in range(0, total, step)]
