@@ -10,7 +10,7 @@ from longwall.storage.pages.paged_graph import GraphPages
 from longwall.storage.pages.placement import bring_graph, place_graph
 
 
-def load_graph(context: Environment) -> tuple[GraphArrays, int]:
+def load_graph(env: Environment) -> tuple[GraphArrays, int]:
     """Bring the graph to the engine, inside the budget.
 
     Returns
@@ -25,43 +25,43 @@ def load_graph(context: Environment) -> tuple[GraphArrays, int]:
     InputError
         If the graph does not fit the device's budget.
     """
-    resources = context.resources
-    if context.device_graph is None:
-        host = host_arrays(context.graph)
-        placement = place_graph(host, resources, context.spec.memory.access)
-        context.device_graph = DeviceGraph(bring_graph(host, resources, placement), placement)
-    return context.device_graph.graph, resources.work.free
+    resources = env.resources
+    if env.device_graph is None:
+        host = host_arrays(env.graph)
+        placement = place_graph(host, resources, env.spec.memory.access)
+        env.device_graph = DeviceGraph(bring_graph(host, resources, placement), placement)
+    return env.device_graph.graph, resources.work.free
 
 
 @contextmanager
-def growing_page_cache(context: Environment) -> Iterator[None]:
+def growing_page_cache(env: Environment) -> Iterator[None]:
     """Hold a phase in which the page cache may grow, and shrink the cache afterwards; see `grow_page_cache`."""
     try:
         yield
     finally:
-        pages = _pages(context)
+        pages = _pages(env)
         if pages is not None and pages.growth:
             try:
                 pages.shrink_cache()
             finally:
-                _limit(context, 0)
+                _limit(env, 0)
 
 
-def grow_page_cache(context: Environment, kept: int) -> None:
+def grow_page_cache(env: Environment, kept: int) -> None:
     """Let the page cache grow by what is free of the device's budget, but for `kept` bytes."""
-    pages = _pages(context)
+    pages = _pages(env)
     if pages is not None and pages.may_grow_cache:
-        context.engine.memory.release()
-        _limit(context, pages.grow_cache(context.engine.memory.spare() - kept))
+        env.engine.memory.release()
+        _limit(env, pages.grow_cache(env.engine.memory.spare() - kept))
 
 
-def _pages(context: Environment) -> GraphPages | None:
-    pages = None if context.device_graph is None else context.device_graph.graph.pages
+def _pages(env: Environment) -> GraphPages | None:
+    pages = None if env.device_graph is None else env.device_graph.graph.pages
     return pages if isinstance(pages, GraphPages) else None
 
 
-def _limit(context: Environment, growth: int) -> None:
-    assert context.device_graph is not None
-    limit = context.device_graph.placement.limit
+def _limit(env: Environment, growth: int) -> None:
+    assert env.device_graph is not None
+    limit = env.device_graph.placement.limit
     assert limit is not None
-    context.engine.memory.limit(limit - growth)
+    env.engine.memory.limit(limit - growth)

@@ -12,16 +12,16 @@ _ARCS_AT_ONCE = 1 << 18
 _ARC_BYTES = 64  # of the arrays that weigh one
 
 
-def motif_ranges(context: Environment, k: int, cost: float) -> list[Task]:
+def motif_ranges(env: Environment, k: int, cost: float) -> list[Task]:
     """Tasks over the arcs for motifs of `k` vertices; their sizes are estimates of their work."""
-    uniform = arc_tasks(context, cost)
+    uniform = arc_tasks(env, cost)
     if len(uniform) == 1:
         return uniform
     arcs = uniform[-1].last
     size = min(arcs, _ARCS_AT_ONCE) * _ARC_BYTES + -(-arcs // _BIN) * 16
-    with context.resources.host.reserve(size, "the weights of arcs"):
+    with env.resources.host.reserve(size, "the weights of arcs"):
         weights = np.concatenate(
-            [_weights(context, k, at, min(at + _ARCS_AT_ONCE, arcs)) for at in range(0, arcs, _ARCS_AT_ONCE)]
+            [_weights(env, k, at, min(at + _ARCS_AT_ONCE, arcs)) for at in range(0, arcs, _ARCS_AT_ONCE)]
         )
         ends = np.cumsum(weights, out=weights)
         shares = np.linspace(0, ends[-1], len(uniform) + 1)[1:-1]
@@ -34,9 +34,9 @@ def motif_ranges(context: Environment, k: int, cost: float) -> list[Task]:
     return [Task(bounds[i], bounds[i + 1], places[i + 1] - places[i]) for i in range(len(bounds) - 1)]
 
 
-def _weights(context: Environment, k: int, first: int, last: int) -> NDArray[np.float64]:
+def _weights(env: Environment, k: int, first: int, last: int) -> NDArray[np.float64]:
     """Weigh bins of arcs: by the number of continuations of each arc, roughly."""
-    indptr, indices = context.graph.indptr, context.graph.indices
+    indptr, indices = env.graph.indptr, env.graph.indices
     begin = int(np.searchsorted(indptr, first, side="right")) - 1
     end = int(np.searchsorted(indptr, last, side="left"))
     bounds = np.clip(indptr[begin : end + 1], first, last)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from budgets import make_budgets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from longwall.pipeline.execution.phase import Task, equal_tasks
 from longwall.pipeline.execution.thread_executor import missing_tasks
 from longwall.pipeline.run_store import commit_files
 from longwall.pipeline.run_store.commit_files import CommitFiles
-from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, Phase, add_entry
+from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, PhaseRecord, add_entry
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.store import RunStore
@@ -57,12 +58,12 @@ def open_log(place: Open | Path) -> CommitLog:
     log = CommitLog(LocalStore(place) if isinstance(place, Path) else place())
     log.claim()
     own(log)
-    log.restore()
+    log.restore(make_budgets().disk)
     return log
 
 
-def begin(place: Open | Path, name: str = "count", total: int = 100) -> Phase:
-    return open_log(place).phase(name, total)
+def begin(place: Open | Path, name: str = "count", total: int = 100) -> PhaseRecord:
+    return open_log(place).record(name, total)
 
 
 def commits(store: RunStore) -> list[str]:
@@ -159,7 +160,7 @@ def test_many_commits_are_folded_when_the_run_goes_on(place, monkeypatch):
     expected, made = [], 0
     for count in (3, 2, 1, 5, 0):
         log = open_log(place)
-        phase = log.phase("count", 100)
+        phase = log.record("count", 100)
         assert [partial.value for partial in phase.partials] == expected
         for _ in range(count):
             phase.commit([(made, made + 1)], PartialResult(made))
@@ -185,9 +186,9 @@ def test_a_fold_that_was_interrupted_counts_nothing_twice(place, monkeypatch):
     assert len(commits(place())) <= 2
 
 
-def reader(store: RunStore) -> tuple[CommitFiles, dict[str, Phase]]:
+def reader(store: RunStore) -> tuple[CommitFiles, dict[str, PhaseRecord]]:
     """What reads commits while they are made."""
-    phases: dict[str, Phase] = {}
+    phases: dict[str, PhaseRecord] = {}
     return CommitFiles(store, partial(add_entry, phases, None)), phases
 
 
@@ -199,15 +200,15 @@ def test_readers_see_every_commit_once(place, monkeypatch):
     for number in range(2):
         phase.commit([(number, number + 1)], PartialResult(number))
     assert commits.read()
-    assert [partial.value for partial in phases["0 count"].partials] == [0, 1]
+    assert [partial.value for partial in phases["count"].partials] == [0, 1]
     phase.commit([(2, 3)], PartialResult(2))
     for _ in range(2):
         assert commits.read()
-        assert [partial.value for partial in phases["0 count"].partials] == [0, 1, 2]
+        assert [partial.value for partial in phases["count"].partials] == [0, 1, 2]
     phase.commit([(3, 4)], PartialResult(3))
     begin(place).commit([(4, 5)], PartialResult(4))  # what the reader knows in part is folded
     assert commits.read()
-    assert [partial.value for partial in phases["0 count"].partials] == [0, 1, 2, 3, 4]
+    assert [partial.value for partial in phases["count"].partials] == [0, 1, 2, 3, 4]
 
 
 def test_what_a_listing_missed_is_read_the_next_time(place, monkeypatch):
@@ -220,9 +221,9 @@ def test_what_a_listing_missed_is_read_the_next_time(place, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(store, "list", lambda below: dict.fromkeys([*names[:-2], names[-1]], 1))
         assert not commits.read()
-    assert [partial.value for partial in phases["0 count"].partials] == [0]
+    assert [partial.value for partial in phases["count"].partials] == [0]
     assert commits.read()
-    assert [partial.value for partial in phases["0 count"].partials] == [0, 1, 2]
+    assert [partial.value for partial in phases["count"].partials] == [0, 1, 2]
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -241,27 +242,27 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> Open:
 
 def test_who_goes_on_with_a_run_stops_who_had_it(shared):
     first = open_log(shared)
-    phase = first.phase("count", 100)
+    phase = first.record("count", 100)
     phase.commit([(0, 1)], PartialResult("a"))
     second = open_log(shared)
     with pytest.raises(FinalError, match="another process goes on"):
         phase.commit([(1, 2)], PartialResult("b"))
     assert first.lost
-    again = second.phase("count", 100)
+    again = second.record("count", 100)
     assert [partial.value for partial in again.partials] == ["a"]
     again.commit([(1, 2)], PartialResult("c"))
     second.confirm()
     with pytest.raises(FinalError):
         first.confirm()
-    assert [partial.value for partial in CommitLog(shared()).phase("count", 100).partials] == ["a", "c"]
+    assert [partial.value for partial in CommitLog(shared()).record("count", 100).partials] == ["a", "c"]
     second.store.clear("checkpoint/")  # the run is done
     with pytest.raises(RunError):
-        first.phase("next", 100).commit([(1, 2)], PartialResult("b"))
+        first.record("next", 100).commit([(1, 2)], PartialResult("b"))
 
 
 def test_who_had_a_run_commits_nothing_once_its_number_is_folded(shared, monkeypatch):
     first = open_log(shared)
-    phase = first.phase("count", 100)
+    phase = first.record("count", 100)
     for number in range(3):
         phase.commit([(number, number + 1)], PartialResult(number))
     monkeypatch.setattr(commit_files, "FOLDED", 2)
@@ -302,17 +303,17 @@ def test_files_that_no_commit_names_are_removed(folder):
     assert checkpoint.next_number("checkpoint/b-") == 0
 
 
-def test_phases_keep_their_order(folder):
-    checkpoint = open_log(folder)
-    checkpoint.phase("a", 10).commit([(0, 5)], PartialResult(1))
-    checkpoint.phase("a", 10).commit([(0, 10)], PartialResult(2))
+def test_a_phase_is_known_by_its_name(folder):
+    log = open_log(folder)
+    log.record("b", 10).commit([(0, 5)], PartialResult(1))
+    log.record("a", 10).commit([(0, 10)], PartialResult(2))
     again = open_log(folder)
-    assert not again.phase("a", 10).complete
-    assert again.phase("a", 10).complete
+    assert again.record("a", 10).values == again.values("a") == [2]
+    assert not again.record("b", 10).complete
+    assert again.record("a", 10).complete
+    assert again.values("c") == []
     with pytest.raises(RunError, match="another run"):
-        open_log(folder).phase("b", 10)
-    with pytest.raises(RunError, match="another run"):
-        open_log(folder).phase("a", 11)
+        open_log(folder).record("a", 11)
 
 
 @settings(deadline=None)
@@ -346,15 +347,22 @@ def test_tasks_that_are_cut_keep_their_share_of_the_size(folder):
 
 def test_a_folder_that_is_read_no_more_is_removed(place):
     log = open_log(place)
-    folder = log.folder / "rows-of-1-edges"
-    assert not log.remove(folder)
+    folder, file = log.folder / "rows-of-1-edges", {"name": "checkpoint/rows-of-1-edges/0.npy", "stored": 3}
     folder.mkdir()
-    (folder / "0.npy").write_text("x")
-    log.phase("rows", 1).commit([(0, 1)], PartialResult(0, ({"name": "checkpoint/rows-of-1-edges/0.npy"},)))
-    assert log.remove(folder)
-    assert not folder.exists()
-    assert not log.remove(folder)
+    (folder / "0.npy").write_text("abc")
+    record = log.record("rows", 1)
+    record.commit([(0, 1)], PartialResult(0, (file,)))
+    disk = make_budgets().disk
+    again = CommitLog(log.store)
+    again.restore(disk)
+    assert disk.limit - disk.free == 3
+    for _ in range(2):
+        again.drop(again.record("rows", 1))
+        assert not folder.exists()
+        assert disk.free == disk.limit
     assert all(name.startswith(COMMITS) for name in log.store.list("checkpoint/"))
+    CommitLog(log.store).restore(disk)
+    assert disk.free == disk.limit
 
 
 def test_files_of_commits_are_checked_when_the_run_goes_on(place):
@@ -362,7 +370,7 @@ def test_files_of_commits_are_checked_when_the_run_goes_on(place):
     path = log.folder / "a-0.npy"
     path.write_bytes(b"right")
     file = {"name": "checkpoint/a-0.npy", "bytes": 5, "sha256": hashlib.sha256(b"right").hexdigest()}
-    log.phase("count", 10).commit([(0, 1)], PartialResult(0, (file,)))
+    log.record("count", 10).commit([(0, 1)], PartialResult(0, (file,)))
     assert open_log(place).files() == [file]
     for wrong in (b"wrong", b"short"[:4]):
         place().write("checkpoint/a-0.npy", wrong)

@@ -16,7 +16,7 @@ from breakable import CONSTANTS, EDGES
 
 import longwall
 from longwall.pipeline.run_store.commit_files import CommitFiles
-from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, Phase
+from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, PhaseRecord
 from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.storage.errors import FinalError, InputError, RunError
 
@@ -182,7 +182,7 @@ def test_records_that_contradict_each_other_are_refused(
     store = LocalStore(tmp_path)
     for folder in ("results.partial", "checkpoint"):
         (tmp_path / folder).mkdir()
-    phase = CommitLog(store).phase("count", 100)
+    phase = CommitLog(store).record("count", 100)
     phase.commit([(0, 10)], first)
     with pytest.raises(FinalError, match=said):
         phase.commit(ranges, partial)
@@ -195,7 +195,7 @@ def test_records_that_contradict_each_other_are_refused(
 def entry(ranges: Any, partial: PartialResult, **more: Any) -> dict[str, Any]:
     """What a commit says."""
     return {
-        "phase": "0 count",
+        "phase": "count",
         "total": 100,
         "ranges": ranges,
         "value": partial.value,
@@ -218,7 +218,7 @@ def write_commit(store: LocalStore, *entries: Any) -> None:
         [],
         7,
         {},
-        {"phase": "0 a", "total": "9"},
+        {"phase": "a", "total": "9"},
         {"phase": 1, "total": 1e9, "levels": []},
         entry([(0, 1)], PartialResult(1), total="9"),
         entry([(0, 1.5)], PartialResult(1)),
@@ -264,16 +264,16 @@ def test_a_flipped_bit_in_a_finished_file_is_noticed(config: dict[str, Any], at:
 
 def flip_what_is_committed(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Let a bit of the first file that a run commits flip then; return a list that gets its path."""
-    commit = Phase.commit
+    commit = PhaseRecord.commit
     seen: list[Path] = []
 
-    def flipping(self: Phase, ranges: Any, partial: PartialResult) -> None:
+    def flipping(self: PhaseRecord, ranges: Any, partial: PartialResult) -> None:
         commit(self, ranges, partial)
         if partial.files and not seen:
             seen.append(Path(config["run"]["directory"]) / "one" / partial.files[0]["name"])
             flip(seen[0], 20)
 
-    monkeypatch.setattr(Phase, "commit", flipping)
+    monkeypatch.setattr(PhaseRecord, "commit", flipping)
     return seen
 
 
@@ -363,7 +363,9 @@ def test_a_phase_removes_its_own_files_alone(tmp_path: Path) -> None:
     level.mkdir(parents=True)
     for name in ("0", "1", "notes.txt"):
         (level / name).write_text("")
-    assert log.remove(level)
+    record = log.record("level 2", 1)
+    record.commit([(0, 1)], PartialResult(0, ({"name": "checkpoint/level-2/0"},)))
+    log.drop(record)
     assert [path.name for path in level.iterdir()] == ["notes.txt"]
 
 

@@ -283,16 +283,16 @@ def test_a_run_that_another_process_goes_on_with_records_no_more(folder: Path, m
     """The one that was thought to be dead ends with a sentence, and leaves the other one's files alone."""
     kind, url = "listing", f"file://{folder}/urls"
     taken: list[Any] = []
-    open_checkpoint = RunDirectory.open_checkpoint
+    open_log = RunDirectory.open_log
 
-    def taken_over(self: RunDirectory) -> Any:
-        found = open_checkpoint(self)
+    def taken_over(self: RunDirectory, disk: Any) -> Any:
+        found = open_log(self, disk)
         if not taken:
             taken.append(None)
             taken[0] = longwall.resume(f"{url}/run")
         return found
 
-    monkeypatch.setattr(RunDirectory, "open_checkpoint", taken_over)
+    monkeypatch.setattr(RunDirectory, "open_log", taken_over)
     with pytest.raises(FinalError, match="another process goes on with this run"):
         longwall.run(config(folder, kind, url))
     run = folder / "urls" / "run"

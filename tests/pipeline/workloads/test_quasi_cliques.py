@@ -111,9 +111,11 @@ def test_a_run_that_failed_between_two_patterns_goes_on(
     assert found <= expected
 
 
-def test_levels_are_of_one_pattern(tmp_path: Path) -> None:
-    with pytest.raises(longwall.InputError, match=r'scheduler.order = "levels" is for a single pattern'):
-        longwall.run(config(tmp_path, "cpu", k=4), overrides=["scheduler.order=levels"])
+def test_level_by_level_the_patterns_are_the_same(tmp_path: Path) -> None:
+    result = longwall.run(config(tmp_path, "cpu", k=4, missing=2), overrides=["scheduler.order=levels"])
+    rows = np.column_stack([column.to_numpy() for column in result.table().columns]).tolist()
+    assert {frozenset(row) for row in rows} == brute_force(DENSE, 4, 2)
+    assert len(rows) == result.count == len({frozenset(row) for row in rows})
 
 
 def test_the_plan_names_every_pattern(tmp_path: Path) -> None:
