@@ -1,13 +1,84 @@
 """The counting stage: what a table's rows lead to, without writing any further level."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
 
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import Pages
 from longwall.kernels.interface.workspaces import Searcher
+from longwall.stages.base import Bench, Stage
+from longwall.stages.stage_timer import StageTimer
 from longwall.storage.tables.embedding_table import EmbeddingTable
+
+
+class CountBench(Bench, Protocol):
+    """What `FusedCount` works with."""
+
+    graph: GraphArrays
+    xp: Any
+    timer: StageTimer
+    searcher: Searcher
+    most_rows: int
+    """Rows that are counted at once."""
+
+    def fit(self, stage: Stage, most: int, work: Callable[[int], tuple[int, int]]) -> tuple[int, int]:
+        """Do a piece of work that is as large as memory allows, `most` at most."""
+        ...
+
+    def add(self, number: int) -> None:
+        """Add to the count."""
+        ...
+
+
+@dataclass(frozen=True)
+class FusedCount(Stage):
+    """Count what the rows of a chunk lead to; all later levels of the search are fused into one kernel.
+
+    Attributes
+    ----------
+    level
+        The last level of the search.
+    vertices
+        The pattern vertices that are never enumerated.
+    terms
+        How many embeddings a row leads to, as text.
+    redundancy
+        How often each embedding is counted.
+    """
+
+    level: int
+    vertices: tuple[int, ...]
+    terms: str
+    redundancy: int
+
+    verb = "count"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        if not self.vertices:
+            return "count        every row"
+        vertices = ", ".join(map(str, self.vertices))
+        text = f"count        pattern vertices {vertices} (fused, never written): {self.terms}"
+        return f"{text}\n             divided by {self.redundancy}" if self.redundancy > 1 else text
+
+    def run(self, chunk: EmbeddingTable, bench: CountBench) -> Iterable[Any]:
+        """Add the number to the bench's."""
+        begin = 0
+        while begin < len(chunk) and not bench.done:
+            with bench.timer.time(self.level) as sample:
+                most = min(len(chunk) - begin, bench.most_rows)
+                found, size = bench.fit(self, most, partial(self._count, chunk, bench, begin))
+                sample.rows_in, sample.rows_out = size, found
+            bench.add(found)
+            begin += size
+        return ()
+
+    def _count(self, chunk: EmbeddingTable, bench: CountBench, begin: int, size: int) -> tuple[int, int]:
+        rows = chunk.sliced(begin, begin + size).to(bench.xp)
+        return count_planned(rows, bench.searcher, bench.graph.pages), size
 
 
 def count_planned(table: EmbeddingTable, searcher: Searcher, pages: Pages | None = None) -> int:

@@ -2,16 +2,19 @@
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from longwall.stages.base import Bench, Stage
+from longwall.stages.stage_timer import StageTimer
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
@@ -275,3 +278,58 @@ class EmbeddingWriter:
     def write_empty(self) -> None:
         """Write a file without rows, so that a result without rows still has its columns."""
         write_parquet(self._schema.empty_table(), self._folder / self._next_name())
+
+
+class ExportBench(Bench, Protocol):
+    """What `Export` works with."""
+
+    timer: StageTimer
+    writer: EmbeddingWriter
+    limit: RowLimit
+    group_rows: int
+    """Rows of a row group."""
+
+    def fit(self, stage: Stage, most: int, work: Callable[[int], pa.RecordBatch]) -> pa.RecordBatch:
+        """Do a piece of work that is as large as memory allows, `most` at most."""
+        ...
+
+    def near_limit(self, share: float) -> None:
+        """Report which share of the limit is reached."""
+        ...
+
+
+@dataclass(frozen=True)
+class Export(Stage):
+    """Write the rows of a chunk as Parquet, as far as a limit allows.
+
+    Attributes
+    ----------
+    level
+        Number of levels of the rows: the stage's in the metrics.
+    """
+
+    level: int
+
+    verb = "export"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "export       every row"
+
+    def run(self, chunk: EmbeddingTable, bench: ExportBench) -> Iterable[Any]:
+        """Hand the rows to the bench's writer."""
+        writer, before, begin = bench.writer, bench.writer.rows, 0
+        with bench.timer.time(self.level) as sample:
+            while begin < len(chunk) and not bench.limit.reached:
+                most = min(bench.group_rows, len(chunk) - begin)
+                batch = bench.fit(self, most, partial(_batch, writer, chunk, begin))
+                writer.write(batch)
+                begin += batch.num_rows
+            sample.rows_in, sample.rows_out, sample.size = len(chunk), writer.rows - before, chunk.nbytes
+        if (share := bench.limit.share) is not None:
+            bench.near_limit(share)
+        return ()
+
+
+def _batch(writer: EmbeddingWriter, chunk: EmbeddingTable, begin: int, size: int) -> pa.RecordBatch:
+    return writer.batch(chunk.sliced(begin, begin + size))

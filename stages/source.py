@@ -1,13 +1,68 @@
 """The source stage: the first levels of an embedding table, straight from the graph."""
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level
+from longwall.stages.base import Bench, Stage
+from longwall.stages.stage_timer import StageTimer
 from longwall.storage.graph.graph import Graph
 from longwall.storage.tables.embedding_table import EmbeddingTable
+
+Made = TypeVar("Made")
+
+
+class SourceBench(Bench, Protocol):
+    """What `EdgeSource` works with."""
+
+    graph: GraphArrays
+    xp: Any
+    timer: StageTimer
+
+    def fit(self, stage: Stage, most: int, work: Callable[[int], Made]) -> Made:
+        """Do a piece of work that is as large as memory allows, `most` at most."""
+        ...
+
+
+@dataclass(frozen=True)
+class EdgeSource(Stage):
+    """Levels 0 and 1 of a search: the ordered edges of a range of arcs.
+
+    Attributes
+    ----------
+    levels
+        What the vertices of depths 0 and 1 must satisfy.
+    sets
+        How the sets of these depths are computed, as text.
+    """
+
+    levels: tuple[Level, Level]
+    sets: tuple[str, ...]
+
+    verb = "source"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        text = "source       edges of the graph (levels 0 and 1)"
+        return "\n".join([text, *(f"             {text}" for text in self.sets)])
+
+    def run(self, chunk: tuple[int, int], bench: SourceBench) -> Iterator[EmbeddingTable]:
+        """Yield the edges of arcs ``chunk[0]`` to ``chunk[1]`` - 1: one table, or several where memory is short."""
+        first, last = chunk
+        while first < last:
+            with bench.timer.time(1) as sample:
+                made, size = bench.fit(self, last - first, partial(self._edges, bench, first))
+                sample.rows_in, sample.rows_out, sample.size = size, len(made[0]), made[0].nbytes
+            yield made.pop()
+            first += size
+
+    def _edges(self, bench: SourceBench, first: int, size: int) -> tuple[list[EmbeddingTable], int]:
+        return [edge_source(bench.graph, self.levels, first, first + size, bench.xp)], size
 
 
 def host_arrays(graph: Graph) -> GraphArrays:

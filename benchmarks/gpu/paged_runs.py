@@ -13,7 +13,7 @@ from benchmarks.gpu.link_counter import LinkCounter
 from benchmarks.gpu.paged_variants import ADAPTIVE, CPU, Variant, WatchedEngine
 from benchmarks.gpu.paged_workloads import Found, Workload
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.pipeline.execution.environment import DeviceGraph, Environment, Metrics
+from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.stages.source import host_arrays
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import MemoryBudget
@@ -69,12 +69,11 @@ class Loaded:
             spec=nothing,
             graph=graph,
             resources=resources,
-            checkpoint=nothing,
+            files=nothing,
             results=nothing,
             observer=NullObserver(),
-            metrics=Metrics(),
             cancel=threading.Event(),
-            on_engine=DeviceGraph(arrays, placement),
+            device_graph=DeviceGraph(arrays, placement),
         )
         with self.engine.faults():
             self._walk = workload.make(self._context)

@@ -1,20 +1,21 @@
 """What is run on a graph that a GPU's budget does not hold, range of roots by range of roots."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from longwall.kernels.interface.search_program import Level
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
-from longwall.pipeline.execution.depth_first import ChunkExtender, DepthFirstWalk
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.stage_metrics import StageTimer
+from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.stages.base import Stage
 from longwall.stages.extension.unguided_edges import extend_by_edge
 from longwall.stages.source import edge_source
 from longwall.storage.graph.graph import Graph
@@ -68,32 +69,51 @@ def plan_workloads(graph: Graph) -> list[Workload]:
 def _listing(plan: MatchPlan) -> MakeWalk:
     """List all levels of a plan, chunk by chunk; rows of the last level are dropped."""
 
-    def make(context: Environment) -> Walk:
-        graph, memory = load_graph(context)
-        rooms = WorkerMemory.within(plan.program.depth, graph, context, memory, exporting=False)
-        chunks = ChunkExtender(plan.program, context, graph, rooms)
-        descent = DepthFirstWalk(chunks, chunks.searcher(), StageTimer(), 0)
+    def make(env: Environment) -> Walk:
+        graph, memory = load_graph(env)
+        of_worker = WorkerMemory.within(plan.program.depth, graph, env, memory, exporting=False)
+        bench = FoundBench(SearchShare(plan.program, env, graph, of_worker), (*plan.stages[:-1], Add()))
 
         def walk(first: int, last: int) -> Found:
-            found = Found()
-
-            def finish(rows: Any) -> None:
-                nonlocal found
-                if len(rows):
-                    found = found.plus(len(rows), int(rows.values[-1].sum(dtype=np.uint64)))
-
-            for begin in range(first, last, rooms.rows):
-                descent.walk(begin, min(begin + rooms.rows, last), finish, lambda: False)
-            return found
+            bench.found = Found()
+            for begin in range(first, last, of_worker.rows):
+                bench.run(begin, min(begin + of_worker.rows, last))
+            return bench.found
 
         return walk
 
     return make
 
 
+class FoundBench(SearchBench):
+    """What the stages of a listing work with, and what they found."""
+
+    found = Found()
+
+    def take_partial(self) -> PartialResult:
+        """Return the number of rows."""
+        return PartialResult(self.found.rows)
+
+
+class Add(Stage):
+    """Add rows to what is found, and drop them."""
+
+    verb = "count"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "count        rows and the sum of their last vertices"
+
+    def run(self, chunk: EmbeddingTable, bench: FoundBench) -> Iterable[Any]:
+        """See `Stage`."""
+        if len(chunk):
+            bench.found = bench.found.plus(len(chunk), int(chunk.values[-1].sum(dtype=np.uint64)))
+        return ()
+
+
 def _edge_level(context: Environment) -> Walk:
     graph, memory = load_graph(context)
-    engine, xp, take = context.engine, context.engine.xp, AdaptiveBatch(context.engine).take
+    engine, xp, take = context.engine, context.engine.xp, AdaptiveBatch(context.engine).run
     work = min(memory * 3 // 4, 4 << 30)
     step = max(min(memory // 4 // SOURCE_BYTES, 1 << 20), 1)
     levels = (Level(-1), Level(-1, below=1))

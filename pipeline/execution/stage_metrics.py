@@ -1,37 +1,10 @@
-"""Rows, seconds and bytes per level of a plan: what a worker measures and a commit carries."""
+"""Put what the stages of a phase measured into the metrics of a run."""
 
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.run_store.commit_log import LevelFigures, PartialResult
-
-
-class StageSample:
-    """The figures of a piece of work, which are set while its clock runs."""
-
-    rows_in = rows_out = size = 0
-
-
-class StageTimer:
-    """Figures of one worker since they were last taken."""
-
-    def __init__(self) -> None:
-        self._levels: LevelFigures = {}
-
-    @contextmanager
-    def time(self, level: int) -> Iterator[StageSample]:
-        """Time a piece of work for a level, and add its figures up."""
-        sample, began = StageSample(), time.perf_counter()
-        yield sample
-        figures = [sample.rows_in, sample.rows_out, time.perf_counter() - began, sample.size, 1]
-        add_figures(self._levels, level, figures)
-
-    def take(self) -> LevelFigures:
-        """Return the figures and begin anew."""
-        taken, self._levels = self._levels, {}
-        return taken
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.stages.stage_timer import LevelFigures, add_figures
 
 
 def record_levels(
@@ -68,9 +41,3 @@ def record_levels(
             int(chunks),
             predicted=(predicted or {}).get(level),
         )
-
-
-def add_figures(levels: LevelFigures, level: int, figures: list[float]) -> None:
-    """Add figures to those of a level."""
-    before = levels.setdefault(level, [0, 0, 0.0, 0, 0])
-    levels[level] = [a + b for a, b in zip(before, figures, strict=True)]

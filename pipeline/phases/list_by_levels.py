@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.interface.workspaces import Searcher
-from longwall.pipeline.execution.depth_first import ChunkExtender, PendingRows
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, equal_tasks
-from longwall.pipeline.execution.range_workers import KernelWorker
 from longwall.pipeline.execution.read_ahead import ReadAhead
-from longwall.pipeline.execution.stage_metrics import StageTimer
-from longwall.pipeline.phases.search_list import Exporter, ExportWorker, record_search, rows_left, search_extender
+from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
+from longwall.pipeline.phases.search_list import ExportWorker, record_search, rows_left, search_share
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
+from longwall.stages.base import Stage
+from longwall.stages.export import RowLimit
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.tables.chunk_file import read_chunk, write_chunk
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -54,33 +53,30 @@ class _Level(Phase):
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the arcs, or one for each chunk."""
         if self.before is None:
-            return self._extender(env).arc_tasks(env.engine.workers * _TASKS_PER_WORKER)
+            return search_share(self.plan, env).tasks(env.engine.workers * _TASKS_PER_WORKER)
         return equal_tasks(len(self.before), len(self.before))
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Reserve the workers' tables, and read chunks ahead."""
-        extender = self._extender(env)
-        with extender.memory.reserved(env, self.tasks(env)), self._read_ahead(extender) as ahead:
-            yield self._workers(extender, _Source(extender, ahead, from_edges=self.before is None))
+        share, source, extend = search_share(self.plan, env), self.plan.stages[0], self.plan.stages[self.columns - 2]
+        with share.memory.reserved(env, self.tasks(env)), self._read_ahead(share) as ahead:
+            yield self._workers(share, [source] if self.before is None else [_StoredChunks(ahead), extend])
 
     @abstractmethod
-    def _workers(self, extender: ChunkExtender, source: _Source) -> MakeWorker:
-        """Return what makes workers."""
+    def _workers(self, share: SearchShare, stages: Sequence[Stage]) -> MakeWorker:
+        """Return what makes workers; `stages` make the level's rows."""
 
-    def _extender(self, env: Environment) -> ChunkExtender:
-        return search_extender(self.plan, env, exporting=True)
-
-    def _read_ahead(self, extender: ChunkExtender) -> ReadAhead:
+    def _read_ahead(self, share: SearchShare) -> ReadAhead:
         """Read the chunks of a level ahead of the workers."""
-        read = partial(_read_level, extender.env, self.columns - 1)
+        read = partial(_read_level, share.env, self.columns - 1)
         largest = max((file["rows"] for file in self.before or ()), default=0)
-        if largest > extender.memory.most_rows:
+        if largest > share.memory.most_rows:
             raise InputError(
-                f"memory.host leaves room for chunks of {extender.memory.most_rows:,} rows, but an earlier attempt "
+                f"memory.host leaves room for chunks of {share.memory.most_rows:,} rows, but an earlier attempt "
                 f"with more memory wrote chunks of {largest:,}: raise memory.host"
             )
-        return ReadAhead(list(enumerate(self.before or ())), read, extender.env.engine.workers)
+        return ReadAhead(list(enumerate(self.before or ())), read, share.env.engine.workers)
 
 
 @dataclass(frozen=True)
@@ -97,8 +93,8 @@ class WriteLevel(_Level):
         """See `Phase`."""
         return f"level {self.columns}"
 
-    def _workers(self, extender: ChunkExtender, source: _Source) -> MakeWorker:
-        return lambda: _LevelWorker(extender, source, self.folder)
+    def _workers(self, share: SearchShare, stages: Sequence[Stage]) -> MakeWorker:
+        return lambda: _LevelWorker(share, [*stages, _WriteChunks(f"checkpoint/{self.folder}/")])
 
 
 @dataclass(frozen=True)
@@ -128,69 +124,58 @@ class ListLastLevel(_Level):
         """See `Phase`."""
         return self.limit
 
-    def _workers(self, extender: ChunkExtender, source: _Source) -> MakeWorker:
-        exporter = Exporter(self.plan, extender, self.limit)
-        return lambda: _LastLevelWorker(extender, source, exporter)
+    def _workers(self, share: SearchShare, stages: Sequence[Stage]) -> MakeWorker:
+        limit, stages = RowLimit(self.limit), [*stages, self.plan.stages[-1]]
+        return lambda: ExportWorker(self.plan, share, stages, limit if share.env.alone else RowLimit(self.limit))
 
 
-class _Source:
-    """The rows of a level, made of a range of its roots."""
+class _StoredChunks(Stage):
+    """The rows of the level before: the chunks of a range."""
 
-    def __init__(self, extender: ChunkExtender, ahead: ReadAhead, *, from_edges: bool):
-        self._extender, self._ahead, self._from_edges = extender, ahead, from_edges
+    verb = "source"
 
-    def rows(self, first: int, last: int, searcher: Searcher, timer: StageTimer) -> Iterator[EmbeddingTable]:
-        """Yield the rows, chunk by chunk, until the run is cancelled."""
-        if self._from_edges:
-            yield from self._extender.source(first, last, timer)
-            return
-        for number in range(first, last):
-            pending = [PendingRows(self._ahead.get(number))]
-            while pending and not self._extender.env.cancel.is_set():
-                step = self._extender.extend(pending.pop(), searcher, timer)
-                pending += map(PendingRows, step.remainder)
-                if step.resume is not None:
-                    pending.append(step.resume)
-                yield step.rows
+    def __init__(self, ahead: ReadAhead):
+        self._ahead = ahead
 
+    def describe(self) -> str:
+        return "source       chunks of the level before"
 
-class _LevelWorker(KernelWorker):
-    def __init__(self, extender: ChunkExtender, source: _Source, folder: str):
-        self._searcher, self._timer = extender.searcher(), StageTimer()
-        super().__init__(extender.env, self._searcher)
-        self._env, self._source, self._prefix = extender.env, source, f"checkpoint/{folder}/"
-        self._files: list[dict[str, Any]] = []
-        self._rows = 0
-
-    def run(self, first: int, last: int) -> None:
-        for chunk in self._source.rows(first, last, self._searcher, self._timer):
-            if self._env.cancel.is_set():
+    def run(self, chunk: tuple[int, int], bench: SearchBench) -> Iterator[EmbeddingTable]:
+        for number in range(*chunk):
+            if bench.done:
                 return
-            if len(chunk):
-                name, path = self._env.files.new_path(self._prefix)
-                record = write_chunk(chunk.to(np), path, self._env.resources.disk, sync=True)
-                facts = {"rows": record.rows, "stored": record.stored, "checksum": record.checksum}
-                self._files.append({"name": name} | facts)
-                self._rows += record.rows
+            yield self._ahead.get(number)
+
+
+class _WriteChunks(Stage):
+    """Write chunks into the checkpoint."""
+
+    verb = "export"
+
+    def __init__(self, prefix: str):
+        self._prefix = prefix
+
+    def describe(self) -> str:
+        return "export       chunks for the next level"
+
+    def run(self, chunk: EmbeddingTable, bench: _LevelWorker) -> Iterable[Any]:
+        if len(chunk):
+            env = bench.share.env
+            name, path = env.files.new_path(self._prefix)
+            record = write_chunk(chunk.to(np), path, env.resources.disk, sync=True)
+            facts = {"rows": record.rows, "stored": record.stored, "checksum": record.checksum}
+            bench.files.append({"name": name} | facts)
+        return ()
+
+
+class _LevelWorker(SearchBench):
+    def __init__(self, share: SearchShare, stages: Sequence[Stage]):
+        super().__init__(share, stages)
+        self.files: list[dict[str, Any]] = []
 
     def take_partial(self) -> PartialResult:
-        found = PartialResult(self._rows, tuple(self._files), self._timer.take())
-        self._rows, self._files = 0, []
-        return found
-
-
-class _LastLevelWorker(ExportWorker):
-    def __init__(self, extender: ChunkExtender, source: _Source, exporter: Exporter):
-        super().__init__(extender, exporter)
-        self._source, self._cancel = source, extender.env.cancel
-
-    def run(self, first: int, last: int) -> None:
-        if self.limit.reached:
-            return
-        for chunk in self._source.rows(first, last, self.searcher, self.timer):
-            if self.limit.reached or self._cancel.is_set():
-                return
-            self.write(chunk)
+        files, self.files = self.files, []
+        return PartialResult(sum(file["rows"] for file in files), tuple(files), self.timer.take())
 
 
 def _read_level(env: Environment, columns: int, file: dict[str, Any]) -> EmbeddingTable:

@@ -11,26 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from longwall.kernels.interface.engine import ShortOfMemory
-from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
-from longwall.pipeline.execution.depth_first import ChunkExtender, DepthFirstWalk
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
-from longwall.pipeline.execution.range_workers import KernelWorker
-from longwall.pipeline.execution.stage_metrics import StageTimer, record_levels
+from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
+from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of
 from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.stages.counting import count_planned
+from longwall.stages.base import Stage
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.tables.embedding_table import EmbeddingTable
 
-_SOURCE_LEVELS = 2
 _PREDICTION_SHARE, _LEAST_EFFORT, _MOST_EFFORT = 0.01, 1e5, 1e7  # in steps, as the planner estimates them
 _SAMPLE_BYTES = 1 << 28
 _LONG_COUNT = 1e11  # steps: the kernels that sample would have to be compiled besides those that count
@@ -58,58 +53,39 @@ class SearchCount(Phase):
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the arcs."""
-        return self._extender(env)[0].arc_tasks(pieces_of(env, self.plan.cost))
+        return self._share(env).tasks(pieces_of(env, self.plan.cost))
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Reserve the workers' tables."""
-        extender, depth = self._extender(env)
-        with extender.memory.reserved(env, self.tasks(env)):
-            yield lambda: _CountWorker(extender, depth, self.plan)
+        share = self._share(env)
+        stages = self.plan.stages
+        if share.graph.pages is None:  # one kernel walks through all levels behind the source
+            stages = (stages[0], stages[-1])
+        with share.memory.reserved(env, self.tasks(env)):
+            yield lambda: _CountWorker(share, stages)
 
-    def _extender(self, env: Environment) -> tuple[ChunkExtender, int]:
-        """Return what extends rows, and the levels of the rows that are counted."""
+    def _share(self, env: Environment) -> SearchShare:
         graph, memory = load_graph(env)
         program = self.plan.program
         if graph.pages is None:
-            return ChunkExtender(program, env, graph, WorkerMemory.for_edges(env, memory)), _SOURCE_LEVELS
-        share = WorkerMemory.within(program.depth, graph, env, memory, exporting=False)
-        return ChunkExtender(program, env, graph, share), program.depth
+            return SearchShare(program, env, graph, WorkerMemory.for_edges(env, memory))
+        of_worker = WorkerMemory.within(program.depth, graph, env, memory, exporting=False)
+        return SearchShare(program, env, graph, of_worker)
 
 
-class _CountWorker(KernelWorker):
-    def __init__(self, extender: ChunkExtender, depth: int, plan: MatchPlan):
-        self._searcher, self._timer = extender.searcher(), StageTimer()
-        super().__init__(extender.env, self._searcher)
-        self._extender, self._batch = extender, AdaptiveBatch(extender.env.engine)
-        self._walk = DepthFirstWalk(extender, depth, self._searcher, self._timer)
-        self._last = plan.pattern.num_vertices - 1
-        self._sum = 0
+class _CountWorker(SearchBench):
+    def __init__(self, share: SearchShare, stages: Sequence[Stage]):
+        super().__init__(share, stages)
+        self.most_rows, self._sum = share.memory.rows, 0
 
-    def run(self, first: int, last: int) -> None:
-        self._walk.run(first, last, self._count, lambda: False)
-
-    def _count(self, chunk: EmbeddingTable) -> None:
-        begin, env = 0, self._extender.env
-        while begin < len(chunk) and not env.cancel.is_set():
-            with self._timer.time(self._last) as sample:
-                most = min(len(chunk) - begin, self._extender.memory.rows)
-                found, size = self._batch.run(most, partial(self._counted, chunk, begin), self._walk.make_room)
-                sample.rows_in, sample.rows_out = size, found
-            self._sum += found
-            begin += size
-
-    def _counted(self, chunk: EmbeddingTable, begin: int, size: int) -> tuple[int, int]:
-        rows = chunk.sliced(begin, begin + size).to(self._extender.env.engine.xp)
-        return count_planned(rows, self._searcher, self._extender.graph.pages), size
+    def add(self, number: int) -> None:
+        """Add to the count."""
+        self._sum += number
 
     def take_partial(self) -> PartialResult:
         found, self._sum = self._sum, 0
-        return PartialResult(found, levels=self._timer.take())
-
-    def close(self) -> None:
-        super().close()
-        self._walk.close()
+        return PartialResult(found, levels=self.timer.take())
 
 
 def count_matches(plan: MatchPlan, env: Coordinator) -> int:

@@ -1,10 +1,16 @@
 """The plan of a run: plain data that says what will be executed, and can be printed."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.pipeline.patterns.pattern import Pattern
+from longwall.stages.base import Stage
+from longwall.stages.counting import FusedCount
+from longwall.stages.export import Export
+from longwall.stages.extension.planned import Extend
+from longwall.stages.source import EdgeSource
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,8 @@ class MatchPlan:
         The pattern.
     induced
         Whether the matching is induced.
+    counting
+        Whether only the number of embeddings is wanted.
     order
         Matching order (pattern vertices).
     suffix
@@ -39,6 +47,7 @@ class MatchPlan:
 
     pattern: Pattern
     induced: bool
+    counting: bool
     order: tuple[int, ...]
     suffix: int
     restrictions: tuple[tuple[int, int], ...]
@@ -72,6 +81,20 @@ class MatchPlan:
             "estimated_rows": self.rows,
         }
 
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages, one for each level that is enumerated, and one that counts or exports."""
+        program, last = self.program, self.pattern.num_vertices - 1
+        stages: list[Stage] = [EdgeSource((program.levels[0], program.levels[1]), self._sets(0) + self._sets(1))]
+        for depth, level in enumerate(program.levels[2:], 2):
+            stages.append(Extend(depth, self.order[depth], level.candidates, self._sets(depth)))
+        if not self.counting:
+            return (*stages, Export(program.depth))
+        terms = " + ".join(
+            f"{c} " + " ".join(f"|set {program.blocks[b].candidates}|" for b in blocks) for c, blocks in program.terms
+        )
+        return (*stages, FusedCount(last, self.order[len(program.levels) :], terms, self.redundancy))
+
     def describe(self) -> str:
         """The plan as text, a line per level."""
         pattern = self.pattern
@@ -81,28 +104,15 @@ class MatchPlan:
             f"matching     {'induced' if self.induced else 'non-induced'}",
             f"order        {' '.join(map(str, self.order))}",
             f"restrictions {self._restriction_text()}",
-            "source       edges of the graph (levels 0 and 1)",
+            *(stage.describe() for stage in self.stages),
+            f"estimate     {self.cost:.3g} elementary steps",
         ]
-        for depth, level in enumerate(self.program.levels):
-            if depth >= 2:
-                text = f"extend to pattern vertex {self.order[depth]}: candidates are set {level.candidates}"
-                lines.append(f"level {depth:<6} {text}")
-            for number, op in enumerate(self.program.sets):
-                if op.depth == depth:
-                    lines.append(f"             set {number} = {self._set_text(number)}")
-        if self.suffix:
-            vertices = ", ".join(str(v) for v in self.order[-self.suffix :])
-            how = " + ".join(
-                f"{c} " + " ".join(f"|set {self.program.blocks[b].candidates}|" for b in blocks)
-                for c, blocks in self.program.terms
-            )
-            lines.append(f"count        pattern vertices {vertices} (fused, never written): {how}")
-            if self.redundancy > 1:
-                lines.append(f"             divided by {self.redundancy}")
-        else:
-            lines.append("export       every row")
-        lines.append(f"estimate     {self.cost:.3g} elementary steps")
         return "\n".join(lines)
+
+    def _sets(self, depth: int) -> tuple[str, ...]:
+        """How the sets of a depth are computed, as text."""
+        numbers = [number for number, op in enumerate(self.program.sets) if op.depth == depth]
+        return tuple(f"set {number} = {self._set_text(number)}" for number in numbers)
 
     def _restriction_text(self) -> str:
         sign = ">" if self.descending else "<"

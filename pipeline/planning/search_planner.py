@@ -136,6 +136,7 @@ def plan_match(pattern: Pattern, stats: GraphStats, *, induced: bool = False, co
                 best = MatchPlan(
                     pattern,
                     induced,
+                    counting,
                     order,
                     suffix,
                     tuple(pairs),

@@ -30,6 +30,7 @@ from longwall.pipeline.run_store.commit_files import CommitFiles
 from longwall.pipeline.run_store.manifest import NAME as MANIFEST
 from longwall.pipeline.run_store.run_names import busy, is_own
 from longwall.pipeline.run_store.store import RESULTS, RunStore, changed
+from longwall.stages.stage_timer import LevelFigures
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import FinalError
 from longwall.storage.memory.reservations import MemoryBudget
@@ -37,8 +38,6 @@ from longwall.storage.memory.reservations import MemoryBudget
 COMMIT_SECONDS = 5.0  # of work that a crash may cost each worker, where its tasks are no longer
 
 Range = tuple[int, int]
-LevelFigures = dict[int, list[float]]
-"""Level -> rows in, rows out, seconds, bytes, chunks."""
 
 
 @dataclass(frozen=True)

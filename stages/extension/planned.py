@@ -1,9 +1,12 @@
 """The extension stage: a table in, the same table with one more level out."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 from longwall.kernels.interface.pages import Pages
 from longwall.kernels.interface.workspaces import Searcher
+from longwall.stages.base import Bench, Stage
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 Array = Any  # a NumPy or a CuPy array
@@ -25,6 +28,98 @@ class Extended(NamedTuple):
     rows: EmbeddingTable
     rest: EmbeddingTable | None
     begun: int = 0
+
+
+class PendingRows(NamedTuple):
+    """Rows that are to be extended, on the host or in the engine's memory; the first by vertices from `first` on."""
+
+    rows: EmbeddingTable
+    first: int = 0
+
+
+class ExtensionStep(NamedTuple):
+    """The result of an extension inside the budgets.
+
+    Attributes
+    ----------
+    rows
+        The extended rows.
+    remainder
+        Rows that were not extended; what is in the engine's memory comes last.
+    resume
+        A row that is not extended by all of its vertices.
+    """
+
+    rows: EmbeddingTable
+    remainder: list[EmbeddingTable]
+    resume: PendingRows | None = None
+
+
+class ExtendBench(Bench, Protocol):
+    """What `Extend` works with."""
+
+    def extend(self, pending: PendingRows) -> ExtensionStep:
+        """Extend rows by one level as far as there is room."""
+        ...
+
+    def waiting(self) -> int:
+        """Return how many tables wait."""
+        ...
+
+    def wait(self, rows: EmbeddingTable) -> None:
+        """Keep rows until `resume`, on disk where memory is short."""
+        ...
+
+    def resume(self) -> EmbeddingTable:
+        """Return the rows that were last kept."""
+        ...
+
+
+@dataclass(frozen=True)
+class Extend(Stage):
+    """Add one level of a search to the rows of a chunk, as many rows at a time as there is room for.
+
+    The BFS-DFS hybrid of G-thinkerCG, section III: what there is no room for waits, and is extended when the extended
+    rows have gone to the end.
+
+    Attributes
+    ----------
+    level
+        Number of the level that is added.
+    vertex
+        The pattern vertex that it is for.
+    candidates
+        Number of the set that the new vertices are of.
+    sets
+        How the sets of this level are computed, as text.
+    """
+
+    level: int
+    vertex: int
+    candidates: int
+    sets: tuple[str, ...]
+
+    verb = "extend"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        text = f"level {self.level:<6} extend to pattern vertex {self.vertex}: candidates are set {self.candidates}"
+        return "\n".join([text, *(f"             {text}" for text in self.sets)])
+
+    def run(self, chunk: EmbeddingTable, bench: ExtendBench) -> Iterator[EmbeddingTable]:
+        """Yield the extended rows."""
+        pending: PendingRows | None = PendingRows(chunk)
+        del chunk
+        below = bench.waiting()
+        while pending is not None and len(pending.rows):
+            step = bench.extend(pending)
+            for rest in step.remainder:
+                bench.wait(rest)
+            made, pending = [step.rows], step.resume
+            del step
+            yield made.pop()
+            if pending is None and bench.waiting() > below:
+                pending = PendingRows(bench.resume())
 
 
 def extend_planned(

@@ -25,11 +25,12 @@ import longwall
 from longwall.kernels.cpu import prefix_tree
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
-from longwall.pipeline.execution import depth_first, thread_executor, worker_memory
+from longwall.pipeline.execution import search_bench, thread_executor, worker_memory
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_workspace
 from longwall.pipeline.execution.chunk_stack import ChunkStack
 from longwall.pipeline.phases import search_list
 from longwall.pipeline.run_store import commit_log
+from longwall.stages import source
 from longwall.storage.errors import RunError
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
@@ -354,7 +355,7 @@ def test_a_memory_error_of_the_host_makes_pieces_smaller(runner: Runner) -> None
 
 
 def test_edges_that_find_no_room_come_in_smaller_tables(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    make, widths = depth_first.edge_source, []
+    make, widths = source.edge_source, []
 
     def few(graph: Any, levels: Any, first: int, last: int, xp: Any) -> EmbeddingTable:
         if last - first > 5:
@@ -362,7 +363,7 @@ def test_edges_that_find_no_room_come_in_smaller_tables(runner: Runner, monkeypa
         widths.append(last - first)
         return make(graph, levels, first, last, xp)
 
-    monkeypatch.setattr(depth_first, "edge_source", few)
+    monkeypatch.setattr(source, "edge_source", few)
     for order in ("depth", "levels"):
         widths.clear()
         assert answer(runner.run("listing", TroubledEngine(never), order).path) == runner.undisturbed("listing")
@@ -387,7 +388,7 @@ def test_rows_wait_on_the_host_where_there_is_no_room_to_trim_them(
     def short(table: EmbeddingTable) -> EmbeddingTable:
         raise ShortOfMemory("device")
 
-    monkeypatch.setattr(depth_first, "trimmed", short)
+    monkeypatch.setattr(search_bench, "trimmed", short)
     engine = TroubledEngine(short_beyond(9), remote=True)
     assert answer(runner.run("listing", engine).path) == runner.undisturbed("listing")
 

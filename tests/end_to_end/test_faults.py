@@ -17,7 +17,8 @@ from conftest import set_free_writers
 from kill import Fault, Launcher, Outcome, check_whole, left_in, status
 
 import longwall
-from longwall.pipeline.execution import chunk_stack, depth_first
+from longwall.pipeline.execution import chunk_stack
+from longwall.stages import source
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.spill_folder import SpillFolder
 
@@ -327,13 +328,13 @@ def test_a_store_that_is_deleted_during_the_run(lab, tmp_path, monkeypatch):
     }
     write_graph(graph, tmp_path / "graph.zarr")
     whole = longwall.run(config)
-    source = depth_first.edge_source
+    make = source.edge_source
 
     def deleting(*arguments, **options):
         shutil.rmtree(tmp_path / "graph.zarr", ignore_errors=True)
-        return source(*arguments, **options)
+        return make(*arguments, **options)
 
-    monkeypatch.setattr(depth_first, "edge_source", deleting)
+    monkeypatch.setattr(source, "edge_source", deleting)
     try:
         result = longwall.run(config, overrides=["run.name=deleted"])
     except RunError:

@@ -21,7 +21,7 @@ import longwall
 from longwall.kernels.cuda.runtime.errors import cuda_faults, fault_of
 from longwall.kernels.interface.engine import EngineLost, EngineUnavailable, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution import depth_first
+from longwall.stages import source
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
@@ -257,7 +257,7 @@ def test_a_device_that_others_fill_is_short_of_memory(cuda: Any) -> None:
 
 @pytest.mark.gpu
 def test_a_run_goes_on_when_others_fill_the_device(mine: Any, cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    make, hogs = depth_first.edge_source, []
+    make, hogs = source.edge_source, []
 
     def filling(*arguments: Any) -> EmbeddingTable:
         if not hogs:
@@ -268,7 +268,7 @@ def test_a_run_goes_on_when_others_fill_the_device(mine: Any, cuda: Any, monkeyp
     monkeypatch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: cuda)
     mine("listing")  # kernels are loaded, which takes memory, too
     cuda.memory.release()
-    monkeypatch.setattr(depth_first, "edge_source", filling)
+    monkeypatch.setattr(source, "edge_source", filling)
     try:
         result = mine("listing")
     finally:

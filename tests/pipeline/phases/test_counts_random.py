@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import PATTERNS, SmallGraph, graphs, queries
 
 import longwall
-from longwall.pipeline.execution import depth_first
+from longwall.pipeline.execution import search_bench
 from longwall.pipeline.execution.phase import equal_tasks
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
@@ -127,7 +127,7 @@ def test_cliques(count, small, k):
 def test_threads_tasks_and_memory_change_nothing(count, small, query, threads, tasks, host):
     want = naive.igraph_count_mappings(small.edges, query, small.labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_first, "equal_tasks", lambda total, _: equal_tasks(total, tasks))
+        patch.setattr(search_bench, "equal_tasks", lambda total, _: equal_tasks(total, tasks))
         for how in ("search", "shortcut"):
             assert count(small, query, threads=threads, host=host, how=how) == want
 

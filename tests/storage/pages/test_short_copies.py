@@ -111,7 +111,7 @@ def test_a_run_goes_on_without_a_buffer(name: str, tmp_path: Path, monkeypatch: 
 
 def test_what_is_foretold_hardly_depends_on_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pending rows are not predicted again whenever others are extended."""
-    monkeypatch.setattr("longwall.pipeline.execution.depth_first._LEAST_WINDOW", 64)
+    monkeypatch.setattr("longwall.pipeline.execution.search_bench._LEAST_WINDOW", 64)
     workload = {"kind": "match", "pattern": "tailed-triangle", "output": "embeddings"}
     read, extensions = [], []
     for device in (LEAST, 4 * LEAST, 40 * LEAST):
@@ -125,19 +125,19 @@ def test_what_is_foretold_hardly_depends_on_the_budget(tmp_path: Path, monkeypat
 
 
 def test_a_row_that_is_begun_keeps_nothing_else_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from longwall.pipeline.execution import depth_first
+    from longwall.pipeline.execution import search_bench
     from longwall.pipeline.execution.chunk_stack import _held
 
     begun = []
-    plain = depth_first.ChunkExtender.extend
+    plain = search_bench.SearchBench.extend
 
     def extend(self: Any, *arguments: Any) -> Any:
         step = plain(self, *arguments)
-        if step.begun is not None:
-            begun.append(_held(step.begun.rows))
+        if step.resume is not None:
+            begun.append(_held(step.resume.rows))
         return step
 
-    monkeypatch.setattr(depth_first.ChunkExtender, "extend", extend)
+    monkeypatch.setattr(search_bench.SearchBench, "extend", extend)
     monkeypatch.setattr("longwall.pipeline.execution.worker_memory.LARGEST_CHUNK", 8)
     monkeypatch.setattr("longwall.pipeline.execution.worker_memory._LEAST_CHUNK", 8)
     monkeypatch.setattr("longwall.pipeline.execution.worker_memory._LAST_TIMES", 1)

@@ -1,0 +1,64 @@
+"""What a stage is, and the loop that sends chunks through stages."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Literal, Protocol
+
+Verb = Literal["source", "extend", "filter", "aggregate", "count", "export"]
+
+
+class Bench(Protocol):
+    """What the stages of one worker work with."""
+
+    @property
+    def done(self) -> bool:
+        """Whether no more rows are wanted, or the run is to end."""
+        ...
+
+
+class Stage(ABC):
+    """One step of a plan: what becomes of a chunk. A stage is data, and can be pickled; what it works with is a bench.
+
+    The first stage of a plan makes chunks of rows of a range of roots, the last one returns none.
+    """
+
+    verb: ClassVar[Verb]
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the stage as text, for ``longwall explain``."""
+
+    @abstractmethod
+    def run(self, chunk: Any, bench: Any) -> Iterable[Any]:
+        """Do the stage's work for a chunk; return or yield what goes on to the next stage, chunk by chunk.
+
+        A generator goes on when all that it has yielded went through the later stages. It keeps no reference to that.
+        """
+
+
+def stream(roots: Any, stages: Sequence[Stage], bench: Bench) -> None:
+    """Send roots through stages, depth-first: a chunk goes to the end before the stage that made it makes the next one.
+
+    So at most one chunk of each level is alive besides what stages keep for later (G-thinkerCG, section III).
+
+    Parameters
+    ----------
+    roots
+        What the first stage takes.
+    stages
+        The last one returns nothing.
+    bench
+        What all of them work with; the loop ends early when it is done.
+    """
+    making: list[Iterator[Any]] = [iter((roots,))]
+    end = object()
+    while making and not bench.done:
+        chunk = next(making[-1], end)
+        if chunk is end:
+            making.pop()
+            continue
+        following = stages[len(making) - 1].run(chunk, bench)
+        del chunk  # the stage may let go of it before its first result
+        making.append(iter(following))
