@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, Protocol
 
 Verb = Literal["source", "extend", "filter", "aggregate", "count", "export"]
@@ -54,11 +54,16 @@ def stream(roots: Any, stages: Sequence[Stage], bench: Bench) -> None:
     """
     making: list[Iterator[Any]] = [iter((roots,))]
     end = object()
-    while making and not bench.done:
-        chunk = next(making[-1], end)
-        if chunk is end:
-            making.pop()
-            continue
-        following = stages[len(making) - 1].run(chunk, bench)
-        del chunk  # the stage may let go of it before its first result
-        making.append(iter(following))
+    try:
+        while making and not bench.done:
+            chunk = next(making[-1], end)
+            if chunk is end:
+                making.pop()
+                continue
+            following = stages[len(making) - 1].run(chunk, bench)
+            del chunk  # the stage may let go of it before its first result
+            making.append(iter(following))
+    finally:
+        while making:  # now, not when the traceback goes
+            if isinstance(last := making.pop(), Generator):
+                last.close()

@@ -6,7 +6,7 @@ changed: every call gives a new one; its files go when it is collected or closed
 
 import operator
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,9 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.embeddings.session import Access, Session
 from longwall.stages import filtering
 from longwall.stages.aggregation import by_key, by_pattern
-from longwall.stages.extension import unguided_edges, unguided_vertices
+from longwall.stages.base import Stage
+from longwall.stages.extension import unguided_edges
+from longwall.stages.tables import AllEdges, AllVertices, ExtendEdges, ExtendVertices, Filter, StoredRows
 from longwall.storage.arguments import brief, require_type, wrong_type
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
@@ -169,8 +171,7 @@ def vertices(
     """
     # Extension by vertices reads lists where they are.
     session = Session(graph, engine, memory, spill, disk, device, access, cache_share=0.0)
-    tables = unguided_vertices.all_vertices(session.arrays, session.xp, session.work)
-    return Embeddings(session, session.collect(1, tables), "vertex")
+    return Embeddings(session, session.collect(1, [AllVertices()]), "vertex")
 
 
 def edges(
@@ -185,8 +186,7 @@ def edges(
 ) -> Embeddings:
     """Embeddings of one edge: every edge of the graph, once; parameters as in :func:`vertices`."""
     session = Session(graph, engine, memory, spill, disk, device, access, cache_share=EDGES_PAGE_SHARE)
-    tables = unguided_edges.all_edges(session.arrays, session.xp, session.work)
-    return Embeddings(session, session.collect(1, tables), "edge")
+    return Embeddings(session, session.collect(1, [AllEdges()]), "edge")
 
 
 def extend_vertices(embeddings: Embeddings, adjacent_to: Sequence[int] | None = None) -> Embeddings:
@@ -208,18 +208,15 @@ def extend_vertices(embeddings: Embeddings, adjacent_to: Sequence[int] | None = 
     _require_embeddings(embeddings)
     if embeddings.kind != "vertex":
         raise InputError("extend_vertices takes embeddings made of vertices: start from longwall.vertices(graph)")
-    columns, arrays, take = embeddings.table.num_levels, embeddings.arrays, embeddings.session.take
+    columns = embeddings.table.num_levels
     wanted = None if adjacent_to is None else _column_numbers(adjacent_to, columns)
-    return _extended(
-        embeddings,
-        lambda chunk, memory: unguided_vertices.extend_by_vertex(chunk, arrays, wanted, memory, take),
-        arrays.max_degree * (columns if wanted is None else 1),
-    )
+    lists = columns if wanted is None else 1
+    return _extended(embeddings, ExtendVertices(wanted), embeddings.arrays.max_degree * lists)
 
 
-def _column_numbers(adjacent_to: Sequence[int], columns: int) -> list[int]:
+def _column_numbers(adjacent_to: Sequence[int], columns: int) -> tuple[int, ...]:
     try:
-        wanted = [operator.index(column) for column in adjacent_to]
+        wanted = tuple(operator.index(column) for column in adjacent_to)
     except TypeError:
         raise wrong_type("adjacent_to", adjacent_to, "a list of the numbers of columns, such as [0]") from None
     if not wanted:
@@ -256,12 +253,7 @@ def extend_edges(embeddings: Embeddings) -> Embeddings:
     _require_embeddings(embeddings)
     if embeddings.kind != "edge":
         raise InputError("extend_edges takes embeddings made of edges: start from longwall.edges(graph)")
-    arrays, engine, take = embeddings.arrays, embeddings.session.engine, embeddings.session.take
-    return _extended(
-        embeddings,
-        lambda chunk, memory: unguided_edges.extend_by_edge(chunk, arrays, engine, memory, take),
-        arrays.max_degree * 2 * embeddings.table.num_levels,
-    )
+    return _extended(embeddings, ExtendEdges(), embeddings.arrays.max_degree * 2 * embeddings.table.num_levels)
 
 
 def aggregate(
@@ -337,15 +329,8 @@ def filter(embeddings: Embeddings, keep: filtering.Predicate) -> Embeddings:  # 
     """
     _require_embeddings(embeddings)
     _require_function("keep", keep)
-    session, arrays = embeddings.session, embeddings.arrays
-    row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * embeddings.table.num_levels
-
-    def kept() -> Generator[EmbeddingTable, None, None]:
-        with closing(embeddings.table.stream()) as chunks:
-            for chunk in chunks:
-                yield from session.by_parts(chunk, row_bytes, lambda part: filtering.filter_rows(part, keep, arrays))
-
-    return Embeddings(session, session.collect(embeddings.table.num_levels, kept()), embeddings.kind)
+    session, table = embeddings.session, embeddings.table
+    return Embeddings(session, session.collect(table.num_levels, [StoredRows(), Filter(keep)], table), embeddings.kind)
 
 
 def export(embeddings: Embeddings, path: str | Path) -> Path:
@@ -402,18 +387,11 @@ def _row_groups(batches: "Iterator[pa.RecordBatch]") -> "Iterator[list[pa.Record
         yield group
 
 
-def _extended(
-    embeddings: Embeddings, extend: Callable[[EmbeddingTable, int], Iterator[EmbeddingTable]], most_candidates: int
-) -> Embeddings:
-    session = embeddings.session
+def _extended(embeddings: Embeddings, stage: Stage, most_candidates: int) -> Embeddings:
+    session, table = embeddings.session, embeddings.table
     work = session.work_for(most_candidates)
-
-    def tables() -> Generator[EmbeddingTable, None, None]:
-        with closing(embeddings.table.stream()) as chunks:
-            for chunk in chunks:
-                yield from (table for table in extend(chunk.to(session.xp), work) if len(table))
-
-    return Embeddings(session, session.collect(embeddings.table.num_levels + 1, tables(), work), embeddings.kind)
+    grown = session.collect(table.num_levels + 1, [StoredRows(), stage], table, work)
+    return Embeddings(session, grown, embeddings.kind)
 
 
 def _codes(embeddings: Embeddings, encode: Callable[[EmbeddingTable], by_pattern.Codes]) -> by_pattern.Codes:

@@ -2,20 +2,20 @@
 
 import os
 import weakref
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
-
-import numpy as np
+from typing import Any, Literal, TypeVar, get_args
 
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.engine_errors import engine_faults
+from longwall.stages.base import Stage, stream
 from longwall.stages.extension.candidates import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
+from longwall.stages.tables import Collect
 from longwall.storage.arguments import brief, require_type
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
@@ -174,14 +174,26 @@ class Session:
         return min(max(self.work, memory_for(candidates)), self._most_work)
 
     def collect(
-        self, num_levels: int, tables: Generator[EmbeddingTable, None, None], work: int | None = None
+        self, num_levels: int, stages: Sequence[Stage], roots: Any = None, work: int | None = None
     ) -> ChunkedTable:
-        """Make one table of many, in order; `work` bytes are booked meanwhile. The generator is closed in the end."""
+        """Make a table of what comes out of stages; `work` bytes are reserved meanwhile, `self.work` if None.
+
+        Parameters
+        ----------
+        num_levels
+            Columns of the table.
+        stages
+            From the source on.
+        roots
+            What the source takes.
+        work
+            Bytes that the temporaries may take.
+        """
         result = self.new_table(num_levels)
+        bench = _Bench(self, self.work if work is None else work)
         try:
-            with closing(tables), self.at_work(work):
-                for table in tables:
-                    result.append(table.to(np))
+            with self.at_work(work):
+                stream(roots, (*stages, Collect(result)), bench)
         except BaseException:
             result.drop()  # now, not when the traceback goes
             raise
@@ -246,6 +258,16 @@ class Session:
         """Remove all files; the session's tables are of no further use."""
         self.pool.close()
         self._finalizer()
+
+
+class _Bench:
+    """See :class:`longwall.stages.tables.CallBench`."""
+
+    done = False
+
+    def __init__(self, session: Session, work: int):
+        self.graph, self.xp, self.engine = session.arrays, session.xp, session.engine
+        self.work, self.take, self.by_parts = work, session.take, session.by_parts
 
 
 def _close(folder: SpillFolder, process: int) -> None:

@@ -1,0 +1,179 @@
+"""Stages of the library's calls: rows of a table of any size in, rows of another one out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.stages.base import Bench, Stage
+from longwall.stages.extension.candidates import Take
+from longwall.stages.extension.unguided_edges import all_edges, extend_by_edge
+from longwall.stages.extension.unguided_vertices import all_vertices, extend_by_vertex
+from longwall.stages.filtering import Predicate, filter_rows
+from longwall.storage.tables.chunked_table import ChunkedTable
+from longwall.storage.tables.embedding_table import EmbeddingTable
+
+Made = TypeVar("Made")
+
+_ROW_BYTES, _ROW_COLUMN_BYTES = 64, 56  # of a row, and for each of its columns: flat, as int64 for the user
+
+
+class CallBench(Bench, Protocol):
+    """What the stages of a call work with.
+
+    Attributes
+    ----------
+    graph, xp, engine
+        The graph where the engine reads it, the engine's arrays, and the engine.
+    work
+        Bytes that the temporaries of the call may take.
+    take
+        Does a piece of work, with less memory where it is short.
+    """
+
+    graph: GraphArrays
+    xp: Any
+    engine: Engine
+    work: int
+    take: Take
+
+    def by_parts(self, chunk: EmbeddingTable, row_bytes: int, work: Callable[[EmbeddingTable], Made]) -> Iterator[Made]:
+        """Do work for a chunk in parts, whose temporaries take so many bytes for each row."""
+        ...
+
+
+class AllVertices(Stage):
+    """Every vertex, as rows of one column."""
+
+    verb = "source"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "source       vertices of the graph"
+
+    def run(self, chunk: None, bench: CallBench) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
+        """Yield the vertices."""
+        return all_vertices(bench.graph, bench.xp, bench.work)
+
+
+class AllEdges(Stage):
+    """Every edge, as rows of one column."""
+
+    verb = "source"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "source       edges of the graph"
+
+    def run(self, chunk: None, bench: CallBench) -> Iterable[EmbeddingTable]:  # noqa: ARG002 - there are no roots
+        """Yield the edges."""
+        return all_edges(bench.graph, bench.xp, bench.work)
+
+
+class StoredRows(Stage):
+    """The rows of a table, chunk by chunk."""
+
+    verb = "source"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "source       rows of a table"
+
+    def run(self, chunk: ChunkedTable, bench: CallBench) -> Iterator[EmbeddingTable]:  # noqa: ARG002 - a `Stage`
+        """Yield the chunks of a table."""
+        with closing(chunk.stream()) as chunks:
+            yield from chunks
+
+
+@dataclass(frozen=True)
+class ExtendVertices(Stage):
+    """Extend every row by one vertex (GAMMA, Definition 3.1).
+
+    Attributes
+    ----------
+    adjacent_to
+        Columns that the new vertex must all be adjacent to; None: any one of them.
+    """
+
+    adjacent_to: tuple[int, ...] | None
+
+    verb = "extend"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        to = "any vertex" if self.adjacent_to is None else f"columns {', '.join(map(str, self.adjacent_to))}"
+        return f"extend       by a vertex that is adjacent to {to}"
+
+    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[EmbeddingTable]:
+        """Yield the extended rows."""
+        columns = None if self.adjacent_to is None else list(self.adjacent_to)
+        return extend_by_vertex(chunk.to(bench.xp), bench.graph, columns, bench.work, bench.take)
+
+
+class ExtendEdges(Stage):
+    """Extend every row by one adjacent edge (GAMMA, Definition 3.1)."""
+
+    verb = "extend"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "extend       by an adjacent edge"
+
+    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[EmbeddingTable]:
+        """Yield the extended rows."""
+        return extend_by_edge(chunk.to(bench.xp), bench.graph, bench.engine, bench.work, bench.take)
+
+
+@dataclass(frozen=True)
+class Filter(Stage):
+    """Keep the rows for which a user's function holds.
+
+    Attributes
+    ----------
+    keep
+        The function; see :func:`longwall.stages.filtering.filter_rows`.
+    """
+
+    keep: Predicate
+
+    verb = "filter"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return f"filter       by {getattr(self.keep, '__name__', 'a function')}"
+
+    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterator[EmbeddingTable]:
+        """Yield the rows that are kept."""
+        row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * chunk.num_levels
+        return bench.by_parts(chunk, row_bytes, lambda part: filter_rows(part, self.keep, bench.graph))
+
+
+@dataclass(frozen=True)
+class Collect(Stage):
+    """Append rows to a table.
+
+    Attributes
+    ----------
+    table
+        Where they go.
+    """
+
+    table: ChunkedTable
+
+    verb = "export"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "export       to a table"
+
+    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[Any]:  # noqa: ARG002 - a `Stage`
+        """Append the rows, on the host."""
+        if len(chunk):
+            self.table.append(chunk.to(np))
+        return ()
