@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from conftest import set_page_size
+from selection import emulated
 
 import longwall
 from longwall.storage.errors import InputError
@@ -61,14 +62,6 @@ class Miner:
         if workload not in self._expected:
             self._expected[workload] = answer(self.run(workload, "cpu"))
         return self._expected[workload]
-
-
-def emulated() -> bool:
-    try:
-        import cupy
-    except ImportError:
-        return False
-    return hasattr(cupy, "emulated")
 
 
 @pytest.fixture(scope="module")

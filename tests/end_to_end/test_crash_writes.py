@@ -1,7 +1,7 @@
 """Every write, rename and sync may fail, or be the last one: what is there afterwards is right, or is refused.
 
 Ingest, run, resume and a run that replaces another one. By default a sample of the moments of each is tried, and every
-one of them where slow tests are asked for.
+one of them where long tests are asked for.
 """
 
 from __future__ import annotations
@@ -174,7 +174,11 @@ CHECKS = {
     "ingest": (check_ingest, ["count"]),
 }
 CASES = [(name, kind, act) for name, (_, kinds) in CHECKS.items() for kind in kinds for act in ACTS]
-SOME = [case for case in CASES if case[1] in ("count", "listing")]
+SOME = [
+    pytest.param(*case, marks=() if case[1:] == ("count", "kill") else pytest.mark.slow)
+    for case in CASES
+    if case[1] in ("count", "listing")
+]
 
 
 @pytest.mark.parametrize(("name", "kind", "act"), SOME)
@@ -184,7 +188,7 @@ def test_a_fault_at_a_moment_leaves_what_is_right_or_refused(
     CHECKS[name][0](launch, folders, kind, act, False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "kind", "act"), CASES)
 def test_a_fault_at_each_moment_leaves_what_is_right_or_refused(
     launch: Launcher, folders: Callable[[str], Path], name: str, kind: str, act: str

@@ -278,6 +278,7 @@ def test_the_undisturbed_rows_are_the_embeddings(runner: Runner, workload: str, 
 # Memory runs short
 
 
+@pytest.mark.slow
 @settings(relaxed, max_examples=15)
 @given(
     seed=st.integers(0, 10**6),

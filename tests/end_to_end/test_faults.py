@@ -15,6 +15,7 @@ import pytest
 from breakable import EDGES, KINDS, Workshop, answer
 from conftest import set_free_writers
 from kill import Fault, Launcher, Outcome, check_whole, left_in, status
+from selection import slow_but_first
 
 import longwall
 from longwall.pipeline.execution import chunk_stack, depth_first
@@ -46,6 +47,7 @@ def mended(workshop: Workshop, kind: str, folder: Path) -> None:
     workshop.compare(kind, folder / "runs" / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BROKEN_KINDS)
 def test_a_disk_that_is_full_at_any_moment(workshop, kind):
     draw = random.Random(kind)
@@ -70,8 +72,8 @@ def test_a_disk_that_is_full_at_any_moment(workshop, kind):
         mended(workshop, kind, folder)
 
 
-@pytest.mark.parametrize("kind", BROKEN_KINDS)
-@pytest.mark.parametrize("largest", [0, 300, 1000, 3000, 10_000])
+@pytest.mark.parametrize("kind", slow_but_first(BROKEN_KINDS))
+@pytest.mark.parametrize("largest", slow_but_first([1000, 0, 300, 3000, 10_000]))
 def test_a_disk_that_takes_only_so_many_bytes(workshop, kind, largest):
     """Here the system itself refuses, in the middle of a write."""
     folder = workshop.folder(kind)
@@ -84,7 +86,7 @@ def test_a_disk_that_takes_only_so_many_bytes(workshop, kind, largest):
     mended(workshop, kind, folder)
 
 
-@pytest.mark.parametrize("kind", BROKEN_KINDS)
+@pytest.mark.parametrize("kind", slow_but_first(BROKEN_KINDS))
 def test_an_interrupted_run_leaves_no_spill_files_and_goes_on(workshop, kind):
     draw, whole = random.Random(kind), workshop.undisturbed(kind)
     struck = 0
@@ -114,6 +116,7 @@ echo $?
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "size"), [("count by search", size) for size in (16, 20, 24, 28)] + [("listing", 28)])
 def test_the_manifest_says_that_the_disk_is_full_and_which_file_it_kept_from(workshop, kind, size):
     """On a file system of its own, which only these processes see."""
@@ -190,6 +193,7 @@ def spiller(tmp_path_factory) -> Iterator[Spiller]:
         yield Spiller(tmp_path_factory.mktemp("spiller"))
 
 
+@pytest.mark.slow
 def test_a_spill_folder_that_cannot_be_made(spiller, monkeypatch):
     blocked = spiller.folder / "blocked"
     blocked.write_text("a file")
@@ -215,6 +219,7 @@ def flip(content: bytes) -> bytes:
     return content[: at // 8] + bytes([content[at // 8] ^ 1 << at % 8]) + content[at // 8 + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [truncate, flip, None])
 def test_a_spilled_chunk_that_is_damaged(spiller, monkeypatch, damage):
     name = f"chunk-{getattr(damage, '__name__', 'gone')}"
@@ -235,6 +240,7 @@ def test_a_spilled_chunk_that_is_damaged(spiller, monkeypatch, damage):
     spiller.mended(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [truncate, flip, None, "exchange"])
 def test_a_chunk_of_a_finished_level_that_is_damaged(workshop, damage):
     kind, struck = "listing by levels", 0
@@ -288,7 +294,7 @@ def damage_store(store: Path, how) -> None:
     chunk.write_bytes(how(chunk.read_bytes()))
 
 
-@pytest.mark.parametrize("how", [truncate, flip, "deleted", "chunk deleted"])
+@pytest.mark.parametrize("how", slow_but_first([flip, truncate, "deleted", "chunk deleted"]))
 def test_a_store_that_is_damaged_while_a_run_is_down(workshop, stored, how):
     store, kept = stored / "graph.zarr", stored / "kept.zarr"
     shutil.copytree(store, kept)
@@ -364,6 +370,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_runs_that_share_a_store_and_a_spill_folder(workshop, stored, spiller):
     """At the same time, one of them spilling; both are right and nothing is left."""
     config = f"""

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from selection import slow_but_first
 from typer.testing import CliRunner
 
 import longwall
@@ -434,14 +435,16 @@ def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
 
 @pytest.mark.parametrize(
     ("redirected", "code", "said"),
-    [
-        ("--json > /dev/full", 1, "the run is done, its results are in runs/mine/results"),
-        ("> /dev/full", 1, "standard output cannot be written"),
-        ("2> /dev/full", 0, ""),
-        ("2>&-", 0, ""),
-        (">&- 2>&-", 0, ""),
-        ("2> >(true)", 0, ""),
-    ],
+    slow_but_first(
+        [
+            ("--json > /dev/full", 1, "the run is done, its results are in runs/mine/results"),
+            ("> /dev/full", 1, "standard output cannot be written"),
+            ("2> /dev/full", 0, ""),
+            ("2>&-", 0, ""),
+            (">&- 2>&-", 0, ""),
+            ("2> >(true)", 0, ""),
+        ]
+    ),
 )
 def test_a_run_is_done_whether_or_not_it_can_be_told(config, tmp_path, redirected, code, said):
     command = f"{sys.executable} -m longwall run mine.toml {redirected}"
@@ -486,7 +489,9 @@ def test_patterns_are_listed():
         assert name in result.stdout
 
 
-@pytest.mark.parametrize("words", [["run", "run.toml"], ["ingest", "graph.txt", "graph.zarr"], ["info", "graph.txt"]])
+@pytest.mark.parametrize(
+    "words", slow_but_first([["info", "graph.txt"], ["run", "run.toml"], ["ingest", "graph.txt", "graph.zarr"]])
+)
 def test_a_limit_of_the_address_space_that_is_too_low_is_said(tmp_path, words):
     (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n")
     (tmp_path / "run.toml").write_text('graph.path = "graph.txt"\nworkload.kind = "triangles"\nengine.kind = "cpu"\n')

@@ -96,6 +96,7 @@ def test_a_small_search_is_predicted_exactly(lab, predict, small, query, countin
     )
 
 
+@pytest.mark.real_gpu("hundreds of searches take minutes")
 @pytest.mark.parametrize("counting", [False, True])
 @pytest.mark.parametrize(
     ("pattern", "labels", "induced"),
@@ -118,6 +119,7 @@ def test_estimates_are_right_on_average(predict, tiny, pattern, labels, induced,
     assert np.all(error[1:] < 0.2 * np.maximum(mean[1:], 1) + 1)
 
 
+@pytest.mark.real_gpu("hundreds of searches take minutes")
 def test_a_periodic_graph_is_no_trap(lab, predict, tiny):
     # Every row of this torus looks the same: a sample of every so-maniest row could miss a direction for good.
     side = 16
@@ -133,6 +135,7 @@ def test_a_periodic_graph_is_no_trap(lab, predict, tiny):
     assert abs(mean[-1] - side * side) <= 4.5 * error[-1]
 
 
+@pytest.mark.real_gpu("hundreds of searches take minutes")
 def test_most_intervals_hold_the_truth(predict, monkeypatch):
     monkeypatch.setattr(prediction, "_ROWS", (48, 48))
     monkeypatch.setattr(prediction, "_ARCS", (128, 128))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, answer
 from kill import Fault, Launcher, Outcome, check_whole, left_in, status
+from selection import slow_but_first
 from typer.testing import CliRunner
 
 import longwall
@@ -61,7 +62,7 @@ def check(folder: Path, kind: str) -> None:
     assert answer(run) == local(folder, kind)
 
 
-@pytest.mark.parametrize("kind", SOME)
+@pytest.mark.parametrize("kind", slow_but_first(SOME))
 def test_a_run_at_a_url_gives_what_one_in_a_folder_gives(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +121,7 @@ def go_on(launch: Launcher, folder: Path, fault: Fault | None) -> Outcome:
     return launch(*words, "--quiet", folder=folder, fault=fault, constants=CONSTANTS)
 
 
-@pytest.mark.parametrize("kind", SOME)
+@pytest.mark.parametrize("kind", slow_but_first(SOME))
 def test_a_killed_run_goes_on_from_its_url(
     launch: Launcher, tmp_path_factory: pytest.TempPathFactory, kind: str
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_killed_run_goes_on_from_its_url(
     pytest.fail(f"only {struck} of the kills struck")
 
 
+@pytest.mark.slow
 def test_a_local_disk_that_is_full_ends_the_run_with_a_sentence(launch: Launcher, tmp_path: Path) -> None:
     workshop = Workshop(launch, tmp_path)
     folder = workshop.folder("listing")

@@ -123,6 +123,7 @@ def test_partitions_change_nothing(
     assert mine(lab, graph, InTurn(2), SECTIONS[kind], engine_kind) == whole
 
 
+@pytest.mark.slow
 def test_batches_and_cuts_change_nothing(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few patterns, whose candidates are marked a few at a time, by workers with smaller batches still."""
     graph = random_graph(60, 180)

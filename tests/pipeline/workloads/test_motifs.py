@@ -119,7 +119,7 @@ def test_induced_and_non_induced_counts_are_linear_in_each_other(lab, k):
         assert number == naive.igraph_count_mappings(edges, query) // len(naive.automorphisms(query))
 
 
-@pytest.mark.parametrize("k", [3, 4, 5, 6])
+@pytest.mark.parametrize("k", [3, 4, 5, pytest.param(6, marks=pytest.mark.slow)])
 def test_both_methods_list_the_same_patterns_in_the_same_order(lab, k):
     graph = generate("rmat", seed=8, scale=7, edge_factor=4)
     results = [run(lab, graph, k, "cpu", method=method) for method in (*METHODS, "auto")]
@@ -145,7 +145,7 @@ def published(data: Any, name: str, k: int) -> dict[tuple, int]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("k", [4, 5, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("k", [4, 5, pytest.param(6, marks=pytest.mark.long)])
 def test_published_counts_of_citeseer(lab, data, k, method):
     graph = longwall.open_graph(data / "graphs" / "citeseer.edges.gz")
     counts = run(lab, graph, k, "cpu", method=method)
@@ -156,7 +156,7 @@ def test_published_counts_of_citeseer(lab, data, k, method):
 
 
 NAMES = {"path-4": 4, "star-3": 4, "cycle-4": 4, "tailed-triangle": 4, "diamond": 4, "clique-4": 4, "wedge": 3}
-REAL = ("ca-GrQc", "yeast", pytest.param("ca-AstroPh", marks=pytest.mark.slow))
+REAL = ("ca-GrQc", "yeast", pytest.param("ca-AstroPh", marks=pytest.mark.long))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -432,10 +432,19 @@ def test_locked_memory_of_a_lost_device_goes_quietly(cuda: Engine, monkeypatch: 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["random", "skewed"])
 def test_the_benchmark_checks_and_measures_every_method(engine_kind: str, tmp_path: Path, shape: str) -> None:
-    program = Path(__file__).parents[3] / "benchmarks" / "sort.py"
     options = ["--keys", "50000", "--engine", engine_kind, "--device", "1MiB", "--host", "1MiB", "--shape", shape]
-    command = [sys.executable, str(program), *options, "--spill", str(tmp_path / "spill"), "--rivals", *MERGES]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.suites.sort",
+        *options,
+        "--spill",
+        str(tmp_path / "spill"),
+        "--rivals",
+        *MERGES,
+    ]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     found = {line["method"]: line for line in map(json.loads, done.stdout.splitlines()) if "method" in line}
     assert set(MERGES) <= set(found)

@@ -130,6 +130,7 @@ def flip(path: Path, bit: int) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_any_flipped_bit_is_found_or_harmless(tmp_path, monkeypatch):
     """Bits that say nothing (times and names of the archive, the copy of the metadata for other readers) may flip."""
     monkeypatch.setattr(chunk_file, "_PIECE", 64)
