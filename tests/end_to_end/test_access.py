@@ -165,7 +165,9 @@ def test_copies_have_what_counting_leaves_of_the_device(
 
 
 @pytest.mark.gpu
-def test_ranges_are_counted_where_nobody_could_look_at_the_pages(miner: Miner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_are_counted_where_no_prediction_of_the_pages_is_possible(
+    miner: Miner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from longwall.kernels import EngineUnavailable
     from longwall.kernels.cuda.runtime.device import open_device
     from longwall.kernels.interface.engine import ShortOfMemory

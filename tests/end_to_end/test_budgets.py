@@ -1,4 +1,4 @@
-"""Budgets are promises: any budget that is accepted gives the same rows, a smaller one is refused with a sentence."""
+"""Budgets are promises: any budget that is accepted gives the same rows, a smaller one is refused with a message."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Lister:
         )
 
     def list(self, pattern: str, host: int, **options: Any) -> tuple[list[tuple[int, ...]], dict[str, Any]]:
-        """Give the sorted rows and what the manifest says of memory."""
+        """Return the sorted rows and what the manifest says of memory."""
         result = self.run(pattern, host, **options)
         manifest = json.loads((result.path / "manifest.json").read_text())
         assert left_in(self.spill) == []
@@ -88,7 +88,7 @@ def lister(tmp_path_factory) -> Lister:
 
 
 def check_kept(memory: dict[str, Any], host: int) -> None:
-    """No account was ever overdrawn."""
+    """No budget was ever exceeded."""
     assert memory["host"]["limit"] == host
     assert 0 < memory["host"]["peak"] <= host
     assert memory["disk"]["peak"] <= memory["disk"]["limit"]
@@ -125,7 +125,7 @@ def test_any_budget_any_chunk_and_any_order_give_the_same_rows(lister, pattern, 
 
 @pytest.mark.parametrize("order", slow_but_first(["depth", "levels"]))
 @pytest.mark.parametrize("part", slow_but_first([0.97, 0.0, 0.1, 0.5]))
-def test_a_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, part):
+def test_a_budget_that_is_too_small_is_refused_with_a_message(lister, order, part):
     host = max(int(part * lister.smallest("3-star", order, 3)), 1)
     with pytest.raises((InputError, RunError)) as refusal:
         lister.run("3-star", host, order=order, threads=3)
@@ -153,7 +153,7 @@ def test_depth_first_spills_nothing_where_the_stack_fits(lister):
     assert memory["disk"]["peak"] == 0
 
 
-def test_levels_are_on_disk_and_booked_there(lister):
+def test_levels_are_on_disk_and_reserved_there(lister):
     rows, memory = lister.list("diamond", PLENTY, order="levels", threads=2)
     assert rows == lister.rows("diamond")
     assert memory["disk"]["peak"] > 0
@@ -162,7 +162,7 @@ def test_levels_are_on_disk_and_booked_there(lister):
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["depth", "levels"])
 @pytest.mark.parametrize("disk", [1, 100, 3000])
-def test_a_disk_budget_that_is_too_small_is_refused_with_a_sentence(lister, order, disk, monkeypatch):
+def test_a_disk_budget_that_is_too_small_is_refused_with_a_message(lister, order, disk, monkeypatch):
     set_free_writers(monkeypatch)
     host = lister._smallest("3-star", order, 3)
     with pytest.raises((InputError, RunError)) as refusal:

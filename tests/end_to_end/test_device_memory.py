@@ -231,7 +231,7 @@ class Runner:
         return int(share * len(engine.sizes))
 
     def failed(self, workload: str, engine: TroubledEngine, order: str = "depth") -> tuple[str, Path]:
-        """The run fails; gives the sentence and the run's folder."""
+        """Check that the run fails. Return the message and the run's folder."""
         with pytest.raises(RunError) as failure:
             self.run(workload, engine, order)
         said = str(failure.value)
@@ -243,7 +243,7 @@ class Runner:
         return said, path
 
     def resumed(self, workload: str, path: Path) -> None:
-        """The run goes on, on an engine without trouble, to the right results."""
+        """Resume the run on an engine without trouble, to the right results."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: TroubledEngine(never))
             assert answer(longwall.resume(path).path) == self.undisturbed(workload)
@@ -329,7 +329,7 @@ def test_pieces_grow_back_when_memory_is_there_again(runner: Runner) -> None:
 
 @pytest.mark.parametrize("order", ["depth", "levels"])
 @pytest.mark.parametrize("share", [0, 0.3, 0.9])
-def test_memory_that_stays_short_ends_the_run_with_a_sentence(
+def test_memory_that_stays_short_ends_the_run_with_a_message(
     runner: Runner, eager_commits: None, short_chunks: None, order: str, share: float
 ) -> None:
     call = runner.calls(order, share)
@@ -341,7 +341,7 @@ def test_memory_that_stays_short_ends_the_run_with_a_sentence(
 
 
 @pytest.mark.parametrize(("place", "advice"), [("host", "lower memory.host"), ("limit", "memory.device is too small")])
-def test_the_sentence_says_which_memory_is_short(runner: Runner, place: Any, advice: str) -> None:
+def test_the_message_says_which_memory_is_short(runner: Runner, place: Any, advice: str) -> None:
     said, path = runner.failed("search", TroubledEngine(lambda call, size: ShortOfMemory(place)))
     assert advice in said
     runner.resumed("search", path)
@@ -447,18 +447,18 @@ def test_a_portion_is_halved_and_doubled() -> None:
             raise MemoryError
         return size
 
-    portion = AdaptiveBatch(CpuEngine(1))
-    assert {portion.take(100, work) for _ in range(17)} == {6}
+    batch = AdaptiveBatch(CpuEngine(1))
+    assert {batch.take(100, work) for _ in range(17)} == {6}
     assert tried == [100, 50, 25, 12, *[6] * 8, 12, *[6] * 9]  # a larger one is tried after eight, and after sixteen
     most = 1000
-    assert [portion.take(100, work) for _ in range(40)] == [*[6] * 7, *[12] * 8, *[24] * 8, *[48] * 8, *[96] * 8, 100]
+    assert [batch.take(100, work) for _ in range(40)] == [*[6] * 7, *[12] * 8, *[24] * 8, *[48] * 8, *[96] * 8, 100]
     most, rooms = 3, iter([True, False, True, False])
     tried.clear()
-    assert portion.take(5, work, lambda short: next(rooms)) == 2
+    assert batch.take(5, work, lambda short: next(rooms)) == 2
     assert tried == [5, 5, 2]
     most = 0
     with pytest.raises(ShortOfMemory):
-        portion.take(5, work)
+        batch.take(5, work)
 
 
 def test_chunks_leave_the_device_in_their_order(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the program ends soon, leaves nothing that looks whole, and says how to go on with it."""
+"""Ctrl-C, SIGTERM and SIGHUP: the program ends soon, leaves nothing that looks whole, and says how to resume it."""
 
 import fcntl
 import json
@@ -44,7 +44,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 def interrupt(process: subprocess.Popen[str], ended: bool = False, by: signal.Signals = signal.SIGINT) -> str:
-    """Send a signal, see the process end soon with its exit code; gives what it said. It may have `ended` already."""
+    """Send a signal, see the process end soon with its exit code. Return what it said. It may have `ended` already."""
     if process.poll() is not None and not ended:
         pytest.fail(f"ended before it was interrupted: {process.communicate()}")
     process.send_signal(by)
@@ -74,7 +74,7 @@ def status(folder: Path) -> dict:
 
 
 def begin_run(folder: Path, name: str) -> tuple[subprocess.Popen[str], Path]:
-    """Start a long run; gives the process, in the midst of its work, and the run's folder."""
+    """Start a long run. Return the process, in the midst of its work, and the run's folder."""
     vertices, edges, workload = LONG[name]
     text = CONFIG.format(vertices=vertices, edges=edges, workload=workload)
     (folder / "long.toml").write_text(text)
@@ -96,7 +96,7 @@ def test_a_run_stops_and_leaves_nothing_that_looks_whole(tmp_path, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_message_says_how_to_go_on(tmp_path, by):
+def test_the_message_says_how_to_resume(tmp_path, by):
     process, run = begin_run(tmp_path, "cliques")
     said = interrupt(process, by=by)
     assert not (run / "results").exists()
@@ -194,7 +194,7 @@ def test_a_script_that_runs_longwall_keeps_its_handler(tmp_path, handler):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
-def test_an_impatient_user_is_told_the_same(tmp_path, by):
+def test_an_impatient_user_gets_the_same_message(tmp_path, by):
     process, run = begin_run(tmp_path, "listing")
     for _ in range(2):
         process.send_signal(by)

@@ -1,4 +1,4 @@
-"""A run that was killed, at any moment and more than once, goes on to the results of an undisturbed run."""
+"""A run that was killed, at any moment and more than once, is resumed to the results of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_there_are_fifty_kills():
 
 
 @pytest.mark.parametrize("kind", slow_but_first(KINDS))
-def test_a_killed_run_goes_on_to_the_same_results(workshop, kind):
+def test_a_killed_run_is_resumed_to_the_same_results(workshop, kind):
     break_often(workshop, kind, KILLS_OF_EACH_KIND, ["kill"], kind)
 
 
@@ -122,7 +122,7 @@ def test_the_undisturbed_run_is_right(workshop, kind):
 
 
 def begun(workshop: Workshop, kind: str = "listing", share: float = 0.6, often: bool = True) -> tuple[Path, Path]:
-    """A run that was killed in the midst of its work; gives its working directory and its folder."""
+    """Kill a run in the midst of its work. Return its working directory and its folder."""
     whole = workshop.undisturbed(kind)
     folder = workshop.folder(kind)
     outcome = workshop.go_on(kind, folder, fault=Fault("kill", event=int(share * whole.events)))
@@ -136,7 +136,7 @@ def commits(run: Path) -> list[Path]:
 
 
 def refused(workshop: Workshop, run: Path, *words: str) -> str:
-    """Resuming is refused with exit code 2 and one line; gives the line."""
+    """Check that resuming is refused with exit code 2 and one line. Return the line."""
     outcome = workshop.launch("resume", run, "--quiet", *words, folder=run.parents[1])
     assert outcome.code == 2, outcome.err
     assert outcome.err.startswith("error: ")
@@ -208,7 +208,7 @@ def test_commits_of_many_attempts_are_folded(workshop):
 
 
 def test_a_lost_result_file_is_noticed(workshop):
-    """A file that a record names is gone or cut: a sentence, no result without its rows."""
+    """A file that a record names is gone or cut: an error message, and no result without its rows."""
     for damage in (Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20])):
         folder, run = begun(workshop)
         record = json.loads(commits(run)[0].read_text())["commits"][0]
@@ -310,7 +310,7 @@ def test_what_is_no_run_is_refused(workshop, tmp_path, what):
     assert str(path) in refused(workshop, path)
 
 
-def test_a_run_that_goes_on_is_refused(workshop, tmp_path):
+def test_a_run_that_is_still_running_is_refused(workshop, tmp_path):
     (tmp_path / "long.toml").write_text(
         '[graph]\ngenerator = { kind = "erdos-renyi", vertices = 1000, edges = 300000 }\n'
         '[workload]\nkind = "cliques"\nk = 9\n[engine]\nkind = "cpu"\nthreads = 1\n'

@@ -152,7 +152,7 @@ def test_a_row_with_too_many_candidates_is_refused_with_what_it_needs():
 
 @pytest.mark.parametrize("most", [1_000, 30_000, 300_000])
 def test_pieces_that_fail_for_want_of_memory_are_tried_again_smaller(graph, most):
-    portion, asked = AdaptiveBatch(CpuEngine(1)), []
+    batch, asked = AdaptiveBatch(CpuEngine(1)), []
 
     def take(memory, work):
         def limited(memory):
@@ -161,7 +161,7 @@ def test_pieces_that_fail_for_want_of_memory_are_tried_again_smaller(graph, most
                 raise MemoryError
             return work(memory)
 
-        return portion.take(memory, limited)
+        return batch.take(memory, limited)
 
     assert rows_of(by_edges(graph, 2, take=take)) == rows_of(by_edges(graph, 2))
     assert max(asked) > most

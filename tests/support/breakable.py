@@ -135,7 +135,7 @@ class Workshop:
         return self._whole[kind, often]
 
     def check(self, kind: str, faults: Sequence[Fault], *, often: bool = True) -> int:
-        """Run, break, resume, compare; gives how many faults struck."""
+        """Run, break, resume, compare. Return how many faults struck."""
         folder = self.folder(kind)
         struck = finish(self.launch, folder, "run", faults, constants=_constants(often))
         self.compare(kind, folder / "runs" / "run")

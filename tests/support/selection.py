@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give a worker the tests of a whole file: its fixtures, such as processes that are warm, are made once then."""
+    """Send all tests of a file to one worker: what the file starts, such as warm processes, is started once then."""
     from xdist.scheduler import LoadFileScheduling
 
     return LoadFileScheduling(config, log)

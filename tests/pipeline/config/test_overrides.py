@@ -76,7 +76,7 @@ def test_another_cluster_replaces_the_one_before(scheduler, overrides, left):
     assert spec.to_dict()["scheduler"] == {"order": "depth"} | left
 
 
-def test_overrides_that_contradict_each_other_are_told():
+def test_overrides_that_contradict_each_other_are_refused():
     config = TRIANGLES | {"scheduler": {"kind": "dask"}}
     said = faults(config, ["scheduler.workers=2", "scheduler.address=tcp://a:1"])
     assert said[0].startswith("--set: scheduler.workers: the cluster at scheduler.address has its own workers")

@@ -54,21 +54,21 @@ def test_a_session_stays_inside_its_budget_and_spills(graph, network, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
         ({"memory": "1KiB"}, "the graph needs .*raise memory"),
         ({"memory": "100KiB", "disk": "3KiB"}, "a spilled chunk needs .*raise disk"),
         ({"memory": "4KiB"}, "raise memory"),
     ],
 )
-def test_a_budget_that_is_too_small_is_named(lab, graph, tmp_path, options, sentence):
-    with pytest.raises(longwall.RunError, match=sentence):
+def test_a_budget_that_is_too_small_is_named(lab, graph, tmp_path, options, message):
+    with pytest.raises(longwall.RunError, match=message):
         longwall.extend_edges(longwall.extend_edges(longwall.edges(graph, spill=tmp_path / "spill", **options)))
     lab.settle()
     assert not (tmp_path / "spill").exists()
 
 
-def test_distinct_codes_are_booked(graph, monkeypatch):
+def test_distinct_codes_are_reserved(graph, monkeypatch):
     monkeypatch.setattr(longwall.stages.aggregation.by_pattern, "CODE_BYTES", 2**20)
     with pytest.raises(longwall.RunError, match=r"distinct codes needs .* raise memory"):
         longwall.aggregate(longwall.extend_vertices(longwall.vertices(graph, memory="2MiB")))
@@ -101,7 +101,7 @@ def test_a_part_that_is_too_large_for_memory_is_cut(graph):
 
 
 @pytest.mark.parametrize(
-    ("fault", "sentence"),
+    ("fault", "message"),
     [
         (ShortOfMemory("host"), "out of memory: lower memory"),
         (ShortOfMemory("device", 2**20), r"device is out of memory \(1 MiB more were wanted\): free what"),
@@ -109,14 +109,14 @@ def test_a_part_that_is_too_large_for_memory_is_cut(graph):
         (EngineLost("fell off"), r"the device was lost \(fell off\)"),
     ],
 )
-def test_what_an_engine_raises_becomes_a_sentence(lab, graph, fault, sentence):
+def test_what_an_engine_raises_becomes_an_error_message(lab, graph, fault, message):
     def broken(columns, graph, xp):
         raise fault
 
     wedges = longwall.extend_vertices(longwall.vertices(graph))
     used = wedges.session.host.used
     for call in (longwall.filter, longwall.aggregate):
-        with pytest.raises(longwall.RunError, match=sentence):
+        with pytest.raises(longwall.RunError, match=message):
             call(wedges, broken)
     lab.settle()
     assert wedges.session.host.used == used

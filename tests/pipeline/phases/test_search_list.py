@@ -61,7 +61,7 @@ def check_rows(found: list[tuple[int, ...]], edges, query, labels) -> None:
 
 @pytest.fixture(scope="session")
 def listed(lab, engine_kind, tmp_path_factory):
-    """List the embeddings of a query into Parquet; gives the number of rows and the table."""
+    """List the embeddings of a query into Parquet. Return the number of rows and the table."""
 
     def by_plan(edges, query, labels=None, **context):
         folder = tmp_path_factory.mktemp("listing")

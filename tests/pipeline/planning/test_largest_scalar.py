@@ -6,9 +6,9 @@ import pytest
 from longwall.pipeline.phases import count_plans
 
 
-@pytest.mark.parametrize("slots", [1, 7, 1 << 22])
-def test_it_bounds_every_tree(lab, monkeypatch, slots):
-    monkeypatch.setattr(count_plans, "_SLOTS_AT_ONCE", slots)
+@pytest.mark.parametrize("arcs", [1, 7, 1 << 22])
+def test_it_bounds_every_tree(lab, monkeypatch, arcs):
+    monkeypatch.setattr(count_plans, "_SLOTS_AT_ONCE", arcs)
     network = nx.barabasi_albert_graph(40, 3, seed=2)
     graph = lab.graph(network.edges)
     walks = max(sum(network.degree(x) for x in network[v]) for v in network)

@@ -51,7 +51,7 @@ def actual_rows(plan: MatchPlan, graph, context) -> list[int]:
 
 @pytest.fixture(scope="session")
 def predict(lab, engine_kind):
-    """Predict the levels of a plan; gives the estimates and a function for the actual rows."""
+    """Predict the levels of a plan. Return the estimates and a function for the actual rows."""
 
     def by_plan(graph, plan, *, memory=MEMORY, **options):
         context = lab.context(graph, engine=engine_kind)
@@ -231,7 +231,7 @@ def test_memory_is_kept(lab):
         assert estimates[-1].rows == pytest.approx(wide[-1].rows, rel=0.3)
 
 
-def test_too_little_memory_is_one_sentence(lab):
+def test_too_little_memory_is_one_message(lab):
     graph = generate("rmat", scale=10, edge_factor=8, seed=1)
     plan = plan_match(parse_pattern("house"), graph.stats, counting=False)
     context = lab.context(graph)

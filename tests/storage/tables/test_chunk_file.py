@@ -249,7 +249,7 @@ def test_a_full_disk_is_named(tmp_path):
 
 
 def forge(path: Path, change: Callable[[dict[str, Any]], object], compression: int = zipfile.ZIP_STORED) -> int:
-    """Change what the metadata of a chunk say, and make their checksum right; gives it."""
+    """Change what the metadata of a chunk say, and make their checksum right. Return it."""
     import google_crc32c
 
     with zipfile.ZipFile(path) as archive:
