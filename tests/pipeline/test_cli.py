@@ -1,4 +1,4 @@
-"""The command line: exit codes, one clear sentence for each mistake, nothing heavy before it is needed."""
+"""The command line: exit codes, one clear message for each mistake, nothing heavy before it is needed."""
 
 import errno
 import json
@@ -165,7 +165,7 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "message"),
     [
         (["run", "none.toml"], "none.toml: there is no such config file"),
         (["run", "mine.toml", "--set", "workload.kind=cliqes"], "error: --set: workload.kind: there is no"),
@@ -197,13 +197,13 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
         (["info", "none.zarr"], "none.zarr"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(config, tmp_path, words, sentence):
+def test_bad_input_is_one_message_and_exit_code_2(config, tmp_path, words, message):
     before = set(tmp_path.iterdir())
     result = call(*words)
     assert result.exit_code == 2
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1
-    assert sentence in errors[0]
+    assert message in errors[0]
     assert "Traceback" not in result.output
     assert set(tmp_path.iterdir()) == before
 
@@ -284,7 +284,7 @@ def test_a_damaged_store_is_bad_input(config, tmp_path):
     assert set(tmp_path.iterdir()) == before
 
 
-def test_a_config_that_cannot_be_read_is_one_sentence(config, monkeypatch):
+def test_a_config_that_cannot_be_read_is_one_message(config, monkeypatch):
     def refuse(path, *flags):
         raise PermissionError(13, "Permission denied")
 
@@ -396,7 +396,7 @@ def test_an_interrupt_that_comes_too_late_leaves_a_whole_store(config, monkeypat
     assert call("info", config.parent / "g.zarr").exit_code == 0
 
 
-def test_an_interrupted_run_says_how_to_go_on(config, monkeypatch):
+def test_an_interrupted_run_says_how_to_resume(config, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
@@ -433,6 +433,15 @@ def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
     assert not (tmp_path / "spill").exists()
 
 
+def test_a_run_may_start_a_cluster(config):
+    """In a process of its own: Dask leaves threads behind."""
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
+    process = start("run", config, "--json", *("--set", "scheduler.kind=dask"), *("--set", "scheduler.workers=1"))
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert json.loads(output.splitlines()[-1])["count"] == 1
+
+
 @pytest.mark.parametrize(
     ("redirected", "code", "said"),
     slow_but_first(
@@ -446,7 +455,7 @@ def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
         ]
     ),
 )
-def test_a_run_is_done_whether_or_not_it_can_be_told(config, tmp_path, redirected, code, said):
+def test_a_run_is_done_whether_or_not_it_can_be_reported(config, tmp_path, redirected, code, said):
     command = f"{sys.executable} -m longwall run mine.toml {redirected}"
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
