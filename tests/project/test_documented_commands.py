@@ -61,7 +61,7 @@ NOT_RUN = {
     'pytest -n auto -m "not slow"': _TESTS,
     'pytest -n auto -m "slow and not long and not cluster"': _TESTS,
     'pytest -m "cluster and not long"': _TESTS,
-    'PYTHONPATH=tests/emulator pytest -m "gpu and not long"': _TESTS,
+    'PYTHONPATH=tests/emulator pytest -n auto -m "gpu and not long"': _TESTS,
     "pytest -m long tests/end_to_end/test_resume.py": _TESTS,
     "pytest -m long tests/end_to_end/test_crash_writes.py tests/end_to_end/test_crash_store.py": _TESTS,
     'PYTHONPATH=tests/emulator .venv/bin/pytest -m "gpu and not slow" tests/end_to_end/test_access.py': _TESTS,

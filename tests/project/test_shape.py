@@ -24,7 +24,7 @@ LONG_FUNCTIONS = {
     "pipeline/run.py: _run": (91, "opens, plans, executes and publishes in one nest of context managers"),
     "pipeline/planning/search_compiler.py: compile_program": (87, "one pass whose parts share a dozen tables"),
 }
-"""What exceeds a limit -> how large it is, and why. An exception may shrink, and then must be lowered here."""
+"""What exceeds a limit -> how large it may be, and why. An exception that is within the limit again must go."""
 
 
 def relative(path: Path) -> str:
@@ -32,11 +32,11 @@ def relative(path: Path) -> str:
 
 
 def exceeding(sizes: dict[str, int], limit: int, exceptions: dict[str, tuple[int, str]]) -> dict[str, int]:
-    """What is larger than the limit, less the exceptions that are as large as listed."""
+    """What is larger than the limit, or than its exception from it."""
     allowed = {name: size for name, (size, _) in exceptions.items()}
     found = {name: size for name, size in sizes.items() if size > limit}
     assert allowed.keys() <= found.keys(), f"no longer an exception: {sorted(allowed.keys() - found.keys())}"
-    return {name: size for name, size in found.items() if size != allowed.get(name)}
+    return {name: size for name, size in found.items() if size > allowed.get(name, limit)}
 
 
 def floor_of(module: str) -> int:
