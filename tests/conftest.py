@@ -60,6 +60,15 @@ def data() -> Path:
     return DATA
 
 
+@pytest.fixture(scope="session")
+def launch() -> Iterator[Any]:
+    """Start commands in forks of one process, which has imported everything: a `kill.Launcher`."""
+    from kill import Launcher
+
+    with Launcher() as made:
+        yield made
+
+
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A Dask cluster on loopback: as many workers as the parameter says, 2 without one."""

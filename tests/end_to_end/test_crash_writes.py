@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,6 @@ from longwall.pipeline.run import open_graph
 
 ACTS = ("kill", "power cut", "error", "disk full")
 CODES = {0, 1, 2}  # how a command may end that no signal ended
-
-
-@pytest.fixture(scope="module")
-def launch() -> Iterator[Launcher]:
-    with Launcher() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from breakable import EDGES, KINDS, Workshop, answer
 from conftest import set_free_writers
-from kill import Fault, Launcher, Outcome, check_whole, left_in, status
+from kill import Fault, Outcome, check_whole, left_in, status
 from selection import slow_but_first
 
 import longwall
@@ -27,9 +27,8 @@ BROKEN_KINDS = ("count by search", "triangles per vertex", "frequent patterns", 
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory) -> Iterator[Workshop]:
-    with Launcher() as launch:
-        yield Workshop(launch, tmp_path_factory.mktemp("workshop"))
+def workshop(launch, tmp_path_factory) -> Workshop:
+    return Workshop(launch, tmp_path_factory.mktemp("workshop"))
 
 
 def error_line(outcome: Outcome, *codes: int) -> str:

@@ -9,13 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import naive
 import pytest
 from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, embeddings_of
-from kill import Fault, Launcher, status
+from kill import Fault, status
 from selection import slow_but_first
 
 import longwall
@@ -27,9 +26,8 @@ SHORT = ("count by search", "listing")
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory) -> Iterator[Workshop]:
-    with Launcher() as launch:
-        yield Workshop(launch, tmp_path_factory.mktemp("workshop"))
+def workshop(launch, tmp_path_factory) -> Workshop:
+    return Workshop(launch, tmp_path_factory.mktemp("workshop"))
 
 
 def break_often(workshop: Workshop, kind: str, kills: int, acts: list[str], seed: str) -> None:

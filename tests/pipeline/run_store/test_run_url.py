@@ -7,7 +7,6 @@ import random
 import shutil
 import threading
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +100,6 @@ def test_a_run_in_memory(folder: Path, memory: Any) -> None:
 def test_a_limit_holds_at_a_url(folder: Path) -> None:
     result = longwall.run(config(folder, "listing with a limit", f"file://{folder}/urls"))
     assert (result.count, result.truncated, result.table().num_rows) == (LIMIT, True, LIMIT)
-
-
-@pytest.fixture(scope="module")
-def launch() -> Iterator[Launcher]:
-    with Launcher() as made:
-        yield made
 
 
 def go_on(launch: Launcher, folder: Path, fault: Fault | None) -> Outcome:
