@@ -21,7 +21,7 @@ import pytest
 # `import naive`: pytest's importlib mode adds no folder
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "support")]
 
-pytest_plugins = ["left_out"]
+pytest_plugins = ["selection"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of shells; some tests send it
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from longwall.storage.graph.graph import Graph
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """After the last test of a module, leave what there is, such as imported modules, out of garbage collections.
+
+    Every run of Longwall ends with one, which takes several times as long as a small run otherwise.
+    """
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -46,6 +58,15 @@ def data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no real graphs in {DATA}; set LONGWALL_DATA")
     return DATA
+
+
+@pytest.fixture(scope="session")
+def launch() -> Iterator[Any]:
+    """Start commands in forks of one process, which has imported everything: a `kill.Launcher`."""
+    from kill import Launcher
+
+    with Launcher() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 cupy = pytest.importorskip("cupy")
 if not hasattr(cupy, "emulated"):
     pytest.skip("this is CuPy itself", allow_module_level=True)
+pytestmark = pytest.mark.gpu
 
 ALL = "0xffffffffu"
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from conftest import set_page_size
+from selection import emulated
 
 import longwall
 from longwall.storage.errors import InputError
@@ -61,14 +62,6 @@ class Miner:
         if workload not in self._expected:
             self._expected[workload] = answer(self.run(workload, "cpu"))
         return self._expected[workload]
-
-
-def emulated() -> bool:
-    try:
-        import cupy
-    except ImportError:
-        return False
-    return hasattr(cupy, "emulated")
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +165,9 @@ def test_copies_have_what_counting_leaves_of_the_device(
 
 
 @pytest.mark.gpu
-def test_ranges_are_counted_where_nobody_could_look_at_the_pages(miner: Miner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_are_counted_where_no_prediction_of_the_pages_is_possible(
+    miner: Miner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from longwall.kernels import EngineUnavailable
     from longwall.kernels.cuda.runtime.device import open_device
     from longwall.kernels.interface.engine import ShortOfMemory

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from conftest import set_page_size
 from real import load, queries
+from selection import emulated
 
 import longwall
-from longwall.kernels import EngineUnavailable, select_engine
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases import search_count
@@ -24,20 +24,15 @@ LEAST = 1_400_000  # bytes: a ring of tasks and a thousand rows want a place, wh
 ACCESS = ["adaptive", "zero-copy", "managed"]
 SHARES = [0.01, 0.25, 1.0]
 SMALL = ["citeseer", "yeast"]
-LARGE = ["ca-AstroPh", "wiki-Vote", "soc-epinions-NR", "web-spam-NR", "socfb-Reed98"]
+LARGE = [
+    pytest.param(name, marks=pytest.mark.real_gpu("a graph of this size takes minutes"))
+    for name in ("ca-AstroPh", "wiki-Vote", "soc-epinions-NR", "web-spam-NR", "socfb-Reed98")
+]
 
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     set_page_size(monkeypatch, PAGE)
-
-
-@pytest.fixture(scope="module")
-def emulated() -> bool:
-    try:
-        return hasattr(select_engine("cuda", 1).xp, "emulated")
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +53,7 @@ def context_of(lab: Any, graph: Graph, access: str, share: float) -> Any:
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("access", ACCESS)
 @pytest.mark.parametrize("name", [*SMALL, *LARGE])
-def test_cliques_and_searches(
-    lab: Any, data: Path, truth: Any, emulated: bool, name: str, access: str, share: float
-) -> None:
-    if emulated and name in LARGE:
-        pytest.skip("the emulator takes too long")
+def test_cliques_and_searches(lab: Any, data: Path, truth: Any, name: str, access: str, share: float) -> None:
     graph = load(data, name)
     for k in (3, 4, 5):
         context = context_of(lab, graph, access, share)
@@ -77,10 +68,10 @@ def test_cliques_and_searches(
 @pytest.mark.gpu
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("access", ACCESS)
-def test_labelled_queries(lab: Any, data: Path, emulated: bool, access: str, share: float) -> None:
+def test_labelled_queries(lab: Any, data: Path, access: str, share: float) -> None:
     graph = load(data, "hprd", "hprd")
     context = context_of(lab, graph, access, share)
-    for _, pattern, expected in queries(data)[: 1 if emulated else 60 : 12]:
+    for _, pattern, expected in queries(data)[: 1 if emulated() else 60 : 12]:
         plan = plan_match(pattern, graph.stats, induced=False)
         assert search_count.count_matches(plan, context) * automorphism_count(pattern) == expected
 
@@ -88,12 +79,10 @@ def test_labelled_queries(lab: Any, data: Path, emulated: bool, access: str, sha
 @pytest.mark.gpu
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("access", ACCESS)
-@pytest.mark.parametrize("name", ["citeseer", "yeast", "web-spam-NR", "soc-epinions-NR"])
+@pytest.mark.parametrize("name", [*SMALL, *LARGE[2:4]])
 def test_edges_that_share_a_vertex(
-    data: Path, truth: Any, emulated: bool, tmp_path: Path, name: str, access: Any, share: float
+    data: Path, truth: Any, tmp_path: Path, name: str, access: Any, share: float
 ) -> None:
-    if emulated and name in LARGE:
-        pytest.skip("the emulator takes too long")
     graph = load(data, name)
     device = budget_of(graph, share)
     edges = longwall.edges(graph, engine="cuda", spill=tmp_path / "spill", device=device, access=access)

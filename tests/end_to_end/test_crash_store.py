@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from breakable import SHARED
 from crash import EDGES, FEW_TASKS, WORKLOADS, moments
+from selection import slow_but_first
 
 import longwall
 from longwall.storage.errors import InputError, RunError
@@ -53,7 +54,7 @@ class Store:
         return dict(self._memory.store)
 
     def attempt(self, act: str, event: int | None, work: Callable[[], Any]) -> tuple[Any, int]:
-        """Do something that is struck at a change; gives its result, or None, and how many changes there were.
+        """Do something that is struck at a change. Return its result, or None, and how many changes there were.
 
         ``kill``: nothing is changed from then on; ``error``: this change fails; ``lost``: all do from then on.
         """
@@ -139,13 +140,13 @@ def check(store: Store, kind: str, act: str, every: bool, new: bool) -> None:
         assert status(NEW) is None
 
 
-@pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize("act", slow_but_first(ACTS))
+@pytest.mark.parametrize("new", slow_but_first([False, True]))
 def test_a_fault_at_a_moment_leaves_what_is_right_or_refused(store: Store, act: str, new: bool) -> None:
     check(store, "listing", act, False, new)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("new", [False, True])
 @pytest.mark.parametrize("kind", WORKLOADS)

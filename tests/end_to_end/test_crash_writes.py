@@ -1,14 +1,14 @@
 """Every write, rename and sync may fail, or be the last one: what is there afterwards is right, or is refused.
 
 Ingest, run, resume and a run that replaces another one. By default a sample of the moments of each is tried, and every
-one of them where slow tests are asked for.
+one of them where long tests are asked for.
 """
 
 from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,6 @@ from longwall.pipeline.run import open_graph
 
 ACTS = ("kill", "power cut", "error", "disk full")
 CODES = {0, 1, 2}  # how a command may end that no signal ended
-
-
-@pytest.fixture(scope="module")
-def launch() -> Iterator[Launcher]:
-    with Launcher() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +168,11 @@ CHECKS = {
     "ingest": (check_ingest, ["count"]),
 }
 CASES = [(name, kind, act) for name, (_, kinds) in CHECKS.items() for kind in kinds for act in ACTS]
-SOME = [case for case in CASES if case[1] in ("count", "listing")]
+SOME = [
+    pytest.param(*case, marks=() if case[1:] == ("count", "kill") else pytest.mark.slow)
+    for case in CASES
+    if case[1] in ("count", "listing")
+]
 
 
 @pytest.mark.parametrize(("name", "kind", "act"), SOME)
@@ -184,7 +182,7 @@ def test_a_fault_at_a_moment_leaves_what_is_right_or_refused(
     CHECKS[name][0](launch, folders, kind, act, False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "kind", "act"), CASES)
 def test_a_fault_at_each_moment_leaves_what_is_right_or_refused(
     launch: Launcher, folders: Callable[[str], Path], name: str, kind: str, act: str

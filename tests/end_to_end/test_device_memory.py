@@ -232,7 +232,7 @@ class Runner:
         return int(share * len(engine.sizes))
 
     def failed(self, workload: str, engine: TroubledEngine, order: str = "depth") -> tuple[str, Path]:
-        """The run fails; gives the sentence and the run's folder."""
+        """Check that the run fails. Return the message and the run's folder."""
         with pytest.raises(RunError) as failure:
             self.run(workload, engine, order)
         said = str(failure.value)
@@ -244,7 +244,7 @@ class Runner:
         return said, path
 
     def resumed(self, workload: str, path: Path) -> None:
-        """The run goes on, on an engine without trouble, to the right results."""
+        """Resume the run on an engine without trouble, to the right results."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("longwall.storage.memory.resources.select_engine", lambda *choice: TroubledEngine(never))
             assert answer(longwall.resume(path).path) == self.undisturbed(workload)
@@ -279,6 +279,7 @@ def test_the_undisturbed_rows_are_the_embeddings(runner: Runner, workload: str, 
 # Memory runs short
 
 
+@pytest.mark.slow
 @settings(relaxed, max_examples=15)
 @given(
     seed=st.integers(0, 10**6),
@@ -329,7 +330,7 @@ def test_pieces_grow_back_when_memory_is_there_again(runner: Runner) -> None:
 
 @pytest.mark.parametrize("order", ["depth", "levels"])
 @pytest.mark.parametrize("share", [0, 0.3, 0.9])
-def test_memory_that_stays_short_ends_the_run_with_a_sentence(
+def test_memory_that_stays_short_ends_the_run_with_a_message(
     runner: Runner, eager_commits: None, short_chunks: None, order: str, share: float
 ) -> None:
     call = runner.calls(order, share)
@@ -341,7 +342,7 @@ def test_memory_that_stays_short_ends_the_run_with_a_sentence(
 
 
 @pytest.mark.parametrize(("place", "advice"), [("host", "lower memory.host"), ("limit", "memory.device is too small")])
-def test_the_sentence_says_which_memory_is_short(runner: Runner, place: Any, advice: str) -> None:
+def test_the_message_says_which_memory_is_short(runner: Runner, place: Any, advice: str) -> None:
     said, path = runner.failed("search", TroubledEngine(lambda call, size: ShortOfMemory(place)))
     assert advice in said
     runner.resumed("search", path)

@@ -1,4 +1,4 @@
-"""What may go wrong around a run: a sentence, no wrong result, and a run that goes on once it is mended."""
+"""What may go wrong around a run: an error message, no wrong result, and a run that can be resumed afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from breakable import EDGES, KINDS, Workshop, answer
 from conftest import set_free_writers
-from kill import Fault, Launcher, Outcome, check_whole, left_in, status
+from kill import Fault, Outcome, check_whole, left_in, status
+from selection import slow_but_first
 
 import longwall
 from longwall.pipeline.execution import chunk_stack
@@ -27,13 +28,12 @@ BROKEN_KINDS = ("count by search", "triangles per vertex", "frequent patterns", 
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory) -> Iterator[Workshop]:
-    with Launcher() as launch:
-        yield Workshop(launch, tmp_path_factory.mktemp("workshop"))
+def workshop(launch, tmp_path_factory) -> Workshop:
+    return Workshop(launch, tmp_path_factory.mktemp("workshop"))
 
 
-def sentence(outcome: Outcome, *codes: int) -> str:
-    """A command failed with one of the codes and one line; gives the line."""
+def error_line(outcome: Outcome, *codes: int) -> str:
+    """Check that a command failed with one of the codes and one line. Return the line."""
     assert outcome.code in codes, outcome
     assert outcome.err.startswith("error: "), outcome.err
     assert outcome.err.count("\n") == 1, outcome.err
@@ -41,12 +41,13 @@ def sentence(outcome: Outcome, *codes: int) -> str:
 
 
 def mended(workshop: Workshop, kind: str, folder: Path) -> None:
-    """The run goes on to the right results."""
+    """Resume the run to the right results."""
     outcome = workshop.go_on(kind, folder)
     assert outcome.code == 0, outcome.err
     workshop.compare(kind, folder / "runs" / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BROKEN_KINDS)
 def test_a_disk_that_is_full_at_any_moment(workshop, kind):
     draw = random.Random(kind)
@@ -60,7 +61,7 @@ def test_a_disk_that_is_full_at_any_moment(workshop, kind):
         if outcome.code == 0:  # what is left to do frees the disk, or does not matter
             workshop.compare(kind, run)
             continue
-        said = sentence(outcome, 1, 2)
+        said = error_line(outcome, 1, 2)
         assert "No space left on device" in said or "disk is full" in said
         assert left_in(folder / "spill") == []
         assert status(run) != "done"
@@ -71,8 +72,8 @@ def test_a_disk_that_is_full_at_any_moment(workshop, kind):
         mended(workshop, kind, folder)
 
 
-@pytest.mark.parametrize("kind", BROKEN_KINDS)
-@pytest.mark.parametrize("largest", [0, 300, 1000, 3000, 10_000])
+@pytest.mark.parametrize("kind", slow_but_first(BROKEN_KINDS))
+@pytest.mark.parametrize("largest", slow_but_first([1000, 0, 300, 3000, 10_000]))
 def test_a_disk_that_takes_only_so_many_bytes(workshop, kind, largest):
     """Here the system itself refuses, in the middle of a write."""
     folder = workshop.folder(kind)
@@ -81,12 +82,12 @@ def test_a_disk_that_takes_only_so_many_bytes(workshop, kind, largest):
         if outcome.code == 0:
             workshop.compare(kind, folder / "runs" / "run")
             return
-        sentence(outcome, 1, 2)
+        error_line(outcome, 1, 2)
     mended(workshop, kind, folder)
 
 
-@pytest.mark.parametrize("kind", BROKEN_KINDS)
-def test_an_interrupted_run_leaves_no_spill_files_and_goes_on(workshop, kind):
+@pytest.mark.parametrize("kind", slow_but_first(BROKEN_KINDS))
+def test_an_interrupted_run_leaves_no_spill_files_and_is_resumed(workshop, kind):
     draw, whole = random.Random(kind), workshop.undisturbed(kind)
     struck = 0
     for _ in range(12):
@@ -115,6 +116,7 @@ echo $?
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "size"), [("count by search", size) for size in (16, 20, 24, 28)] + [("listing", 28)])
 def test_the_manifest_says_that_the_disk_is_full_and_which_file_it_kept_from(workshop, kind, size):
     """On a file system of its own, which only these processes see."""
@@ -171,7 +173,7 @@ class Spiller:
         )
 
     def failed(self, name: str, **memory: object) -> str:
-        """The run fails; gives the sentence."""
+        """Check that the run fails. Return the message."""
         with pytest.raises(RunError) as failure:
             self.run(name, **memory)
         assert "\n" not in str(failure.value)
@@ -191,6 +193,7 @@ def spiller(tmp_path_factory) -> Iterator[Spiller]:
         yield Spiller(tmp_path_factory.mktemp("spiller"))
 
 
+@pytest.mark.slow
 def test_a_spill_folder_that_cannot_be_made(spiller, monkeypatch):
     blocked = spiller.folder / "blocked"
     blocked.write_text("a file")
@@ -216,6 +219,7 @@ def flip(content: bytes) -> bytes:
     return content[: at // 8] + bytes([content[at // 8] ^ 1 << at % 8]) + content[at // 8 + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [truncate, flip, None])
 def test_a_spilled_chunk_that_is_damaged(spiller, monkeypatch, damage):
     name = f"chunk-{getattr(damage, '__name__', 'gone')}"
@@ -236,6 +240,7 @@ def test_a_spilled_chunk_that_is_damaged(spiller, monkeypatch, damage):
     spiller.mended(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [truncate, flip, None, "exchange"])
 def test_a_chunk_of_a_finished_level_that_is_damaged(workshop, damage):
     kind, struck = "listing by levels", 0
@@ -260,7 +265,7 @@ def test_a_chunk_of_a_finished_level_that_is_damaged(workshop, damage):
             workshop.compare(kind, folder / "runs" / "run")
             continue
         struck += 1
-        assert "level-" in sentence(outcome, 1)
+        assert "level-" in error_line(outcome, 1)
         for chunk, content in kept.items():
             chunk.parent.mkdir(parents=True, exist_ok=True)
             chunk.write_bytes(content)
@@ -289,7 +294,7 @@ def damage_store(store: Path, how) -> None:
     chunk.write_bytes(how(chunk.read_bytes()))
 
 
-@pytest.mark.parametrize("how", [truncate, flip, "deleted", "chunk deleted"])
+@pytest.mark.parametrize("how", slow_but_first([flip, truncate, "deleted", "chunk deleted"]))
 def test_a_store_that_is_damaged_while_a_run_is_down(workshop, stored, how):
     store, kept = stored / "graph.zarr", stored / "kept.zarr"
     shutil.copytree(store, kept)
@@ -301,7 +306,7 @@ def test_a_store_that_is_damaged_while_a_run_is_down(workshop, stored, how):
         next(path for path in (store / "indices").rglob("c/*") if path.is_file()).unlink()
     else:
         damage_store(store, how)
-    assert "graph.zarr" in sentence(workshop.go_on("listing", stored), 2)
+    assert "graph.zarr" in error_line(workshop.go_on("listing", stored), 2)
     assert status(stored / "runs" / "run") != "done"
     shutil.rmtree(store, ignore_errors=True)
     kept.rename(store)
@@ -310,12 +315,12 @@ def test_a_store_that_is_damaged_while_a_run_is_down(workshop, stored, how):
 
 def test_a_store_that_is_damaged_before_the_run(workshop, stored):
     damage_store(stored / "graph.zarr", flip)
-    assert "graph.zarr" in sentence(workshop.go_on("listing", stored), 2)
+    assert "graph.zarr" in error_line(workshop.go_on("listing", stored), 2)
     assert not (stored / "runs" / "run" / "results").exists()
 
 
 def test_a_store_that_is_deleted_during_the_run(lab, tmp_path, monkeypatch):
-    """The right rows or a sentence, whenever it happens."""
+    """The right rows or an error message, whenever it happens."""
     from longwall.storage.graph.graph_store import write_graph
 
     graph = lab.graph(EDGES)
@@ -350,7 +355,7 @@ def test_another_store_in_its_place_is_refused(workshop, stored):
     (stored / "other.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES[1:]))
     outcome = workshop.launch("ingest", stored / "other.txt", store, "--quiet", folder=stored)
     assert outcome.code == 0, outcome.err
-    assert "graph" in sentence(workshop.go_on("listing", stored), 2)
+    assert "graph" in error_line(workshop.go_on("listing", stored), 2)
     shutil.rmtree(store)
     (stored / "kept.zarr").rename(store)
     mended(workshop, "listing", stored)
@@ -365,6 +370,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_runs_that_share_a_store_and_a_spill_folder(workshop, stored, spiller):
     """At the same time, one of them spilling; both are right and nothing is left."""
     config = f"""

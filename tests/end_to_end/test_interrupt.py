@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the program ends soon, leaves nothing that looks whole, and says how to go on with it."""
+"""Ctrl-C, SIGTERM and SIGHUP: the program ends soon, leaves nothing that looks whole, and says how to resume it."""
 
 import fcntl
 import json
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from selection import slow_but_first
 
 from longwall.storage import signals
 
@@ -43,7 +44,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 def interrupt(process: subprocess.Popen[str], ended: bool = False, by: signal.Signals = signal.SIGINT) -> str:
-    """Send a signal, see the process end soon with its exit code; gives what it said. It may have `ended` already."""
+    """Send a signal, see the process end soon with its exit code. Return what it said. It may have `ended` already."""
     if process.poll() is not None and not ended:
         pytest.fail(f"ended before it was interrupted: {process.communicate()}")
     process.send_signal(by)
@@ -73,7 +74,7 @@ def status(folder: Path) -> dict:
 
 
 def begin_run(folder: Path, name: str) -> tuple[subprocess.Popen[str], Path]:
-    """Start a long run; gives the process, in the midst of its work, and the run's folder."""
+    """Start a long run. Return the process, in the midst of its work, and the run's folder."""
     vertices, edges, workload = LONG[name]
     text = CONFIG.format(vertices=vertices, edges=edges, workload=workload)
     (folder / "long.toml").write_text(text)
@@ -84,7 +85,7 @@ def begin_run(folder: Path, name: str) -> tuple[subprocess.Popen[str], Path]:
     return process, run
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("name", slow_but_first(LONG))
 def test_a_run_stops_and_leaves_nothing_that_looks_whole(tmp_path, name):
     process, run = begin_run(tmp_path, name)
     interrupt(process)
@@ -93,8 +94,9 @@ def test_a_run_stops_and_leaves_nothing_that_looks_whole(tmp_path, name):
     assert status(run)["status"] == "interrupted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_message_says_how_to_go_on(tmp_path, by):
+def test_the_message_says_how_to_resume(tmp_path, by):
     process, run = begin_run(tmp_path, "cliques")
     said = interrupt(process, by=by)
     assert not (run / "results").exists()
@@ -109,6 +111,7 @@ def test_the_message_says_how_to_go_on(tmp_path, by):
     assert status(run)["status"] == "interrupted"
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_when_its_terminal_is_gone_if_it_was_begun_so(tmp_path):
     """As with nohup, which ignores SIGHUP."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -122,6 +125,7 @@ def test_a_run_goes_on_when_its_terminal_is_gone_if_it_was_begun_so(tmp_path):
     assert status(run)["reason"] == "interrupted by SIGTERM"
 
 
+@pytest.mark.slow
 def test_a_terminal_that_is_closed_ends_its_run(tmp_path):
     vertices, edges, workload = LONG["cliques"]
     (tmp_path / "long.toml").write_text(CONFIG.format(vertices=vertices, edges=edges, workload=workload))
@@ -171,7 +175,7 @@ assert signal.getsignal(signal.SIGTERM) is before
 """
 
 
-@pytest.mark.parametrize("handler", ["none", "own handler"])
+@pytest.mark.parametrize("handler", slow_but_first(["none", "own handler"]))
 def test_a_script_that_runs_longwall_keeps_its_handler(tmp_path, handler):
     (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n")
     text = 'graph.path = "graph.txt"\nengine.kind = "cpu"\nworkload = { kind = "match", pattern = "0-1,1-2,2-0,0-3" }\n'
@@ -188,8 +192,9 @@ def test_a_script_that_runs_longwall_keeps_its_handler(tmp_path, handler):
         assert found["status"] == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
-def test_an_impatient_user_is_told_the_same(tmp_path, by):
+def test_an_impatient_user_gets_the_same_message(tmp_path, by):
     process, run = begin_run(tmp_path, "listing")
     for _ in range(2):
         process.send_signal(by)
@@ -214,7 +219,7 @@ def test_it_may_be_interrupted_as_it_starts(monkeypatch, capsys):
     assert capsys.readouterr().err == "\ninterrupted: nothing is left behind\n"
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("by", slow_but_first([signal.SIGINT, signal.SIGTERM]))
 def test_generating_stops_and_leaves_nothing(tmp_path, by):
     process = start(tmp_path, "generate", "rmat", "big.zarr", "--scale", "22", "--edge-factor", "16")
     wait_for(lambda: any(tmp_path.iterdir()), process)  # the store is begun, or something is spilled
@@ -223,6 +228,7 @@ def test_generating_stops_and_leaves_nothing(tmp_path, by):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ingesting_stops_and_leaves_nothing(tmp_path):
     with (tmp_path / "edges.txt").open("w") as file:
         for block in range(60):

@@ -94,7 +94,7 @@ def fuzz(target: str, first: int, cases: int, folder: Path, where: Path = HERE) 
 
 
 def _run_child(target: str, where: Path, first: int, end: int, folder: Path, outcome: Outcome) -> int:
-    """Run cases in one child process; return the seed to go on with, past the one that ended the child."""
+    """Run cases in one child process; return the next seed, past the one that ended the child."""
     command = [sys.executable, str(Path(__file__)), target, "--child", str(first), str(end)]
     command += ["--folder", str(folder), "--where", str(where)]
     limit = _load(target, where).SECONDS * _SLACK
@@ -234,7 +234,7 @@ def reset_peak() -> None:
 
 
 def trim() -> None:
-    """Give freed memory back, so that the next case is measured alone."""
+    """Return freed memory to the system, so that the next case is measured alone."""
     try:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
     except (OSError, AttributeError):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from selection import on_device
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda import search as cuda_search
@@ -74,9 +75,9 @@ def cpu() -> CpuEngine:
 @pytest.fixture(
     scope="module",
     params=[
-        {"kind": "erdos-renyi", "seed": 5, "vertices": 90, "edges": 900},
-        {"kind": "rmat", "seed": 6, "scale": 9, "edge_factor": 8},
-        {"kind": "rmat", "seed": 7, "scale": 9, "edge_factor": 8, "num_labels": 2},
+        {"kind": "erdos-renyi", "seed": 5, "vertices": on_device(90, 36), "edges": on_device(900, 180)},
+        {"kind": "rmat", "seed": 6, "scale": on_device(9, 6), "edge_factor": on_device(8, 4)},
+        {"kind": "rmat", "seed": 7, "scale": on_device(9, 6), "edge_factor": on_device(8, 4), "num_labels": 2},
     ],
     ids=["erdos-renyi", "rmat", "labelled"],
 )
@@ -387,6 +388,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_sources_compile(arch: str) -> None:
     nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed: pip install 'longwall[test]'")

@@ -291,9 +291,8 @@ def test_everything_that_a_run_allocates_comes_from_its_pool(
 
 
 @pytest.mark.gpu
+@pytest.mark.real_gpu("an emulated device cannot be lost")
 def test_a_kernel_that_reads_astray_loses_the_device(cuda: Any) -> None:
-    if cuda.device.name == "emulated":
-        pytest.skip("an emulated device cannot be lost")
     program = """
 import cupy
 from longwall.kernels.cuda.engine import CudaEngine

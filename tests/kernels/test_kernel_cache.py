@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from selection import slow_but_first
 
 from longwall.kernels import private_folder
 from longwall.kernels.cuda.runtime import device
@@ -81,7 +82,7 @@ def test_kernels_are_kept_in_a_folder_of_the_user(sources: Path, tmp_path: Path)
     assert not indices(sources)
 
 
-@pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
+@pytest.mark.parametrize("variable", slow_but_first(["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"]))
 def test_the_user_chooses_the_folder(sources: Path, tmp_path: Path, variable: str) -> None:
     environment: dict[str, Path | str] = {"HOME": "/proc", variable: tmp_path / "chosen"}
     assert call(sources, **environment) == (40, 0)
@@ -133,8 +134,8 @@ def test_a_folder_that_is_not_private_is_refused(tmp_path: Path) -> None:
             open_private(own)
 
 
-@pytest.mark.parametrize("damage", [b"", b"\0" * 40, b"\x80\x04garbage"])
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", slow_but_first([b"\x80\x04garbage", b"", b"\0" * 40]))
+@pytest.mark.parametrize("ending", slow_but_first(["nbi", "nbc"]))
 def test_what_is_damaged_is_compiled_again(sources: Path, tmp_path: Path, damage: bytes, ending: str) -> None:
     assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
     for path in tmp_path.rglob(f"*.{ending}"):
@@ -143,6 +144,7 @@ def test_what_is_damaged_is_compiled_again(sources: Path, tmp_path: Path, damage
     assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 1)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(sources: Path, tmp_path: Path) -> None:
     assert call(sources, XDG_CACHE_HOME=tmp_path) == (40, 0)
     before = indices(tmp_path)
@@ -179,6 +181,7 @@ def run_without_cache(folder: Path, *words: str, **environment: Path | str) -> s
     )
 
 
+@pytest.mark.slow
 def test_commands_work_where_no_cache_can_be_written(tmp_path: Path) -> None:
     """As in a container whose user is a random number; it is said once."""
     (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n3 4\n")
@@ -194,6 +197,7 @@ def test_commands_work_where_no_cache_can_be_written(tmp_path: Path) -> None:
         assert "XDG_CACHE_HOME" in line
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_not_used_is_named(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import on_device
 from strategies import SmallGraph, graphs, queries
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -115,7 +116,7 @@ def loaded(lab, engine_kind):
     return load
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=on_device(60, 6))
 @given(small=graphs(max_vertices=8), query=queries(max_size=4))
 def test_every_compilation_of_a_small_pattern_counts_the_same(loaded, small, query):
     want = naive.count_mappings(small.edges, query, small.labels)
@@ -129,7 +130,7 @@ def test_every_compilation_of_a_small_pattern_counts_the_same(loaded, small, que
             assert found * mappings_each == want * one.redundancy, one
 
 
-@settings(relaxed, max_examples=150)
+@settings(relaxed, max_examples=on_device(150, 15))
 @given(small=graphs(max_vertices=9), query=queries(min_size=5, max_size=6), choice=st.data())
 def test_any_order_of_a_larger_pattern_counts_the_same(loaded, small, query, choice):
     want = naive.igraph_count_mappings(small.edges, query, small.labels)
@@ -143,7 +144,7 @@ def test_any_order_of_a_larger_pattern_counts_the_same(loaded, small, query, cho
         assert found * mappings_each == want * one.redundancy, one
 
 
-@settings(relaxed, max_examples=80)
+@settings(relaxed, max_examples=on_device(80, 8))
 @given(small=graphs(max_vertices=8), query=queries(max_size=5), choice=st.data())
 def test_any_order_lists_every_embedding_once_with_little_room(loaded, small, query, choice):
     want = naive.embeddings(small.edges, query, small.labels)
@@ -169,7 +170,7 @@ def test_any_order_lists_every_embedding_once_with_little_room(loaded, small, qu
         assert set(found) == want
 
 
-@settings(relaxed, max_examples=80)
+@settings(relaxed, max_examples=on_device(80, 8))
 @given(small=graphs(max_vertices=9), query=queries(min_size=3, max_size=5), choice=st.data())
 def test_counts_add_up_however_the_roots_and_rows_are_cut(loaded, small, query, choice):
     pattern = make_pattern(query.edges, query.labels)

@@ -1,4 +1,4 @@
-"""The command line: exit codes, one clear sentence for each mistake, nothing heavy before it is needed."""
+"""The command line: exit codes, one clear message for each mistake, nothing heavy before it is needed."""
 
 import errno
 import json
@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from selection import slow_but_first
 from typer.testing import CliRunner
 
 import longwall
@@ -164,7 +165,7 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "message"),
     [
         (["run", "none.toml"], "none.toml: there is no such config file"),
         (["run", "mine.toml", "--set", "workload.kind=cliqes"], "error: --set: workload.kind: there is no"),
@@ -196,13 +197,13 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
         (["info", "none.zarr"], "none.zarr"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(config, tmp_path, words, sentence):
+def test_bad_input_is_one_message_and_exit_code_2(config, tmp_path, words, message):
     before = set(tmp_path.iterdir())
     result = call(*words)
     assert result.exit_code == 2
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1
-    assert sentence in errors[0]
+    assert message in errors[0]
     assert "Traceback" not in result.output
     assert set(tmp_path.iterdir()) == before
 
@@ -283,7 +284,7 @@ def test_a_damaged_store_is_bad_input(config, tmp_path):
     assert set(tmp_path.iterdir()) == before
 
 
-def test_a_config_that_cannot_be_read_is_one_sentence(config, monkeypatch):
+def test_a_config_that_cannot_be_read_is_one_message(config, monkeypatch):
     def refuse(path, *flags):
         raise PermissionError(13, "Permission denied")
 
@@ -395,7 +396,7 @@ def test_an_interrupt_that_comes_too_late_leaves_a_whole_store(config, monkeypat
     assert call("info", config.parent / "g.zarr").exit_code == 0
 
 
-def test_an_interrupted_run_says_how_to_go_on(config, monkeypatch):
+def test_an_interrupted_run_says_how_to_resume(config, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
@@ -432,18 +433,29 @@ def test_ctrl_c_ends_a_real_run_within_two_seconds(tmp_path):
     assert not (tmp_path / "spill").exists()
 
 
+def test_a_run_may_start_a_cluster(config):
+    """In a process of its own: Dask leaves threads behind."""
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
+    process = start("run", config, "--json", *("--set", "scheduler.kind=dask"), *("--set", "scheduler.workers=1"))
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert json.loads(output.splitlines()[-1])["count"] == 1
+
+
 @pytest.mark.parametrize(
     ("redirected", "code", "said"),
-    [
-        ("--json > /dev/full", 1, "the run is done, its results are in runs/mine/results"),
-        ("> /dev/full", 1, "standard output cannot be written"),
-        ("2> /dev/full", 0, ""),
-        ("2>&-", 0, ""),
-        (">&- 2>&-", 0, ""),
-        ("2> >(true)", 0, ""),
-    ],
+    slow_but_first(
+        [
+            ("--json > /dev/full", 1, "the run is done, its results are in runs/mine/results"),
+            ("> /dev/full", 1, "standard output cannot be written"),
+            ("2> /dev/full", 0, ""),
+            ("2>&-", 0, ""),
+            (">&- 2>&-", 0, ""),
+            ("2> >(true)", 0, ""),
+        ]
+    ),
 )
-def test_a_run_is_done_whether_or_not_it_can_be_told(config, tmp_path, redirected, code, said):
+def test_a_run_is_done_whether_or_not_it_can_be_reported(config, tmp_path, redirected, code, said):
     command = f"{sys.executable} -m longwall run mine.toml {redirected}"
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
@@ -486,7 +498,9 @@ def test_patterns_are_listed():
         assert name in result.stdout
 
 
-@pytest.mark.parametrize("words", [["run", "run.toml"], ["ingest", "graph.txt", "graph.zarr"], ["info", "graph.txt"]])
+@pytest.mark.parametrize(
+    "words", slow_but_first([["info", "graph.txt"], ["run", "run.toml"], ["ingest", "graph.txt", "graph.zarr"]])
+)
 def test_a_limit_of_the_address_space_that_is_too_low_is_said(tmp_path, words):
     (tmp_path / "graph.txt").write_text("1 2\n2 3\n3 1\n")
     (tmp_path / "run.toml").write_text('graph.path = "graph.txt"\nworkload.kind = "triangles"\nengine.kind = "cpu"\n')

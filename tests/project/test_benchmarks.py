@@ -32,7 +32,7 @@ def run_suite(folder, *options):
     return python("-m", *command, env=environment)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_suite_fills_every_row(tmp_path):
     pytest.importorskip("igraph")
     done = run_suite(tmp_path, "--scales", "8", "--rival-limit", "2", "--out", tmp_path / "table.md")
@@ -55,7 +55,7 @@ def test_the_suite_fills_every_row(tmp_path):
     assert rows["4-clique"]["rivals"]["igraph"]["counts"] == rows["4-clique"]["counts"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_count_that_differs_fails_the_suite(tmp_path):
     for part in ("graphs", "truth"):
         (tmp_path / "data" / part).mkdir(parents=True)
@@ -123,7 +123,7 @@ def test_the_gpu_benchmark_refuses_bad_options(options):
 
 
 @pytest.mark.gpu
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("engine_kind", ["cuda"], indirect=True)
 def test_the_gpu_benchmark_measures_every_variant(engine_kind, tmp_path):
     options = ["--tiny", "--workloads", "match,edges", "--out", tmp_path / "figures.md"]

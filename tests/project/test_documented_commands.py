@@ -59,8 +59,11 @@ NOT_RUN = {
     "pip install dask-jobqueue": _INSTALLS,
     "pip install -e '.[test]'": _INSTALLS,
     'pytest -n auto -m "not slow"': _TESTS,
-    'PYTHONPATH=tests/emulator pytest -m "gpu and not slow" tests/kernels': _TESTS,
-    "pytest -m slow tests/end_to_end/test_crash_writes.py tests/end_to_end/test_crash_store.py": _TESTS,
+    'pytest -n auto -m "slow and not long and not cluster"': _TESTS,
+    'pytest -m "cluster and not long"': _TESTS,
+    'PYTHONPATH=tests/emulator pytest -n auto -m "gpu and not long"': _TESTS,
+    "pytest -m long tests/end_to_end/test_resume.py": _TESTS,
+    "pytest -m long tests/end_to_end/test_crash_writes.py tests/end_to_end/test_crash_store.py": _TESTS,
     'PYTHONPATH=tests/emulator .venv/bin/pytest -m "gpu and not slow" tests/end_to_end/test_access.py': _TESTS,
     "dask scheduler --host 10.0.0.1": _MACHINES,
     "dask worker tcp://10.0.0.1:8786 --host 10.0.0.2 --nworkers 2 --nthreads 8 --memory-limit 0": _MACHINES,
@@ -259,7 +262,12 @@ def check_config(text: str, folder: Path) -> None:
         load_config(base | tomllib.loads(text))
 
 
-@pytest.mark.parametrize("source", SOURCES)
+SLOW = ("README.md", "configs")
+
+
+@pytest.mark.parametrize(
+    "source", [pytest.param(one, marks=pytest.mark.slow) if one in SLOW else one for one in SOURCES]
+)
 def test_what_is_shown_works_in_the_order_shown(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path)

@@ -1,4 +1,4 @@
-"""The shape of the package: what is shipped, who may import whom, and that the docstrings tell the truth."""
+"""What is shipped, which libraries are imported when, the two tables of kernels, and what docstrings document."""
 
 import ast
 import importlib
@@ -6,38 +6,10 @@ import inspect
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-SETUPTOOLS = PROJECT["tool"]["setuptools"]
-HOUSE = ("pipeline", "stages", "storage", "kernels", "configs")
-LEVELS = {"kernels": 0, "storage": 1, "stages": 2, "pipeline": 3}
-
-
-def folder_of(package: str) -> Path:
-    """Where a package lies, by the table of package-dir."""
-    best = max(
-        (name for name in SETUPTOOLS["package-dir"] if package == name or package.startswith(f"{name}.")), key=len
-    )
-    return ROOT / SETUPTOOLS["package-dir"][best] / package[len(best) :].strip(".").replace(".", "/")
-
-
-def modules() -> dict[str, Path]:
-    """Every module of the package that is shipped."""
-    return {
-        f"{package}.{path.stem}".removesuffix(".__init__"): path
-        for package in SETUPTOOLS["packages"]
-        for path in folder_of(package).glob("*.py")
-    }
-
-
-def sources() -> set[Path]:
-    """Every Python file below the house's folders."""
-    return {path for name in HOUSE for path in (ROOT / name).rglob("*.py") if "__pycache__" not in path.parts}
+from source_tree import FLOORS, PROJECT, ROOT, SETUPTOOLS, folder_of, imports, modules, sources
 
 
 def test_the_package_list_equals_the_folders_on_disk():
@@ -54,44 +26,23 @@ def test_every_source_file_is_shipped_once():
 def test_kernel_sources_and_configs_are_shipped():
     data = SETUPTOOLS["package-data"]
     shipped = {path for package, globs in data.items() for glob in globs for path in folder_of(package).glob(glob)}
-    wanted = {path for name in HOUSE for kind in ("*.cu", "*.cuh", "*.toml") for path in (ROOT / name).rglob(kind)}
+    wanted = {
+        path
+        for name in (*FLOORS, "configs")
+        for kind in ("*.cu", "*.cuh", "*.toml")
+        for path in (ROOT / name).rglob(kind)
+    }
     assert wanted <= shipped
     assert folder_of("longwall") / "py.typed" in shipped
 
 
-def imports(path: Path) -> set[str]:
-    """Every module that a file imports, at its top or inside functions, also for type checkers only."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
-
-
-@pytest.mark.parametrize("part", LEVELS)
-def test_imports_point_down_only(part):
-    wrong = []
-    for path in (ROOT / part).rglob("*.py"):
-        if (ROOT / "pipeline" / "longwall") in path.parents:
-            continue
-        for name in imports(path):
-            words = name.split(".")
-            assert words[0] not in LEVELS, f"{path}: import {name} through longwall"
-            if words[0] == "longwall" and LEVELS.get(words[1], 0) > LEVELS[part]:
-                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
-    assert not wrong
-
-
-def test_nobody_above_the_kernels_asks_which_engine_it_has():
+def test_no_stage_and_no_workload_imports_the_library_of_an_engine():
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
-        for part in ("stages", "storage", "pipeline")
+        for part in ("stages", "pipeline")
         for path in (ROOT / part).rglob("*.py")
         for name in imports(path)
-        if name.split(".")[0] in ("cupy", "cupyx", "numba") and part != "storage"
+        if name.split(".")[0] in ("cupy", "cupyx", "numba")
     ]
     assert not wrong
 
@@ -149,18 +100,6 @@ def named_parameters(arguments: ast.arguments) -> list[list[str]]:
     return [[one.arg for one in some] for some in (arguments.posonlyargs + arguments.args, arguments.kwonlyargs)]
 
 
-def test_both_engines_have_the_same_files():
-    names = [{path.name for path in twin.glob("*.py")} for twin in TWINS.values()]
-    assert names[0] == names[1]
-
-
-def test_an_engine_is_small():
-    from longwall.kernels.interface.engine import Engine
-
-    assert {"name", "xp", "workers", "kernels", "load"} <= set(members(Engine))
-    assert len(members(Engine)) <= 15
-
-
 @pytest.mark.parametrize("twin", TWINS)
 def test_both_tables_have_the_kernels_of_the_protocol(twin):
     """Mypy compares types; names of parameters only here, and without CuPy."""
@@ -202,13 +141,6 @@ def test_a_table_has_no_other_kernels():
 
     with pytest.raises(AttributeError, match=r"longwall\.kernels\.cpu.*no attribute 'searchers'"):
         cpu.searchers  # noqa: B018
-
-
-def test_no_folder_of_kernels_is_crowded():
-    folders = {path.parent for path in (ROOT / "kernels").rglob("*.py")}
-    crowd = {folder: sum(path.name != "__init__.py" for path in folder.glob("*.py")) for folder in folders}
-    assert crowd
-    assert {str(folder): number for folder, number in crowd.items() if number > 12} == {}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["patterns"]])

@@ -34,7 +34,7 @@ def strange(tmp_path: Path) -> dict[str, Path]:
     return paths | {"device": Path("/dev/null")}
 
 
-def test_what_is_no_regular_file_is_told_apart(strange: dict[str, Path]) -> None:
+def test_what_is_no_regular_file_is_named(strange: dict[str, Path]) -> None:
     kinds: dict[str, type[OSError]] = {"folder": IsADirectoryError, "nothing": FileNotFoundError}
     for name, path in strange.items():
         with pytest.raises(kinds.get(name, SpecialFile)):

@@ -80,7 +80,7 @@ KINDS = {
     "induced sum": _match("0-1,1-2,2-3", "induced = true"),
     "triangles per vertex": Kind('kind = "triangles"\noutput = "vertices"'),
     "frequent patterns": Kind(
-        f'kind = "frequent"\nmin_support = 20\nmax_edges = 3\n{LISTING}', labels=tuple(LABELS.values())
+        f'kind = "frequent"\nmin_support = 26\nmax_edges = 3\n{LISTING}', labels=tuple(LABELS.values())
     ),
     "motifs": Kind('kind = "motifs"\nk = 4\nmethod = "enumeration"'),
     "orbits": Kind('kind = "motifs"\nk = 4\noutput = "vertices"'),
@@ -135,7 +135,7 @@ class Workshop:
         return self._whole[kind, often]
 
     def check(self, kind: str, faults: Sequence[Fault], *, often: bool = True) -> int:
-        """Run, break, resume, compare; gives how many faults struck."""
+        """Run, break, resume, compare. Return how many faults struck."""
         folder = self.folder(kind)
         struck = finish(self.launch, folder, "run", faults, constants=_constants(often))
         self.compare(kind, folder / "runs" / "run")

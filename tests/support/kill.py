@@ -297,7 +297,7 @@ class _Saboteur:
 
 
 def _command(words: Sequence[str]) -> int:
-    """Run the command line in this process; gives its exit code."""
+    """Run the command line in this process. Return its exit code."""
     from longwall.pipeline.cli import main
 
     sys.argv = ["longwall", *words]
@@ -312,7 +312,7 @@ def _command(words: Sequence[str]) -> int:
 
 
 def _child(request: dict[str, Any], fault: Fault | None, pipes: Sequence[int]) -> int:
-    """What the fork does; gives its exit code."""
+    """Do the work of the fork. Return its exit code."""
     out, err, events = pipes
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out, 1)

@@ -192,12 +192,12 @@ class Coordinator:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # what it starts is told by the group
+            start_new_session=True,  # what it starts is found by the group
             preexec_fn=_ignore_interrupts,  # until it has begun: Python itself would say where it was
         )
 
     def end(self) -> tuple[int, str]:
-        """Wait until it has ended; gives its exit code and what it said of errors."""
+        """Wait until it has ended. Return its exit code and what it said of errors."""
         try:
             _, said = self.process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:

@@ -22,7 +22,7 @@ class _Buffer:
 
 
 def _on_device(memory: MemoryPointer, shape: Any, dtype: Any, strides: Any = None, order: str = "C") -> Any:
-    """Give a NumPy array over device memory."""
+    """Return a NumPy array over device memory."""
     shape = (int(shape),) if not isinstance(shape, tuple | list) else tuple(int(n) for n in shape)
     dtype = np.dtype(dtype)
     count = int(np.prod(shape, dtype=np.int64))
@@ -57,7 +57,7 @@ def wrap(found: Any) -> Any:
 
 
 def unwrap(value: Any) -> Any:
-    """Give NumPy what is the device's; arrays of the host are refused, as CuPy refuses them."""
+    """Return what is the device's to NumPy; arrays of the host are refused, as CuPy refuses them."""
     if isinstance(value, ndarray):
         return value._array
     if isinstance(value, np.ndarray):
@@ -220,7 +220,7 @@ class ndarray:  # noqa: N801
         del workspace
 
     def argsort(self, axis: Any = -1) -> Any:
-        """Give the order of the elements; CuPy always sorts stably."""
+        """Return the order of the elements; CuPy always sorts stably."""
         copy = self.copy()
         order = call(np.argsort, self, axis=axis, kind="stable")
         workspace = _sort_workspace(self.size, self.itemsize + 8)

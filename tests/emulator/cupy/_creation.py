@@ -9,35 +9,35 @@ from cupy._device import emulated
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
-    """Give an array of garbage."""
+    """Return an array of garbage."""
     emulated.require()
     return ndarray(shape, dtype, order=order)
 
 
 def empty_like(prototype: ndarray, dtype: Any = None, shape: Any = None) -> ndarray:
-    """Give an array of garbage."""
+    """Return an array of garbage."""
     return empty(prototype.shape if shape is None else shape, dtype or prototype.dtype)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> ndarray:
-    """Give an array of one value."""
+    """Return an array of one value."""
     made = empty(shape, dtype or np.asarray(unwrap(fill_value)).dtype, order)
     made.fill(fill_value)
     return made
 
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
-    """Give an array of zeros."""
+    """Return an array of zeros."""
     return full(shape, 0, dtype, order)
 
 
 def ones(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
-    """Give an array of ones."""
+    """Return an array of ones."""
     return full(shape, 1, dtype, order)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> ndarray:
-    """Give a range of numbers."""
+    """Return a range of numbers."""
     bounds = (0, start) if stop is None else (start, stop)
     made: ndarray = wrap(np.arange(*map(_number, bounds), _number(step), dtype=dtype))
     return made
@@ -68,7 +68,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None) -> ndarray:
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> ndarray:
-    """Give an array whose rows lie one behind the other."""
+    """Return an array whose rows lie one behind the other."""
     if isinstance(a, ndarray) and (dtype is None or a.dtype == dtype) and a.flags.c_contiguous:
         return a
     return array(a, dtype, order="C")

@@ -55,7 +55,7 @@ class EmulatedDevice:
 
     @property
     def free(self) -> int:
-        """Bytes of device memory that nobody has."""
+        """Bytes of device memory that are free."""
         return max(self.memory - self.used - self.taken, 0)
 
     def take(self, size: int) -> bool:
@@ -110,7 +110,7 @@ def library_folder() -> Path:
 
 
 def compiled(name: str, text: str, options: tuple[str, ...], rest: tuple[str, ...] = ()) -> Path:
-    """Compile C++ text to a shared library, unless that has been done; gives its path, beside that of its text."""
+    """Compile C++ text to a shared library, unless that has been done. Return its path, beside that of its text."""
     headers = "".join(path.read_text() for path in sorted(SOURCES.glob("*.hpp")))
     digest = hashlib.sha256("\0".join([headers, text, *options, *rest]).encode()).hexdigest()[:24]
     library = library_folder() / f"{name}-{digest}.so"

@@ -74,7 +74,7 @@ class RawModule:
         """Compile: that is done."""
 
     def get_function(self, name: str) -> RawKernel:
-        """Give a kernel."""
+        """Return a kernel."""
         if name not in self._signatures:
             from cupy.cuda.driver import CUDADriverError
 
@@ -180,7 +180,7 @@ class RawKernel:
         return args
 
     def _argument(self, i: int, value: Any) -> Any:
-        """Give an argument as a NumPy number that lies where the kernel reads it; types must fit."""
+        """Return an argument as a NumPy number that lies where the kernel reads it; types must fit."""
         code = self._codes[i]
         if isinstance(value, ndarray):
             pointed = -code
@@ -216,7 +216,7 @@ class RawKernel:
 
 
 def _source_line(library: Path, code: int) -> str:
-    """Give the line of the source that an address in a library stems from, where addr2line is here to ask."""
+    """Return the line of the source that an address in a library stems from, where addr2line is here to ask."""
     command = ["addr2line", "-i", "-e", str(library), hex(code)]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()

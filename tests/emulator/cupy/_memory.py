@@ -112,7 +112,7 @@ class _Chunk:
         self.size, self.stream, self.prev, self.next = size, stream, prev, next_
 
     def split(self, size: int) -> _Chunk:
-        """Keep `size` bytes; gives the rest."""
+        """Keep `size` bytes. Return the rest."""
         rest = _Chunk(self.size - size, self.stream, self, self.next)
         if self.next is not None:
             self.next.prev = rest

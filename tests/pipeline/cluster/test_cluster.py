@@ -71,6 +71,7 @@ def test_a_task_that_takes_long_is_done_twice_and_counted_once(
     assert answer(result.path) == local(folder, "listing")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_workers_that_are_killed_change_nothing(folder: Path, seed: int) -> None:
     draw = random.Random(seed)

@@ -23,7 +23,7 @@ import longwall
 from longwall.storage.memory.spill_folder import hold
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.filterwarnings("default")]
 
 FAULTS_PER_CASE = 4
 _REPLICA = "longwall.pipeline.cluster.worker_process"

@@ -151,6 +151,7 @@ def replace_worker(rig: Rig, number: int) -> None:
     rig.add_worker()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "phase", ["patterns of 1 edges", "rows of 2 edges", "sets 0 of 2 edges", "supports 0 of 3 edges", "embeddings of 2"]
 )
@@ -166,6 +167,7 @@ def test_a_worker_that_is_killed_changes_nothing(
     assert found == local(graphs, tmp_path, "mni")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["mni", "database", "until it is known"])
 def test_workers_that_are_killed_again_and_again_change_nothing(graphs: Path, tmp_path: Path, kind: str) -> None:
     draw, over = random.Random(kind), threading.Event()
@@ -188,6 +190,7 @@ def test_workers_that_are_killed_again_and_again_change_nothing(graphs: Path, tm
     assert found == local(graphs, tmp_path, kind)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["mni", "database"])
 @pytest.mark.parametrize(
     "phase", ["patterns of 2 edges", "rows of 2 edges", "candidates of 2", "sets 0 of 2 edges", "embeddings of 2"]

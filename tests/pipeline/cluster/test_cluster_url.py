@@ -85,6 +85,7 @@ def test_a_task_that_is_done_twice_counts_once_at_a_url(
     check(folder, "listing")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["listing", "frequent patterns"])
 def test_workers_that_are_killed_change_nothing_at_a_url(folder: Path, kind: str) -> None:
     with local_cluster(2) as made, killing(made, random.Random(kind), 3):
@@ -92,6 +93,7 @@ def test_workers_that_are_killed_change_nothing_at_a_url(folder: Path, kind: str
     check(folder, kind)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["listing by levels", "triangles per vertex"])
 def test_a_run_at_a_url_goes_on_on_other_workers(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first, committed = local_cluster(2), threading.Event()

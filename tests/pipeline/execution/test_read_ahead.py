@@ -1,4 +1,4 @@
-"""Objects that are read ahead are those that were asked for, whoever asks in whatever order."""
+"""Objects that are read ahead are those that were asked for, whichever thread asks, in whatever order."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_edge_lists_in_any_direction_order_and_number(text):
         ("missing.graphml", None, "missing.graphml"),
     ],
 )
-def test_what_cannot_be_searched_for_is_refused_in_one_sentence(text, labels, words):
+def test_what_cannot_be_searched_for_is_refused_in_one_message(text, labels, words):
     with pytest.raises(InputError) as refusal:
         parse_pattern(text, labels)
     assert words in str(refusal.value)

@@ -12,6 +12,7 @@ import naive
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from selection import on_device
 from strategies import PATTERNS, SmallGraph, graphs, queries
 
 import longwall
@@ -61,7 +62,7 @@ def count(lab, engine_kind):
 ways = st.sampled_from(["chosen", "search", "shortcut", "shortcut"])
 
 
-@settings(relaxed, max_examples=250)
+@settings(relaxed, max_examples=on_device(250, 25))
 @given(small=graphs(), query=queries(), how=ways)
 @example(small=TWO_HUBS, query=naive.Query(4, ((0, 1), (1, 2), (2, 3), (0, 3))), how="shortcut")
 @example(small=WHEEL, query=naive.Query(4, ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3)), (0, 1, 2, 0)), how="chosen")
@@ -71,13 +72,13 @@ def test_counts_equal_the_naive_oracle(count, small, query, how):
     assert count(small, query, how=how) == naive.count_mappings(small.edges, query, small.labels)
 
 
-@settings(relaxed, max_examples=200)
+@settings(relaxed, max_examples=on_device(200, 20))
 @given(small=graphs(max_vertices=14), query=queries(min_size=3, max_size=6), how=ways)
 def test_counts_equal_igraph(count, small, query, how):
     assert count(small, query, how=how) == naive.igraph_count_mappings(small.edges, query, small.labels)
 
 
-@settings(relaxed, max_examples=50)
+@settings(relaxed, max_examples=on_device(50, 5))
 @given(small=graphs(max_vertices=9), query=queries(min_size=3, max_size=5), how=ways)
 def test_counts_equal_networkx(count, small, query, how):
     assert count(small, query, how=how) == naive.networkx_count_mappings(small.edges, query, small.labels)
@@ -96,7 +97,7 @@ def test_every_pattern_of_a_size(count, size, induced):
             assert count(small, query, how=how) == want, (query, how)
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=on_device(60, 6))
 @given(small=graphs(max_vertices=12), size=st.sampled_from([3, 4]))
 def test_induced_counts_equal_igraphs_motif_census(count, small, size):
     census = naive.igraph_motifs(small.edges, size)
@@ -105,7 +106,7 @@ def test_induced_counts_equal_igraphs_motif_census(count, small, size):
         assert count(small, query) == census[naive.isomorphism_class(query)] * len(naive.automorphisms(query))
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=on_device(60, 6))
 @given(small=graphs(max_vertices=11), k=st.integers(3, 6))
 def test_cliques(count, small, k):
     query = naive.Query(k, tuple(combinations(range(k), 2)))
@@ -116,7 +117,7 @@ def test_cliques(count, small, k):
     assert count(small, query, how="search") == want * each
 
 
-@settings(relaxed, max_examples=80)
+@settings(relaxed, max_examples=on_device(80, 8))
 @given(
     small=graphs(max_vertices=12),
     query=queries(),
@@ -132,7 +133,7 @@ def test_threads_tasks_and_memory_change_nothing(count, small, query, threads, t
             assert count(small, query, threads=threads, host=host, how=how) == want
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=on_device(60, 6))
 @given(small=graphs(max_vertices=12), query=queries(), renaming=st.permutations(range(60)))
 def test_renumbering_the_graph_changes_nothing(count, small, query, renaming):
     renamed = SmallGraph(
@@ -230,7 +231,21 @@ GIANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("giant", GIANTS, ids=lambda giant: f"{giant.pattern} in {giant.name}")
+def minutes_on_the_emulator(giant: Giant) -> bool:
+    return giant.name in ("star of 100000", "star of 700") and giant.exact > 0
+
+
+@pytest.mark.parametrize(
+    "giant",
+    [
+        pytest.param(
+            giant,
+            id=f"{giant.pattern} in {giant.name}",
+            marks=pytest.mark.real_gpu("this star takes minutes") if minutes_on_the_emulator(giant) else (),
+        )
+        for giant in GIANTS
+    ],
+)
 @pytest.mark.parametrize("induced", [False, True])
 def test_giant_counts_are_exact_or_refused(lab, engine_kind, giant, induced):
     """Never a number that wrapped around, and no refusal of a number that fits with room to spare."""
@@ -250,7 +265,7 @@ def test_giant_counts_are_exact_or_refused(lab, engine_kind, giant, induced):
     assert found == giant.exact if found is not None else "64-bit" in words
 
 
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=on_device(25, 5))
 @given(small=graphs(max_vertices=8), query=queries(), mappings=st.booleans())
 def test_the_whole_run_gives_the_same(engine_kind, tmp_path_factory, small, query, mappings):
     folder = tmp_path_factory.mktemp("run")

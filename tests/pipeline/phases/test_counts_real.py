@@ -77,7 +77,7 @@ def test_cliques(graph, truth, count, name):
     assert {k: count(graph(name), parse_pattern(f"clique-{k}")) for k in want} == want
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "largest"), [(name, 6 if name.startswith("socfb") or name == "ca-AstroPh" else 8) for name in LARGE]
 )
@@ -87,6 +87,7 @@ def test_larger_cliques_of_larger_graphs(graph, truth, count, name, largest):
     assert {k: count(graph(name), parse_pattern(f"clique-{k}")) for k in want} == want
 
 
+@pytest.mark.real_gpu("real graphs take minutes")
 @pytest.mark.parametrize("name", [*SMALL, *LARGE])
 @pytest.mark.parametrize("matching", ["non_induced", "induced"])
 def test_small_patterns(graph, truth, count, name, matching):
@@ -96,6 +97,7 @@ def test_small_patterns(graph, truth, count, name, matching):
     assert found == want
 
 
+@pytest.mark.real_gpu("real graphs take minutes")
 @pytest.mark.parametrize("name", ["citeseer", "socfb-Reed98", "ca-GrQc"])
 @pytest.mark.parametrize("matching", ["non_induced", "induced"])
 def test_small_patterns_by_search(graph, truth, count, name, matching):
@@ -104,7 +106,7 @@ def test_small_patterns_by_search(graph, truth, count, name, matching):
     assert found == want
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", LARGE)
 @pytest.mark.parametrize("matching", ["non_induced", "induced"])
 def test_small_patterns_of_larger_graphs_by_search(graph, truth, count, name, matching):
@@ -138,6 +140,7 @@ def _check_motifs(data, graph, count, file, number, how="chosen"):
         assert count(citeseer, make_pattern(query.edges), induced, how) == want, query
 
 
+@pytest.mark.real_gpu("real graphs take minutes")
 @pytest.mark.parametrize(
     ("file", "number"),
     [
@@ -152,7 +155,7 @@ def test_published_motifs_of_citeseer(data, graph, count, file, number, how):
     _check_motifs(data, graph, count, file, number, how)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("file", ["citeseer-motifs-6m.txt", "citeseer-motifs-6m-edge.txt"])
 @pytest.mark.parametrize("how", ["chosen", "search"])
 def test_published_motifs_of_citeseer_with_six_vertices(data, graph, count, file, how):
@@ -186,16 +189,18 @@ def _check_labelled_motifs(data, graph, count, k):
     assert Counter(n for n in counts if n) == _labelled_truth(data, k)
 
 
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.real_gpu("real graphs take minutes")
+@pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_published_labelled_motifs_of_citeseer(data, graph, count, k):
     _check_labelled_motifs(data, graph, count, k)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_published_labelled_motifs_of_citeseer_with_four_vertices(data, graph, count):
     _check_labelled_motifs(data, graph, count, 4)
 
 
+@pytest.mark.real_gpu("real graphs take minutes")
 def test_published_motifs_of_citeseer_with_a_single_label(data, graph, count):
     """The rows that count every vertex as labelled alike, in whatever order, with one label for all."""
     rows = [
@@ -221,11 +226,12 @@ def _check_queries(graph, count, queries):
     assert not wrong
 
 
+@pytest.mark.real_gpu("real graphs take minutes")
 def test_published_queries_on_hprd(data, graph, count):
     _check_queries(graph, count, queries(data)[::8])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_published_queries_on_hprd(data, graph, count):
     _check_queries(graph, count, queries(data))
 

@@ -51,7 +51,7 @@ def actual_rows(plan: MatchPlan, graph, context) -> list[int]:
 
 @pytest.fixture(scope="session")
 def predict(lab, engine_kind):
-    """Predict the levels of a plan; gives the estimates and a function for the actual rows."""
+    """Predict the levels of a plan. Return the estimates and a function for the actual rows."""
 
     def by_plan(graph, plan, *, memory=MEMORY, **options):
         context = lab.context(graph, engine=engine_kind)
@@ -96,6 +96,7 @@ def test_a_small_search_is_predicted_exactly(lab, predict, small, query, countin
     )
 
 
+@pytest.mark.real_gpu("hundreds of searches take minutes")
 @pytest.mark.parametrize("counting", [False, True])
 @pytest.mark.parametrize(
     ("pattern", "labels", "induced"),
@@ -118,6 +119,7 @@ def test_estimates_are_right_on_average(predict, tiny, pattern, labels, induced,
     assert np.all(error[1:] < 0.2 * np.maximum(mean[1:], 1) + 1)
 
 
+@pytest.mark.real_gpu("hundreds of searches take minutes")
 def test_a_periodic_graph_is_no_trap(lab, predict, tiny):
     # Every row of this torus looks the same: a sample of every so-maniest row could miss a direction for good.
     side = 16
@@ -133,6 +135,7 @@ def test_a_periodic_graph_is_no_trap(lab, predict, tiny):
     assert abs(mean[-1] - side * side) <= 4.5 * error[-1]
 
 
+@pytest.mark.real_gpu("hundreds of searches take minutes")
 def test_most_intervals_hold_the_truth(predict, monkeypatch):
     monkeypatch.setattr(prediction, "_ROWS", (48, 48))
     monkeypatch.setattr(prediction, "_ARCS", (128, 128))
@@ -228,7 +231,7 @@ def test_memory_is_kept(lab):
         assert estimates[-1].rows == pytest.approx(wide[-1].rows, rel=0.3)
 
 
-def test_too_little_memory_is_one_sentence(lab):
+def test_too_little_memory_is_one_message(lab):
     graph = generate("rmat", scale=10, edge_factor=8, seed=1)
     plan = plan_match(parse_pattern("house"), graph.stats, counting=False)
     context = lab.context(graph)

@@ -54,7 +54,7 @@ def own(log: CommitLog) -> None:
 
 
 def open_log(place: Open | Path) -> CommitLog:
-    """What a process finds that goes on with a run, which it takes over."""
+    """What a process finds that resumes a run, which it takes over."""
     log = CommitLog(LocalStore(place) if isinstance(place, Path) else place())
     log.claim()
     own(log)

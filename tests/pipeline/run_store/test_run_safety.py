@@ -41,7 +41,7 @@ class Stop(RunError):
 
 
 def begin(config: dict[str, Any], commits: int = 6) -> Path:
-    """Let a run end after so many commits; gives its folder."""
+    """Let a run end after so many commits. Return its folder."""
     left = [commits]
     create = CommitFiles.create
 

@@ -1,4 +1,4 @@
-"""A run whose folder is at a URL gives what one in a folder gives, wherever and whenever it goes on."""
+"""A run whose folder is at a URL gives what one in a folder gives, wherever and whenever it is resumed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import random
 import shutil
 import threading
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, answer
 from kill import Fault, Launcher, Outcome, check_whole, left_in, status
+from selection import slow_but_first
 from typer.testing import CliRunner
 
 import longwall
@@ -61,7 +61,7 @@ def check(folder: Path, kind: str) -> None:
     assert answer(run) == local(folder, kind)
 
 
-@pytest.mark.parametrize("kind", SOME)
+@pytest.mark.parametrize("kind", slow_but_first(SOME))
 def test_a_run_at_a_url_gives_what_one_in_a_folder_gives(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,14 +102,8 @@ def test_a_limit_holds_at_a_url(folder: Path) -> None:
     assert (result.count, result.truncated, result.table().num_rows) == (LIMIT, True, LIMIT)
 
 
-@pytest.fixture(scope="module")
-def launch() -> Iterator[Launcher]:
-    with Launcher() as made:
-        yield made
-
-
 def go_on(launch: Launcher, folder: Path, fault: Fault | None) -> Outcome:
-    """Resume the run, or start it where nothing has begun yet: on another machine than before."""
+    """Resume the run, or start it where nothing has begun yet, on another machine than before."""
     run, url = folder / "urls" / "run", f"file://{folder}/urls"
     shutil.rmtree(folder / "spill", ignore_errors=True)
     if status(run) is None:
@@ -120,8 +114,8 @@ def go_on(launch: Launcher, folder: Path, fault: Fault | None) -> Outcome:
     return launch(*words, "--quiet", folder=folder, fault=fault, constants=CONSTANTS)
 
 
-@pytest.mark.parametrize("kind", SOME)
-def test_a_killed_run_goes_on_from_its_url(
+@pytest.mark.parametrize("kind", slow_but_first(SOME))
+def test_a_killed_run_is_resumed_from_its_url(
     launch: Launcher, tmp_path_factory: pytest.TempPathFactory, kind: str
 ) -> None:
     workshop = Workshop(launch, tmp_path_factory.mktemp("workshop"))
@@ -145,7 +139,8 @@ def test_a_killed_run_goes_on_from_its_url(
     pytest.fail(f"only {struck} of the kills struck")
 
 
-def test_a_local_disk_that_is_full_ends_the_run_with_a_sentence(launch: Launcher, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_local_disk_that_is_full_ends_the_run_with_a_message(launch: Launcher, tmp_path: Path) -> None:
     workshop = Workshop(launch, tmp_path)
     folder = workshop.folder("listing")
     outcome = go_on(launch, folder, Fault("disk full", event=60))
@@ -225,7 +220,7 @@ def test_what_cannot_go_on_is_refused(folder: Path, memory: Any) -> None:
     assert (done.exit_code, "is finished" in done.stderr) == (2, True)
 
 
-def test_where_a_run_would_write_is_told(folder: Path) -> None:
+def test_explain_says_where_a_run_would_write(folder: Path) -> None:
     path = folder / "run.toml"
     path.write_text(KINDS["listing"].config.replace('"graph.txt"', f'"{folder / "graph.txt"}"'))
     done = CliRunner().invoke(app, ["explain", str(path), "--quiet", "--set", "run.directory=s3://bucket/runs"])
@@ -251,7 +246,7 @@ def break_off(monkeypatch: pytest.MonkeyPatch, commits: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["count by search", "listing", "listing by levels"])
-def test_a_lost_connection_ends_the_run_and_it_goes_on(
+def test_a_lost_connection_ends_the_run_and_it_is_resumed(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -259,7 +254,7 @@ def test_a_lost_connection_ends_the_run_and_it_goes_on(
         with pytest.raises(RunError, match=r"the line is dead.*longwall resume file://") as caught:
             longwall.run(config(folder, kind, f"file://{folder}/urls"))
     assert len(str(caught.value).splitlines()) == 1
-    assert status(folder / "urls" / "run") == "running"  # nobody could tell more
+    assert status(folder / "urls" / "run") == "running"  # the manifest could not be written any more
     assert left_in(folder / "spill") == []
     longwall.resume(f"file://{folder}/urls/run", overrides=[f"memory.spill={folder / 'elsewhere'}"])
     check(folder, kind)
@@ -279,8 +274,8 @@ def test_a_lost_file_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         longwall.resume(f"file://{folder}/urls/run")
 
 
-def test_a_run_that_another_process_goes_on_with_records_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that was thought to be dead ends with a sentence, and leaves the other one's files alone."""
+def test_a_run_that_another_process_has_resumed_records_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that was thought to be dead ends with an error message, and leaves the other one's files alone."""
     kind, url = "listing", f"file://{folder}/urls"
     taken: list[Any] = []
     open_log = RunDirectory.open_log

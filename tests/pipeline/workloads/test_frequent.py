@@ -29,7 +29,7 @@ ROW = [(name, "ascending") for name in ("pattern", "v0", "v1", "v2", "v3", "v4")
 def labelled_graph(
     folder: Path, *, vertices: int = 60, edges: int = 180, labels: int = 3, seed: int = 1
 ) -> dict[str, str]:
-    """A random graph in files; gives the config's section."""
+    """Write a random graph to files. Return the config's section."""
     graph = nx.gnm_random_graph(vertices, edges, seed=seed)
     rng = np.random.default_rng(seed)
     (folder / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in graph.edges))
@@ -192,7 +192,7 @@ def test_leaves_that_are_alike_are_tried_once() -> None:
 
 
 def test_kernels_run_beside_the_main_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The main thread is the one that is told of an interrupt."""
+    """The main thread is the one that receives an interrupt."""
     threads = set()
 
     class Noted(CpuGrower):
@@ -228,7 +228,7 @@ def test_rows_that_were_written_are_not_written_again_where_memory_is_short(
     assert parts.table().sort_by(ROW[:4]) == whole.table().sort_by(ROW[:4])
 
 
-def test_an_embedding_that_grows_into_too_many_is_told_with_a_sentence(
+def test_an_embedding_that_grows_into_too_many_is_refused_with_a_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     section = labelled_graph(tmp_path)
@@ -247,7 +247,7 @@ def test_chunks_make_room_for_what_grows_them(tmp_path: Path, host: str) -> None
     assert len(whole.patterns) > 500
 
 
-def test_images_that_do_not_fit_are_told_with_the_key_to_raise(engine_kind: str, tmp_path: Path) -> None:
+def test_images_that_do_not_fit_are_reported_with_the_key_to_raise(engine_kind: str, tmp_path: Path) -> None:
     (tmp_path / "edges.txt").write_text("".join(f"{v} {v + 1}\n" for v in range(100_000)))
     memory = {"host": "1GiB", "device": "2MiB"} if engine_kind == "cuda" else {"host": "10MiB"}
     key = "memory.device" if engine_kind == "cuda" else "memory.host"
@@ -284,7 +284,7 @@ def test_more_edge_types_than_can_be_numbered_are_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("level", [1, 2])
-def test_a_run_goes_on_between_levels_with_other_budgets(
+def test_a_run_is_resumed_between_levels_with_other_budgets(
     engine_kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: int
 ) -> None:
     section = labelled_graph(tmp_path)

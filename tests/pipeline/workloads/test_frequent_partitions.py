@@ -123,6 +123,7 @@ def test_partitions_change_nothing(
     assert mine(lab, graph, InTurn(2), SECTIONS[kind], engine_kind) == whole
 
 
+@pytest.mark.slow
 def test_batches_and_cuts_change_nothing(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few patterns, whose candidates are marked a few at a time, by workers with smaller batches still."""
     graph = random_graph(60, 180)
@@ -192,7 +193,9 @@ class Stopping(InTurn):
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
-def test_runs_go_on_wherever_they_ended(lab: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str) -> None:
+def test_runs_are_resumed_wherever_they_ended(
+    lab: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
     """With other ranges of partitions each time, and other batches."""
     graph = graph_of(kind)
     whole = mine(lab, graph, None, SECTIONS[kind])
@@ -211,7 +214,7 @@ def test_runs_go_on_wherever_they_ended(lab: Any, monkeypatch: pytest.MonkeyPatc
     assert found == whole
 
 
-def test_a_full_disk_is_told_with_a_sentence(lab: Any) -> None:
+def test_a_full_disk_is_reported_with_a_message(lab: Any) -> None:
     graph = random_graph(60, 180)
     context = lab.context(graph, workload={"kind": "frequent"} | SECTIONS["mni"])
     context.resources.disk.charge(context.resources.disk.free - 2000, "others")
@@ -220,7 +223,7 @@ def test_a_full_disk_is_told_with_a_sentence(lab: Any) -> None:
     assert context.resources.disk.free >= 0
 
 
-def test_a_damaged_array_is_told_with_a_sentence(lab: Any, tmp_path: Path) -> None:
+def test_a_damaged_array_is_reported_with_a_message(lab: Any, tmp_path: Path) -> None:
     class Damaging(InTurn):
         def run(self, context: Environment, work: Work) -> list[Any]:
             found = super().run(context, work)

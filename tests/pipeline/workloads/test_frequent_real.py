@@ -73,8 +73,8 @@ def published(data: Path, citeseer: dict[str, str]) -> dict[Hashable, int]:
         (2, 1),
         (3, 20),
         (4, 60),
-        pytest.param(3, 1, marks=pytest.mark.slow),
-        pytest.param(4, 1, marks=pytest.mark.slow),
+        pytest.param(3, 1, marks=pytest.mark.long),
+        pytest.param(4, 1, marks=pytest.mark.long),
     ],
 )
 def test_the_mni_supports_of_citeseer_are_the_published_ones(mine, citeseer, published, edges: int, least: int) -> None:
@@ -104,7 +104,12 @@ def compounds(data: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "least", [pytest.param(least, marks=pytest.mark.slow if least < 84 else ()) for least in COMPOUNDS]
+    "least",
+    [
+        *(211, 168, 126),
+        pytest.param(84, marks=pytest.mark.real_gpu("so many patterns take minutes")),
+        *(pytest.param(least, marks=pytest.mark.long) for least in (42, 33)),
+    ],
 )
 def test_the_compounds_have_the_published_number_of_frequent_patterns(mine, compounds, least: int) -> None:
     found = mine(compounds, kind="transactions", min_support=least)
@@ -112,6 +117,8 @@ def test_the_compounds_have_the_published_number_of_frequent_patterns(mine, comp
     assert all(support is not None and least <= support <= count for count, support in found.values())
 
 
+@pytest.mark.slow
+@pytest.mark.real_gpu("so many patterns take minutes")
 @pytest.mark.parametrize(("least", "vertices"), [(100, None), (60, 6)])
 def test_the_compounds_have_the_patterns_of_gspan_mining(
     mine, compounds, tmp_path: Path, least: int, vertices: int | None

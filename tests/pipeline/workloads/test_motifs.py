@@ -119,7 +119,7 @@ def test_induced_and_non_induced_counts_are_linear_in_each_other(lab, k):
         assert number == naive.igraph_count_mappings(edges, query) // len(naive.automorphisms(query))
 
 
-@pytest.mark.parametrize("k", [3, 4, 5, 6])
+@pytest.mark.parametrize("k", [3, 4, 5, pytest.param(6, marks=pytest.mark.slow)])
 def test_both_methods_list_the_same_patterns_in_the_same_order(lab, k):
     graph = generate("rmat", seed=8, scale=7, edge_factor=4)
     results = [run(lab, graph, k, "cpu", method=method) for method in (*METHODS, "auto")]
@@ -145,7 +145,7 @@ def published(data: Any, name: str, k: int) -> dict[tuple, int]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("k", [4, 5, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("k", [4, 5, pytest.param(6, marks=pytest.mark.long)])
 def test_published_counts_of_citeseer(lab, data, k, method):
     graph = longwall.open_graph(data / "graphs" / "citeseer.edges.gz")
     counts = run(lab, graph, k, "cpu", method=method)
@@ -156,7 +156,7 @@ def test_published_counts_of_citeseer(lab, data, k, method):
 
 
 NAMES = {"path-4": 4, "star-3": 4, "cycle-4": 4, "tailed-triangle": 4, "diamond": 4, "clique-4": 4, "wedge": 3}
-REAL = ("ca-GrQc", "yeast", pytest.param("ca-AstroPh", marks=pytest.mark.slow))
+REAL = ("ca-GrQc", "yeast", pytest.param("ca-AstroPh", marks=pytest.mark.long))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -249,7 +249,7 @@ def test_the_orbits_table_of_a_run(tmp_path):
 @pytest.mark.parametrize("k", [3, 4, 5, 6])
 @pytest.mark.parametrize("warps", [1, 4])
 def test_blocks_help_each_other_and_cover_every_range(lab, engine_kind, k, warps, monkeypatch):
-    """However the slots are cut, however many blocks of however many warps there are, and however small chunks are."""
+    """However the arcs are cut, however many blocks of however many warps there are, and however small chunks are."""
     from longwall.kernels import select_engine
 
     if engine_kind == "cpu":
@@ -303,7 +303,7 @@ class Interrupting(NullObserver):
 
 
 @pytest.mark.parametrize("workload", [{"method": "enumeration"}, {"method": "counting"}, {"output": "vertices"}])
-def test_an_interrupted_run_goes_on_where_it_was(lab, tmp_path, monkeypatch, workload):
+def test_an_interrupted_run_is_resumed_where_it_was(lab, tmp_path, monkeypatch, workload):
     monkeypatch.setattr(commit_log, "COMMIT_SECONDS", 0.0)
     monkeypatch.setattr("longwall.pipeline.execution.thread_executor._COMMITS_COST", float("inf"))
     monkeypatch.setattr("longwall.pipeline.execution.thread_executor._CRASH_COSTS", 0.0)
@@ -379,7 +379,7 @@ def config(k: int, **workload: Any) -> dict[str, Any]:
         ({"k": 4, "induced": True}, "workload.induced: motifs has no use for it"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_a_sentence(section, words):
+def test_what_cannot_be_meant_is_refused_with_a_message(section, words):
     with pytest.raises(InputError) as refusal:
         load_config({"graph": {"path": "unused"}, "workload": {"kind": "motifs", **section}})
     assert words in str(refusal.value)

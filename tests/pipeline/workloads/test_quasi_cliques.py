@@ -88,7 +88,7 @@ def test_patterns_are_all_there_are(k: int, missing: int, number: int) -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 60])
-def test_a_run_that_failed_between_two_patterns_goes_on(
+def test_a_run_that_failed_between_two_patterns_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
     overrides = [] if limit is None else [f"export.limit={limit}"]

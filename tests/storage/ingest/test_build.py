@@ -259,6 +259,7 @@ def test_statistics_equal_those_of_a_naive_count() -> None:
     assert stats.closed_wedge_fraction == pytest.approx(closed / wedges, abs=0.02)
 
 
+@pytest.mark.slow
 def test_peak_memory_stays_under_the_budget_and_a_constant(tmp_path: Path) -> None:
     """The constant is what ingesting a tiny graph takes, and 16 MiB."""
     program = (

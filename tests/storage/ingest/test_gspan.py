@@ -50,8 +50,8 @@ def facts_of(graph: Graph) -> tuple[dict[int, tuple[int, int]], dict[tuple[int, 
     assert graph.transaction_ids is not None
     ids, owners = graph.original_ids, graph.transaction_ids[graph.transactions]
     rows = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
-    slots = zip(ids[rows].tolist(), ids[graph.indices].tolist(), graph.edge_labels.tolist(), strict=True)
-    edges = {(u, v): label for u, v, label in slots}
+    arcs = zip(ids[rows].tolist(), ids[graph.indices].tolist(), graph.edge_labels.tolist(), strict=True)
+    edges = {(u, v): label for u, v, label in arcs}
     assert all(edges[v, u] == label for (u, v), label in edges.items())
     vertices = zip(owners.tolist(), graph.labels.tolist(), strict=True)
     return dict(zip(ids.tolist(), vertices, strict=True)), {(u, v): x for (u, v), x in edges.items() if u < v}
@@ -290,7 +290,7 @@ def test_a_store_with_half_of_the_transactions_is_damaged(tmp_path: Path) -> Non
         open_store(tmp_path / "store")
 
 
-def test_the_format_is_known_by_its_extension_or_told(tmp_path: Path) -> None:
+def test_the_format_is_known_by_its_extension_or_given(tmp_path: Path) -> None:
     assert detect_format("a/graphs.gspan.gz") == "transactions"
     path = tmp_path / "graphs.txt"
     path.write_text(TWO)

@@ -307,7 +307,7 @@ def test_no_thread_outlives_the_iteration(long_file: Path) -> None:
         assert not threads(before)
 
 
-def test_progress_is_told_by_the_iterating_thread(long_file: Path) -> None:
+def test_progress_is_reported_by_the_iterating_thread(long_file: Path) -> None:
     calls = []
     with blocks_of(4096):
         edges_of(open_edge_list(long_file, MEMORY, 2, lambda *call: calls.append((threading.current_thread(), *call))))

@@ -31,7 +31,7 @@ def test_all_of_the_budget_may_be_booked_and_not_one_byte_more():
     assert budget.free == 1000
 
 
-def test_the_refusal_is_one_sentence_that_says_what_would_do():
+def test_the_refusal_is_one_message_that_says_what_would_do():
     budget = MemoryBudget("memory.host", 3 << 20)
     budget.reserve(1 << 20, "the graph")
     with pytest.raises(RunError) as refusal:

@@ -226,7 +226,7 @@ def test_many_processes_share_a_folder_that_comes_and_goes(tmp_path):
     assert not parent.exists() or names(parent) == []
 
 
-def test_a_parent_that_is_a_file_is_refused_with_a_sentence(tmp_path):
+def test_a_parent_that_is_a_file_is_refused_with_a_message(tmp_path):
     (tmp_path / "spill").write_text("")
     with pytest.raises(RunError) as refusal, SpillFolder(tmp_path / "spill") as folder:
         assert folder.path
@@ -278,7 +278,7 @@ def test_who_chose_the_folder_says_what_to_do(tmp_path):
         assert folder.path
 
 
-def test_a_parent_that_cannot_be_written_is_refused_with_a_sentence(tmp_path, monkeypatch):
+def test_a_parent_that_cannot_be_written_is_refused_with_a_message(tmp_path, monkeypatch):
     def refuse(self, *arguments, **options):
         raise PermissionError(13, "Permission denied", str(self))
 

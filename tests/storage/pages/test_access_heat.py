@@ -157,17 +157,17 @@ def test_pages_of_real_programs_and_levels(engine: Engine, lab: Any, data: Any, 
 
 
 def bytes_by_arcs(graph: GraphArrays, reads: Counter[tuple[int, NeighbourRange]], page_arcs: int) -> list[int]:
-    """Count slot by slot."""
+    """Count arc by arc."""
     found = [0] * -(-graph.num_arcs // page_arcs)
     for (vertex, part), times in reads.items():
         begin, middle, end = (int(x) for x in (graph.indptr[vertex], graph.split[vertex], graph.indptr[vertex + 1]))
-        slots = {
+        arcs = {
             NeighbourRange.ALL: range(begin, end),
             NeighbourRange.SMALLER: range(begin, middle),
             NeighbourRange.LARGER: range(middle, end),
         }
-        for slot in slots[part]:
-            found[slot // page_arcs] += 4 * times
+        for arc in arcs[part]:
+            found[arc // page_arcs] += 4 * times
     return found
 
 
@@ -205,7 +205,7 @@ def array_of(values: Any, xp: Any) -> Any:
 
 @relaxed
 @given(case=row_reads(), page_arcs=st.one_of(st.integers(1, 40), st.just(5000)))
-def test_page_bytes_are_those_of_the_slots(engine: Engine, case: Any, page_arcs: int) -> None:
+def test_page_bytes_are_those_of_the_arcs(engine: Engine, case: Any, page_arcs: int) -> None:
     graph, given_reads = case
     xp = engine.xp
     reads = [

@@ -109,7 +109,7 @@ def test_a_run_goes_on_without_a_buffer(name: str, tmp_path: Path, monkeypatch: 
     assert not pq.read_table(found.path / "heat.parquet").to_pandas()["hot_extensions"].any()
 
 
-def test_what_is_foretold_hardly_depends_on_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_predicted_barely_depends_on_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pending rows are not predicted again whenever others are extended."""
     monkeypatch.setattr("longwall.pipeline.execution.search_bench._LEAST_WINDOW", 64)
     workload = {"kind": "match", "pattern": "tailed-triangle", "output": "embeddings"}

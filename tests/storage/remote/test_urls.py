@@ -43,7 +43,7 @@ def spill(tmp_path: Path) -> Iterator[SpillFolder]:
         yield folder
 
 
-def test_urls_are_told_from_paths() -> None:
+def test_urls_are_distinguished_from_paths() -> None:
     for url in ("s3://bucket/x", "memory://x", "file:///x", "simplecache::s3://bucket/x", "https://host/x.gz"):
         assert is_url(url)
     for path in ("x", "/x/y", "./s3:/x", "://x", Path("s3://bucket/x")):

@@ -98,7 +98,7 @@ def test_a_key_with_two_labels_is_refused_wherever_they_stand(tmp_path: Path, cu
         external_sort(blocks, scratch, 2000, labelled=True, clash=clash).to_one_run(2000)
 
 
-def test_a_full_disk_and_a_small_disk_budget_are_sentences(tmp_path: Path) -> None:
+def test_a_full_disk_and_a_small_disk_budget_are_error_messages(tmp_path: Path) -> None:
     def blocks() -> Iterator[KeyBlock]:
         yield KeyBlock(np.arange(10_000, dtype=np.uint64), None)
 
@@ -117,7 +117,7 @@ def test_a_full_disk_and_a_small_disk_budget_are_sentences(tmp_path: Path) -> No
         external_sort(blocks(), scratch, 2000)
 
 
-def test_a_failed_write_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_is_an_error_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 

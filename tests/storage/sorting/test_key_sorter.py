@@ -89,7 +89,7 @@ def expected(given: Table, layout: KeyLayout) -> Table:
 
 
 def run(sorter: KeySorter, given: Table, *, cut: int, move: Any = np.asarray) -> tuple[Table, list[int]]:
-    """Add keys part by part and collect the blocks; gives the lengths of these, too."""
+    """Add keys part by part and collect the blocks. Return the lengths of these, too."""
     count = given.keys.shape[-1]
     for start in range(0, count, cut):
         part = slice(start, start + cut)
@@ -285,7 +285,7 @@ def test_what_is_closed_early_leaves_nothing(engine: Engine, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("layout", [KeyLayout(1), KeyLayout(2, True, "sum")], ids=str)
-def test_a_damaged_run_is_told(engine: Engine, tmp_path: Path, small_tiles: None, layout: KeyLayout) -> None:
+def test_a_damaged_run_is_reported(engine: Engine, tmp_path: Path, small_tiles: None, layout: KeyLayout) -> None:
     given = make_table(make_keys("random", layout.words, 20_000), layout)
     with (
         SpillFolder(tmp_path / "spill") as spill,
@@ -305,7 +305,7 @@ def test_a_damaged_run_is_told(engine: Engine, tmp_path: Path, small_tiles: None
         assert "\n" not in str(caught.value)
 
 
-def test_a_full_disk_is_told(engine: Engine, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(engine: Engine, tmp_path: Path) -> None:
     given = make_table(make_keys("random", 1, 60_000), KeyLayout(1))
     budgets = make_budgets(TIGHT, disk=10_000)
     with (
@@ -319,7 +319,9 @@ def test_a_full_disk_is_told(engine: Engine, tmp_path: Path) -> None:
     assert budgets.host.used == budgets.disk.used == 0
 
 
-def test_a_disk_that_cannot_be_written_is_told(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_cannot_be_written_is_reported(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -336,7 +338,7 @@ def test_a_disk_that_cannot_be_written_is_told(engine: Engine, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("apart", [1, 5_000])
-def test_sums_that_do_not_fit_are_told(engine: Engine, tmp_path: Path, apart: int) -> None:
+def test_sums_that_do_not_fit_are_refused(engine: Engine, tmp_path: Path, apart: int) -> None:
     layout = KeyLayout(1, True, "sum")
     keys = np.arange(20_000, dtype=np.uint64)
     payload = np.ones(20_000, np.int64)
@@ -352,7 +354,7 @@ def test_sums_that_do_not_fit_are_told(engine: Engine, tmp_path: Path, apart: in
                     run(sorter, Table(keys, payload), cut=5_000)
 
 
-def test_a_budget_too_small_for_anything_is_told(engine: Engine, tmp_path: Path) -> None:
+def test_a_budget_too_small_for_anything_is_refused(engine: Engine, tmp_path: Path) -> None:
     if engine.name == "cpu":
         pytest.skip("the host's memory is the only one")
     budgets = make_budgets(TIGHT)
@@ -432,10 +434,19 @@ def test_locked_memory_of_a_lost_device_goes_quietly(cuda: Engine, monkeypatch: 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["random", "skewed"])
 def test_the_benchmark_checks_and_measures_every_method(engine_kind: str, tmp_path: Path, shape: str) -> None:
-    program = Path(__file__).parents[3] / "benchmarks" / "sort.py"
     options = ["--keys", "50000", "--engine", engine_kind, "--device", "1MiB", "--host", "1MiB", "--shape", shape]
-    command = [sys.executable, str(program), *options, "--spill", str(tmp_path / "spill"), "--rivals", *MERGES]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.suites.sort",
+        *options,
+        "--spill",
+        str(tmp_path / "spill"),
+        "--rivals",
+        *MERGES,
+    ]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     found = {line["method"]: line for line in map(json.loads, done.stdout.splitlines()) if "method" in line}
     assert set(MERGES) <= set(found)

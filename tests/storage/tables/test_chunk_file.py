@@ -130,6 +130,7 @@ def flip(path: Path, bit: int) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_any_flipped_bit_is_found_or_harmless(tmp_path, monkeypatch):
     """Bits that say nothing (times and names of the archive, the copy of the metadata for other readers) may flip."""
     monkeypatch.setattr(chunk_file, "_PIECE", 64)
@@ -248,7 +249,7 @@ def test_a_full_disk_is_named(tmp_path):
 
 
 def forge(path: Path, change: Callable[[dict[str, Any]], object], compression: int = zipfile.ZIP_STORED) -> int:
-    """Change what the metadata of a chunk say, and make their checksum right; gives it."""
+    """Change what the metadata of a chunk say, and make their checksum right. Return it."""
     import google_crc32c
 
     with zipfile.ZipFile(path) as archive:

@@ -1,0 +1,157 @@
+"""The shape of the source: floors without upward imports, no circles, and nothing too large to be read at once."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import tokenize
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+from source_tree import FLOORS, ROOT, imports, modules, sources, tree_of
+
+FOLDER_MODULES = 12
+FILE_LINES = 480
+FUNCTION_LINES = 60
+ENGINE_MEMBERS = 15
+
+CROWDED_FOLDERS = {
+    "pipeline/workloads/frequent": (13, "the pattern growth in one process and in partitions, a file for each part"),
+}
+LONG_FUNCTIONS = {
+    "storage/ingest/text/text_kernel.py: parse_lines": (138, "a state machine that Numba compiles, as kernels are"),
+    "pipeline/run.py: _run": (91, "opens, plans, executes and publishes in one nest of context managers"),
+    "pipeline/planning/search_compiler.py: compile_program": (87, "one pass whose parts share a dozen tables"),
+}
+"""What exceeds a limit -> how large it may be, and why. An exception that is within the limit again must go."""
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def exceeding(sizes: dict[str, int], limit: int, exceptions: dict[str, tuple[int, str]]) -> dict[str, int]:
+    """What is larger than the limit, or than its exception from it."""
+    allowed = {name: size for name, (size, _) in exceptions.items()}
+    found = {name: size for name, size in sizes.items() if size > limit}
+    assert allowed.keys() <= found.keys(), f"no longer an exception: {sorted(allowed.keys() - found.keys())}"
+    return {name: size for name, size in found.items() if size > allowed.get(name, limit)}
+
+
+def floor_of(module: str) -> int:
+    """The number of the floor that a name of the package is on; what is on none is above all."""
+    part = [*module.split("."), ""][1]
+    return FLOORS.index(part) if part in FLOORS else len(FLOORS)
+
+
+def test_imports_point_down_only() -> None:
+    names = {module: imports(path) for module, path in modules().items()}
+    assert {floor_of(module) for module in names} == set(range(len(FLOORS) + 1))
+    assert not [
+        f"{module} imports {name}" for module in names for name in names[module] if name.split(".")[0] in FLOORS
+    ]
+    upward = [
+        f"{module} imports {name}"
+        for module in names
+        for name in names[module]
+        if name.split(".")[0] == "longwall" and floor_of(name) > floor_of(module)
+    ]
+    assert not upward
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    """Imports inside functions count, too; those for type checkers only do not."""
+    known = modules()
+    needs = {}
+    for module, path in known.items():
+        found = imports(path, typing=False)
+        needs[module] = {name if name in known else name.rpartition(".")[0] for name in found} & known.keys() - {module}
+    assert sum(map(len, needs.values())) > len(known)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as circle:
+        pytest.fail(" <- ".join(circle.args[1]))
+
+
+def test_no_folder_is_crowded() -> None:
+    files = [path for path in sources() if path.name != "__init__.py"]
+    folders = [relative(path.parent) for path in files]
+    sizes = {folder: folders.count(folder) for folder in folders}
+    assert {relative(path) for path in map(ROOT.joinpath, FLOORS)} <= sizes.keys()
+    assert exceeding(sizes, FOLDER_MODULES, CROWDED_FOLDERS) == {}
+
+
+def test_no_file_is_long() -> None:
+    sizes = {relative(path): len(path.read_text().splitlines()) for path in sources()}
+    assert exceeding(sizes, FILE_LINES, {}) == {}
+
+
+def test_no_function_outside_the_kernels_is_long() -> None:
+    sizes = {
+        f"{relative(path)}: {name}": size
+        for path in sources()
+        if not path.is_relative_to(ROOT / "kernels")
+        for name, size in function_sizes(path).items()
+    }
+    assert len(sizes) > 1000
+    assert exceeding(sizes, FUNCTION_LINES, LONG_FUNCTIONS) == {}
+
+
+_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def function_sizes(path: Path) -> dict[str, int]:
+    """How many lines of code each function of a file has, its head included, docstrings and comments not."""
+    with path.open("rb") as file:
+        tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in _NO_CODE]
+    code = {line for token in tokens[1:] for line in range(token.start[0], token.end[0] + 1)}
+    functions = []
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions.append(node)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            code -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return {
+        node.name: len(code & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
+        for node in sorted(functions, key=lambda node: (node.end_lineno or node.lineno) - node.lineno)
+    }
+
+
+def test_lines_of_code_are_counted_without_docstrings_and_comments(tmp_path: Path) -> None:
+    path = tmp_path / "example.py"
+    path.write_text(
+        "def outer(\n    first,\n):\n"
+        '    """Two\n\n    lines."""\n'
+        "    # a comment\n\n"
+        "    def inner():\n"
+        '        return """one\n        two"""\n'
+        "    return inner  # the end\n"
+    )
+    assert function_sizes(path) == {"inner": 3, "outer": 7}
+
+
+def test_both_engines_have_the_same_files() -> None:
+    cpu, cuda = ({path.name for path in (ROOT / "kernels" / name).glob("*.py")} for name in ("cpu", "cuda"))
+    assert cpu == cuda
+
+
+def test_an_engine_is_small() -> None:
+    from longwall.kernels.interface.engine import Engine
+
+    members = [name for name in vars(Engine) if not name.startswith("_")]
+    members += [name for name in inspect.get_annotations(Engine) if name not in members]
+    assert {"name", "xp", "workers", "kernels", "load"} <= set(members)
+    assert len(members) <= ENGINE_MEMBERS
+
+
+OTHER_TESTS = {"emulator", "end_to_end", "fuzz", "project", "support"}
+
+
+def test_tests_lie_where_that_lies_which_they_test() -> None:
+    """In the folder of tests with the name of its folder, or in one of a few for what has no folder of its own."""
+    tests = {path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
+    folders = {path.parent for path in tests if path.parts[0] not in OTHER_TESTS}
+    assert {folder.parts[0] for folder in folders} == set(FLOORS)
+    packages = {path.parent.relative_to(ROOT) for path in sources()}
+    assert folders <= packages

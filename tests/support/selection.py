@@ -1,0 +1,93 @@
+"""Which tests are quick, slow or long, and what is left out where.
+
+A test that takes more than about two seconds on a machine's two cores is `slow`, such as one that kills runs, fills
+disks, or starts a cluster. Of each kind of them one case stays among the quick ones: see `slow_but_first`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import pytest
+
+_left_out = pytest.StashKey[int]()
+
+
+def slow_but_first(cases: Iterable[Any]) -> list[Any]:
+    """The cases of a parameter, all but the first one marked as slow; tuples are the values of several parameters."""
+    first, *others = cases
+    return [first, *(pytest.param(*_values(case), marks=pytest.mark.slow) for case in others)]
+
+
+def _values(case: Any) -> tuple[Any, ...]:
+    return case if isinstance(case, tuple) else (case,)
+
+
+@cache
+def no_device() -> str:
+    """Why no GPU test can run here; empty where they can."""
+    from longwall.kernels import EngineUnavailable
+    from longwall.kernels.cuda.runtime.device import open_device
+
+    try:
+        open_device()
+    except EngineUnavailable as reason:
+        return str(reason)
+    return ""
+
+
+@cache
+def emulated() -> bool:
+    """Whether the device is the emulator of `tests/emulator`."""
+    try:
+        import cupy
+    except ImportError:
+        return False
+    return hasattr(cupy, "emulated")
+
+
+def on_device(value: Any, emulated_value: Any) -> Any:
+    """The value for a GPU, and for the CPU; the other one where the emulator stands in, a hundred times as slow."""
+    return emulated_value if emulated() else value
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("long"):
+        item.add_marker("slow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tests = [item for item in items if item.get_closest_marker("gpu")]
+    if not tests:
+        return
+    if no_device():
+        items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+        config.hook.pytest_deselected(items=tests)
+        config.stash[_left_out] = len(tests)
+        if hasattr(config, "workeroutput"):  # a worker of pytest-xdist
+            config.workeroutput["left_out"] = len(tests)
+    elif emulated():
+        for item in tests:
+            if marker := item.get_closest_marker("real_gpu"):
+                item.add_marker(pytest.mark.skip(reason=f"not on the emulator: {marker.args[0]}"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Send all tests of a file to one worker: what the file starts, such as warm processes, is started once then."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[_left_out] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    left_out = config.stash.get(_left_out, 0)
+    if left_out:
+        terminalreporter.write_line(f"{left_out} GPU tests were left out: {no_device()}")
