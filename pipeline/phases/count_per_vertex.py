@@ -1,10 +1,8 @@
 """Counts per vertex: every commit replaces a worker's file of counts; the files are added up in the end."""
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from longwall.pipeline.run_store.array_files import opened
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.run_store.store import changed
 from longwall.storage.errors import FinalError, naming
+from longwall.storage.hashed_file import file_sha256
 
 _HEADER = 128  # bytes of a .npy file beside its array
 _EXACT_BELOW = 2.0**62
@@ -107,7 +106,7 @@ def counted_per_vertex(
             file.flush()
             os.fsync(file.fileno())
             size = file.tell()
-            return {"name": name, "bytes": size, "sha256": _digest(file)}
+            return {"name": name, "bytes": size, "sha256": file_sha256(file)}
 
     def merge(files: Sequence[dict[str, Any]]) -> PartialResult:
         with context.resources.host.reserve(size, "counts that are added up"):
@@ -141,16 +140,10 @@ def _sum(context: Environment, files: Sequence[dict[str, Any]]) -> NDArray[np.in
 def _read(path: Path, checksum: str) -> NDArray[np.int64]:
     try:
         with path.open("rb") as file:
-            if _digest(file) != checksum:
+            if file_sha256(file) != checksum:
                 raise changed(str(path))
             file.seek(0)
             counts: NDArray[np.int64] = np.load(file)
     except (OSError, ValueError, EOFError):
         raise changed(str(path)) from None
     return counts
-
-
-def _digest(file: BufferedIOBase) -> str:
-    """The checksum of a whole file."""
-    file.seek(0)
-    return hashlib.file_digest(file, "sha256").hexdigest()

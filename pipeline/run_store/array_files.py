@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.run_store.commit_log import checkpoint_bytes
+from longwall.pipeline.run_store.store import fetched
 from longwall.storage.errors import RunError, naming
 
 _HEADER = 128  # bytes of a .npy file beside its array
@@ -108,5 +109,6 @@ def opened(context: Environment, file: dict[str, Any]) -> Iterator[Path]:
     RunError
         If it cannot be copied; what is raised while the copy is in use names the URL.
     """
-    with context.checkpoint.store.opened(file["name"], checkpoint_bytes([file]), context.resources.disk) as path:
+    size, disk = checkpoint_bytes([file]), context.resources.disk
+    with fetched(context.checkpoint.store, file["name"], size, disk) as path:
         yield path

@@ -26,10 +26,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from longwall.pipeline.run_store.commit_files import CommitFiles
-from longwall.pipeline.run_store.manifest import NAME as MANIFEST
-from longwall.pipeline.run_store.run_names import busy, is_own
-from longwall.pipeline.run_store.store import RESULTS, RunStore, changed
-from longwall.storage.concurrency import core_count, map_ordered
+from longwall.pipeline.run_store.run_names import MANIFEST, RESULTS, busy, is_own
+from longwall.pipeline.run_store.store import RunStore, require_unchanged
 from longwall.storage.errors import FinalError
 from longwall.storage.memory.reservations import MemoryBudget
 
@@ -229,7 +227,9 @@ class CommitLog:
         """
         self.folder.mkdir(exist_ok=True)
         there = self.store.list()
-        self._check_files(there)
+        # Chunks of levels, and counts per vertex, have checksums that are checked whenever they are read. Arrays have
+        # no `bytes`: they are removed once the next phase has read them.
+        require_unchanged(self.store, self.files(), there)
         named = {file["name"] for file in self.files()}
         kept = named.union(self._commits.fold())
         unfinished = {name for name in there.keys() - kept if name.startswith((RESULTS, "checkpoint/"))}
@@ -268,7 +268,7 @@ class CommitLog:
         """Remove files that no phase reads any more; return whether there were any."""
         there = folder.exists()
         if there:
-            self.store.delete_folder(str(folder.relative_to(self.store.folder)))
+            self.store.delete([f"{folder.relative_to(self.store.folder)}/"])
         return there
 
     def next_number(self, prefix: str) -> int:
@@ -296,10 +296,6 @@ class CommitLog:
         if replaced := [name for _, partial in commits for name in partial.replaces]:
             self.store.delete(replaced)
 
-    def local(self, name: str) -> Path:
-        """Return where a file is that a commit will name."""
-        return self.store.local(name)
-
     def files(self) -> list[dict[str, Any]]:
         """The files of all commits, without those that were replaced."""
         return [file for phase in self._found.values() for file in phase.files()]
@@ -321,20 +317,6 @@ class CommitLog:
             return True
         owner: str = json.loads(self.store.read(MANIFEST))["owner"]
         return owner == self.owner
-
-    def _check_files(self, there: dict[str, int]) -> None:
-        files = self.files()
-        for file in files:
-            if "bytes" in file and there.get(file["name"]) != file["bytes"]:
-                raise changed(f"{self.store.where}/{file['name']}")
-        # Chunks of levels, and counts per vertex, have checksums that are checked whenever they are read. Arrays have
-        # no `bytes`: they are removed once the next phase has read them.
-        wanted = [file for file in files if "sha256" in file and file["name"] in there]
-        names = [file["name"] for file in wanted]
-        digests = map_ordered(lambda name: self.store.digest(name, there[name]), names, core_count())
-        for file, digest in zip(wanted, digests, strict=True):
-            if digest != file["sha256"]:
-                raise changed(f"{self.store.where}/{file['name']}")
 
 
 def add_entry(phases: dict[str, Phase], owner: "Log", entry: dict[str, Any]) -> None:

@@ -253,7 +253,7 @@ def test_who_goes_on_with_a_run_stops_who_had_it(shared):
     with pytest.raises(FinalError):
         first.confirm()
     assert [partial.value for partial in CommitLog(shared()).phase("count", 100).partials] == ["a", "c"]
-    second.store.clear("checkpoint/")  # the run is done
+    second.store.delete(["checkpoint/"])  # the run is done
     with pytest.raises(RunError):
         first.phase("next", 100).commit([(1, 2)], PartialResult("b"))
 

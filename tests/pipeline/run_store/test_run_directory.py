@@ -17,9 +17,9 @@ import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.config import load_config
 from longwall.pipeline.execution.environment import Environment, Metrics, MetricsRow, PatternCount
+from longwall.pipeline.result_tables import write_metrics
 from longwall.pipeline.run import run
-from longwall.pipeline.run_store.local_store import LocalStore
-from longwall.pipeline.run_store.run_directory import RunDirectory, free_name, write_metrics
+from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.pipeline.workloads import workload_kinds
 from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.observer import NullObserver
@@ -317,12 +317,6 @@ def test_metrics_are_recorded_from_many_threads(tmp_path):
     table = pq.read_table(tmp_path / "metrics.parquet")
     assert table.column_names == list(MetricsRow._fields)
     assert table.num_rows == 2000
-
-
-def test_free_names(tmp_path):
-    assert free_name(LocalStore(tmp_path / "x")) == "x-2"
-    (tmp_path / "x-2").mkdir()
-    assert free_name(LocalStore(tmp_path / "x")) == "x-3"
 
 
 @pytest.fixture

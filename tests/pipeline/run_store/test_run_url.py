@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import longwall
 from longwall.pipeline.cli import app
-from longwall.pipeline.run_store.run_directory import RunDirectory
+from longwall.pipeline.run_store.commit_log import CommitLog
 from longwall.stages import export
 from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.remote import remote_folder as mirrors
@@ -283,16 +283,15 @@ def test_a_run_that_another_process_goes_on_with_records_no_more(folder: Path, m
     """The one that was thought to be dead ends with a sentence, and leaves the other one's files alone."""
     kind, url = "listing", f"file://{folder}/urls"
     taken: list[Any] = []
-    open_checkpoint = RunDirectory.open_checkpoint
+    restore = CommitLog.restore
 
-    def taken_over(self: RunDirectory) -> Any:
-        found = open_checkpoint(self)
+    def taken_over(self: CommitLog) -> None:
+        restore(self)
         if not taken:
             taken.append(None)
             taken[0] = longwall.resume(f"{url}/run")
-        return found
 
-    monkeypatch.setattr(RunDirectory, "open_checkpoint", taken_over)
+    monkeypatch.setattr(CommitLog, "restore", taken_over)
     with pytest.raises(FinalError, match="another process goes on with this run"):
         longwall.run(config(folder, kind, url))
     run = folder / "urls" / "run"
