@@ -9,9 +9,14 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
+from longwall.storage.errors import naming
+
 
 class HashedFile:
-    """A file that is written from its beginning to its end, and hashed meanwhile; its errors name it."""
+    """A file that is written from its beginning to its end, and hashed meanwhile; its errors name it.
+
+    As a context manager it is closed as it is, unless it was finished.
+    """
 
     def __init__(self, path: Path):
         self._path, self._file = path, path.open("wb")
@@ -24,10 +29,8 @@ class HashedFile:
 
     def write(self, data: Any) -> int:
         """Append bytes, or an array."""
-        try:
+        with naming(self._path):
             written = self._file.write(data)
-        except OSError as error:
-            raise self._named(error) from None
         self._sum.update(data)
         return written
 
@@ -36,34 +39,34 @@ class HashedFile:
         return self._file.tell()
 
     def flush(self) -> None:
-        """Hand what was written to the operating system."""
-        try:
+        """Pass what was written to the operating system."""
+        with naming(self._path):
             self._file.flush()
-        except OSError as error:
-            raise self._named(error) from None
 
     def finish(self) -> dict[str, Any]:
         """Sync the file to the disk, close it, and return its `bytes` and its checksum, `sha256`."""
-        self.flush()
-        os.fsync(self._file.fileno())
-        size = self._file.tell()
-        self.close()
+        with naming(self._path):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            size = self._file.tell()
+            self._file.close()
         return {"bytes": size, "sha256": self._sum.hexdigest()}
 
     def close(self) -> None:
         """Close the file."""
-        try:
+        with naming(self._path):
             self._file.close()
-        except OSError as error:
-            raise self._named(error) from None
 
     def abandon(self) -> None:
         """Close the file as it is; nothing happens where it is closed."""
         with suppress(OSError):
             self._file.close()
 
-    def _named(self, error: OSError) -> OSError:
-        return OSError(error.errno, error.strerror or str(error), str(self._path))
+    def __enter__(self) -> HashedFile:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.abandon()
 
 
 def file_sha256(file: BufferedIOBase) -> str:
