@@ -1,6 +1,5 @@
 """Counts per vertex: every commit replaces a worker's file of counts; the files are added up in the end."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,10 +17,10 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.task_ranges import prepare_range, range_reads, range_scratch, slot_ranges
 from longwall.pipeline.execution.thread_executor import Dividing, run_tasks
 from longwall.pipeline.phases.search_count import PROGRESS_UNIT
-from longwall.pipeline.run_store.array_files import opened
+from longwall.pipeline.run_store.array_files import opened, write_npy
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.run_store.store import changed
-from longwall.storage.errors import FinalError, naming
+from longwall.storage.errors import FinalError
 from longwall.storage.hashed_file import file_sha256
 
 _HEADER = 128  # bytes of a .npy file beside its array
@@ -100,13 +99,7 @@ def counted_per_vertex(
 
     def write(counts: NDArray[np.int64]) -> dict[str, Any]:
         name = f"{prefix}{checkpoint.next_number(prefix)}.npy"
-        path = checkpoint.folder.parent / name
-        with naming(path), path.open("w+b") as file:
-            np.save(file, counts)
-            file.flush()
-            os.fsync(file.fileno())
-            size = file.tell()
-            return {"name": name, "bytes": size, "sha256": file_sha256(file)}
+        return {"name": name} | write_npy(checkpoint.folder.parent / name, counts.shape, counts.dtype, [counts])
 
     def merge(files: Sequence[dict[str, Any]]) -> PartialResult:
         with context.resources.host.reserve(size, "counts that are added up"):

@@ -1,9 +1,6 @@
 """Files of the checkpoint that the processes of a run hand to each other; most are arrays, ``.npy`` files."""
 
-import hashlib
-import io
 import math
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.run_store.commit_log import checkpoint_bytes
 from longwall.pipeline.run_store.store import fetched
-from longwall.storage.errors import RunError, naming
+from longwall.storage.errors import RunError
+from longwall.storage.hashed_file import HashedFile
 
 _HEADER = 128  # bytes of a .npy file beside its array
 
@@ -28,7 +26,7 @@ def write_array(
     Parameters
     ----------
     context
-        The run; its account of the disk has the file from now on.
+        The run; its budget of the disk has the file from now on.
     folder
         Name of the folder in the checkpoint.
     shape, dtype
@@ -43,7 +41,7 @@ def write_array(
 
     Raises
     ------
-    OverBudget
+    BudgetExceeded
         If the disk's budget has no room for it.
     """
     dtype = np.dtype(dtype)
@@ -53,24 +51,29 @@ def write_array(
     path = context.checkpoint.folder.parent / name
     with context.resources.disk.reserve(size, "arrays of the checkpoint"):
         path.parent.mkdir(exist_ok=True)
-        try:
-            header = io.BytesIO()
-            np.lib.format.write_array_header_1_0(header, {"descr": dtype.str, "fortran_order": False, "shape": shape})
-            digest = hashlib.sha256(header.getvalue())
-            with naming(path), path.open("wb") as file:
-                file.write(header.getvalue())
-                for piece in pieces:
-                    data = np.ascontiguousarray(piece, dtype).data
-                    file.write(data)
-                    digest.update(data)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+        facts = write_npy(path, shape, dtype, pieces)
     context.resources.disk.charge(size, "arrays of the checkpoint")
-    facts = {"shape": [int(one) for one in shape], "dtype": dtype.str, "sha256": digest.hexdigest()}
-    return {"name": name, "stored": size} | facts
+    described = {"shape": [int(one) for one in shape], "dtype": dtype.str}
+    return {"name": name, "stored": facts["bytes"], "sha256": facts["sha256"]} | described
+
+
+def write_npy(
+    path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], pieces: Iterable[NDArray[Any]]
+) -> dict[str, Any]:
+    """Write a ``.npy`` file piece by piece; return its `bytes` and `sha256`, as a commit names them, once it is synced.
+
+    No file is left where it cannot be written.
+    """
+    header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    try:
+        with HashedFile(path) as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for piece in pieces:
+                file.write(np.ascontiguousarray(piece, dtype).data)
+            return file.finish()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def read_array(context: Environment, file: dict[str, Any], begin: int = 0, end: int | None = None) -> NDArray[Any]:
