@@ -308,8 +308,7 @@ class CommitLog:
         if not self._commits.create(entries) or not self._is_owner():
             self.lost = True
             raise FinalError(
-                f"{self.store.where}: another process goes on with this run, so this one has stopped and records no "
-                "more"
+                f"{self.store.where}: another process has resumed this run, so this one has stopped and records no more"
             )
 
     def _is_owner(self) -> bool:

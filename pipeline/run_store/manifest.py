@@ -1,4 +1,4 @@
-"""What the manifest of a run says, from its beginning to its end."""
+"""The manifest of a run, from its beginning to its end."""
 
 from __future__ import annotations
 
@@ -40,27 +40,6 @@ def first_manifest(spec: RunSpec, config: str) -> dict[str, Any]:
     }
 
 
-def read_manifest(text: bytes) -> dict[str, Any]:
-    """Read a manifest.
-
-    Raises
-    ------
-    ValueError
-        If it is not the manifest of a run.
-    """
-    try:
-        manifest: dict[str, Any] = json.loads(text)
-        texts = [manifest["status"], manifest["config_sha256"]]
-        if "plan" in manifest:
-            texts += [manifest["engine"]["name"], manifest["graph"]["hash"]]
-        lists = [manifest.get("resumed", [])]
-    except (KeyError, TypeError, AttributeError, RecursionError):
-        raise ValueError("no manifest") from None
-    if not all(isinstance(one, str) for one in texts) or not all(isinstance(one, list) for one in lists):
-        raise ValueError("no manifest")
-    return manifest
-
-
 def status_of(store: RunStore) -> str | None:
     """Return the status that the manifest of a run has; None where there is no manifest."""
     if MANIFEST not in store.list():
@@ -87,14 +66,22 @@ def manifest_of(store: RunStore) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If there is none, or it is larger than one can be.
+        If the file is not the manifest of a run, or larger than one can be.
     OSError, RunError
         If it cannot be read.
     """
-    text = store.read(MANIFEST, 0, _MOST_BYTES + 1)
-    if len(text) > _MOST_BYTES:
+    text = store.read(MANIFEST, 0, _MOST_BYTES)  # of a larger file, the beginning of what is no JSON then
+    try:
+        manifest: dict[str, Any] = json.loads(text)
+        texts = [manifest["status"], manifest["config_sha256"]]
+        if "plan" in manifest:
+            texts += [manifest["engine"]["name"], manifest["graph"]["hash"]]
+        lists = [manifest.get("resumed", [])]
+    except (KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("no manifest") from None
+    if not all(isinstance(one, str) for one in texts) or not all(isinstance(one, list) for one in lists):
         raise ValueError("no manifest")
-    return read_manifest(text)
+    return manifest
 
 
 def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:

@@ -155,14 +155,14 @@ class RunDirectory:
         directory = cls(place)
         try:
             return directory, directory._resume(overrides)
-        except (FileNotFoundError, NotADirectoryError, ValueError):
+        except BaseException as error:
             directory.close()
-            raise InputError(f"{directory.where}: this is not the folder of a run, which holds {MANIFEST}") from None
-        except OSError as error:
-            directory.close()
-            raise InputError(f"{directory.where}: the run cannot be resumed ({error.strerror or error})") from None
-        except BaseException:
-            directory.close()
+            if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
+                raise InputError(
+                    f"{directory.where}: this is not the folder of a run, it has no {MANIFEST} of one: choose another"
+                ) from None
+            if isinstance(error, OSError):
+                raise InputError(f"{directory.where}: the run cannot be resumed ({error.strerror or error})") from None
             raise
 
     def _resume(self, overrides: Sequence[str]) -> RunSpec:

@@ -53,7 +53,7 @@ class Store:
         return dict(self._memory.store)
 
     def attempt(self, act: str, event: int | None, work: Callable[[], Any]) -> tuple[Any, int]:
-        """Do something that is struck at a change; gives its result, or None, and how many changes there were.
+        """Do something that is struck at a change; return its result, or None, and how many changes there were.
 
         ``kill``: nothing is changed from then on; ``error``: this change fails; ``lost``: all do from then on.
         """

@@ -40,7 +40,7 @@ def config(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def answer(folder: Path) -> int:
-    """What the run of a folder says, which is whole."""
+    """Return the answer of the run in a folder, which is whole."""
     import pyarrow.parquet as pq
 
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -116,10 +116,10 @@ def test_an_abandoned_run_is_replaced(config: dict[str, Any], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("moment", ["before", "while the old run is removed", "between", "after"])
-def test_a_change_of_places_that_was_interrupted_is_completed(
+def test_an_exchange_that_was_interrupted_is_completed(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """By who uses the name next; until then the new run is whole where it was made."""
+    """The next command that uses the name completes it; until then the new run is whole where it was made."""
 
     class Killed(BaseException):
         pass

@@ -1,4 +1,4 @@
-"""A run's folder: whole when it is done, visibly not whole and ready to go on when it failed or was interrupted."""
+"""A run's folder: whole when it is done, visibly not whole, and ready to be resumed, when it failed or was stopped."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ class Plan:
 
 @pytest.fixture
 def executing(monkeypatch):
-    """Make every kind of workload execute the given function."""
+    """Make every kind of workload execute a function."""
 
     def use(execute):
         def run_it(self, plan: Plan, context: Environment) -> list[PatternCount]:
@@ -107,7 +107,7 @@ def test_the_summary_has_the_names_that_stay(config):
     json.dumps(summary)
 
 
-def test_a_limit_that_ended_the_run_is_told(config):
+def test_a_limit_that_ended_the_run_is_reported(config):
     config |= {"workload": {"kind": "match", "pattern": "wedge", "output": "embeddings"}}
     whole = run(config)
     assert (whole.count, whole.truncated, whole.table().num_rows) == (3, False, 3)
@@ -118,7 +118,7 @@ def test_a_limit_that_ended_the_run_is_told(config):
 
 
 class Shares(NullObserver):
-    """Takes note of how near a limit is said to be."""
+    """Records how near the limit is reported to be."""
 
     def __init__(self):
         self.seen = []
@@ -211,26 +211,26 @@ UNFINISHED = {"config.toml", "manifest.json", "metrics.parquet", "checkpoint", "
 
 
 @pytest.mark.parametrize(
-    ("error", "sentence"),
+    ("error", "message"),
     [
         (RunError("the disk budget is used up"), "the disk budget is used up"),
         (MemoryError("Unable to allocate 8 TiB"), "out of memory"),
         (OSError(28, "No space left on device", "spill/x"), "at spill/x: No space left on device"),
     ],
 )
-def test_a_failed_run_says_so_and_has_no_results(config, executing, error, sentence):
+def test_a_failed_run_says_so_and_has_no_results(config, executing, error, message):
     def fail(context):
         context.metrics.record("extend", 2, 10, 20, 0.5)
         raise error
 
     executing(fail)
-    with pytest.raises(RunError, match=sentence):
+    with pytest.raises(RunError, match=message):
         run(config)
     path = config["run"]["directory"] / "one"
     assert names(path) == UNFINISHED
     facts = manifest(config)
     assert facts["status"] == "failed"
-    assert sentence in facts["reason"]
+    assert message in facts["reason"]
     assert pq.read_table(path / "metrics.parquet")["rows_out"].to_pylist() == [20]
 
 
@@ -338,7 +338,7 @@ def test_figures_that_no_column_holds_are_null(star):
     assert (rows["count"]["rows_in"], rows["count"]["rows_out"]) == (2000, None)
 
 
-def test_a_count_that_no_column_holds_is_told(star):
+def test_a_count_that_no_column_holds_is_reported(star):
     with pytest.raises(FinalError, match=r"^about 6\.35e\+19 mappings of 0-1,\S+ do not fit 64-bit integers$"):
         run(star, overrides=["workload.count=mappings"])
     assert manifest(star)["status"] == "failed"

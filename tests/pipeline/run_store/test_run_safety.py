@@ -41,7 +41,7 @@ class Stop(RunError):
 
 
 def begin(config: dict[str, Any], commits: int = 6) -> Path:
-    """Let a run end after so many commits; gives its folder."""
+    """End a run after so many commits, and return its folder."""
     left = [commits]
     create = CommitFiles.create
 
