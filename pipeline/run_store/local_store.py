@@ -106,7 +106,7 @@ class LocalStore:
 
     def delete(self, names: Collection[str]) -> None:
         """See `RunStore`."""
-        self._unlink(name for name in names if not name.endswith("/"))
+        self._unlink(sorted(name for name in names if not name.endswith("/")))
         for folder in (name for name in names if name.endswith("/")):
             for _attempt in range(_REMOVALS):
                 files, folders, _ = _walk(self._folder, folder)

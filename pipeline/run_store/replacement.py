@@ -23,7 +23,12 @@ def place_for_replacement(target: RunPlace) -> RunPlace:
     """
     new = target.sibling(target.name + NEW)
     try:
-        _require_replaceable(target)
+        _require_only_own(target)
+        if not is_run(target.store):
+            raise InputError(
+                f"{target.store.where}: this folder is to be replaced, but holds no manifest.json of a run: move it "
+                "away, or choose another run.name"
+            )
         if new.exists():
             _remove_remains(new)
             new.close()
@@ -119,7 +124,7 @@ def _remove_remains(place: RunPlace) -> None:
 
 
 def _require_only_own(place: RunPlace) -> None:
-    """Check that nothing but files of a run is in a place with which no process is busy, and hold it."""
+    """Check that there is nothing but files of a run, and that no process can be busy with it; hold it."""
     place.require_idle()
     for name in sorted(place.store.list()):
         if not is_own(name):
@@ -127,13 +132,3 @@ def _require_only_own(place: RunPlace) -> None:
                 f"{place.store.where}/{name}: no run writes this, and the folder is to be replaced: move it away, or "
                 "choose another run.name"
             )
-
-
-def _require_replaceable(place: RunPlace) -> None:
-    """Check that a new run may take the place of a run: nothing but a run is there, whether it is whole or not."""
-    _require_only_own(place)
-    if not is_run(place.store):
-        raise InputError(
-            f"{place.store.where}: this folder is to be replaced, but holds no manifest.json of a run: move it away, "
-            "or choose another run.name"
-        )
