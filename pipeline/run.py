@@ -23,7 +23,8 @@ from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
 from longwall.pipeline.inputs import describe_graph, open_resources, read_graph
 from longwall.pipeline.result import Result
-from longwall.pipeline.run_store.run_directory import TOO_LARGE, RunDirectory, write_counts
+from longwall.pipeline.result_tables import TOO_LARGE, write_counts
+from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.storage.arguments import brief, require_methods, require_texts, require_type
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.observer import NullObserver, Observer
@@ -125,7 +126,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
             finally:
                 ending.enter_context(undisturbed())
         except InputError as error:
-            if fresh and not directory.has_finished_work:
+            if fresh and not directory.log.begun:
                 directory.discard()
             else:
                 directory.abandon("failed", str(error), metrics)
@@ -200,7 +201,8 @@ def _run(
         )
         directory.manifest["budget"] = resources.limits()
         directory.save()
-        log = directory.open_log(resources.disk)
+        log = directory.log
+        log.restore(resources.disk)
         env = Coordinator(
             spec=spec,
             graph=graph,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longwall.storage.errors import RunError
+from longwall.storage.hashed_file import HashedFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +35,7 @@ class ParquetSink:
     ):
         import pyarrow.parquet as pq
 
-        self._file = _Summed(path)
+        self._file = HashedFile(path)
         try:
             self._writer: pq.ParquetWriter | None = pq.ParquetWriter(
                 self._file,
@@ -73,10 +71,9 @@ class ParquetSink:
         assert self._writer is not None, "the file has ended"
         try:
             self._writer.close()
-            size = self._file.sync()
+            return {"rows": self._rows} | self._file.finish()
         finally:
             self.abandon()
-        return {"rows": self._rows, "bytes": size, "sha256": self._file.sum.hexdigest()}
 
     def abandon(self) -> None:
         """Abandon the file as it is; nothing happens where it has ended."""
@@ -95,56 +92,6 @@ class ParquetSink:
             self.close()
         else:
             self.abandon()
-
-
-class _Summed:
-    """A file that is written from its beginning to its end, as Arrow writes to it; its errors name it."""
-
-    def __init__(self, path: Path):
-        self._path, self._file = path, path.open("wb")
-        self.sum = hashlib.sha256()
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
-
-    def write(self, data: Any) -> int:
-        try:
-            written = self._file.write(data)
-        except OSError as error:
-            raise self._named(error) from None
-        self.sum.update(data)
-        return written
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def flush(self) -> None:
-        try:
-            self._file.flush()
-        except OSError as error:
-            raise self._named(error) from None
-
-    def sync(self) -> int:
-        """Sync the file to the disk, close it, and return its bytes."""
-        self.flush()
-        os.fsync(self._file.fileno())
-        size = self._file.tell()
-        self.close()
-        return size
-
-    def close(self) -> None:
-        try:
-            self._file.close()
-        except OSError as error:
-            raise self._named(error) from None
-
-    def abandon(self) -> None:
-        with suppress(OSError):
-            self._file.close()
-
-    def _named(self, error: OSError) -> OSError:
-        return OSError(error.errno, error.strerror or str(error), str(self._path))
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

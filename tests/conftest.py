@@ -81,7 +81,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A file system of fsspec that is in memory; runs may be there, which they may not elsewhere."""
-    monkeypatch.setattr("longwall.pipeline.run_store.run_directory._FLEETING", frozenset())
+    monkeypatch.setattr("longwall.pipeline.run_store.run_place._FLEETING", frozenset())
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
     system = fsspec.filesystem("memory")
     yield system

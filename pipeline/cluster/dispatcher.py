@@ -306,7 +306,7 @@ class Dispatcher:
                 self._scheduler.adopt(file["name"])
             disk.charge(checkpoint_bytes(files), "what the run has finished")
             for name in (file["name"] for file in files if file.get("cut")):
-                self._context.checkpoint.local(name)
+                self._context.checkpoint.store.local(name)
             commits = [(one.ranges, shortened(one.partial, run)) for one in self._found]
             self._phase.commit_all([_combined(commits, self._combine)] if self._combine else commits)
             disk.charge(-sum(one.freed for one in self._found), "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from longwall.pipeline.execution.task_ranges import arc_tasks, prepare_range, ra
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.run_store.store import changed
 from longwall.storage.errors import FinalError
+from longwall.storage.hashed_file import file_sha256
 
 _EXACT_BELOW = 2.0**62
 
@@ -152,7 +152,7 @@ def _read(env: Environment, file: dict[str, Any]) -> NDArray[np.int64]:
     with env.files.opened(file) as path:
         try:
             with path.open("rb") as opened:
-                if hashlib.file_digest(opened, "sha256").hexdigest() != file["sha256"]:
+                if file_sha256(opened) != file["sha256"]:
                     raise changed(str(path))
                 opened.seek(0)
                 counts: NDArray[np.int64] = np.load(opened)

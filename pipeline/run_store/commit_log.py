@@ -14,7 +14,6 @@ may be cut differently when the run is resumed: what is left is what no commit c
 
 import json
 import operator
-import os
 import random
 import re
 import threading
@@ -27,11 +26,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from longwall.pipeline.run_store.commit_files import CommitFiles
-from longwall.pipeline.run_store.manifest import NAME as MANIFEST
-from longwall.pipeline.run_store.run_names import busy, is_own
-from longwall.pipeline.run_store.store import RESULTS, RunStore, changed
+from longwall.pipeline.run_store.run_names import MANIFEST, RESULTS, busy, is_own
+from longwall.pipeline.run_store.store import RunStore, require_unchanged
 from longwall.stages.stage_timer import LevelFigures
-from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import FinalError
 from longwall.storage.memory.reservations import MemoryBudget
 
@@ -240,7 +237,9 @@ class CommitLog:
         """
         self.folder.mkdir(exist_ok=True)
         there = self.store.list()
-        self._check_files(there)
+        # Chunks of levels, and counts per vertex, have checksums that are checked whenever they are read. Arrays have
+        # no `bytes`: they are removed once the next phase has read them.
+        require_unchanged(self.store, self.files(), there)
         named = {file["name"] for file in self.files()}
         kept = named.union(self._commits.fold())
         unfinished = {name for name in there.keys() - kept if name.startswith((RESULTS, "checkpoint/"))}
@@ -278,8 +277,7 @@ class CommitLog:
     def drop(self, record: PhaseRecord) -> None:
         """Remove the checkpoint's files of a phase, which no other phase reads any more, and release their bytes."""
         files = [file for file in record.files() if file["name"].startswith("checkpoint/")]
-        for folder in {os.path.dirname(file["name"]) for file in files}:  # noqa: PTH120 - a name in the store
-            self.store.delete_folder(folder)
+        self.store.delete({file["name"].rpartition("/")[0] + "/" for file in files})
         there = [file for file in files if file["name"] not in self._gone]
         self._gone.update(file["name"] for file in files)
         if self._disk is not None:
@@ -310,10 +308,6 @@ class CommitLog:
         if replaced := [name for _, partial in commits for name in partial.replaces]:
             self.store.delete(replaced)
 
-    def local(self, name: str) -> Path:
-        """Return where a file is that a commit will name."""
-        return self.store.local(name)
-
     def files(self) -> list[dict[str, Any]]:
         """The files of all commits, without those that were replaced."""
         return [file for phase in self._found.values() for file in phase.files()]
@@ -326,8 +320,7 @@ class CommitLog:
         if not self._commits.create(entries) or not self._is_owner():
             self.lost = True
             raise FinalError(
-                f"{self.store.where}: another process goes on with this run, so this one has stopped and records no "
-                "more"
+                f"{self.store.where}: another process has resumed this run, so this one has stopped and records no more"
             )
 
     def _is_owner(self) -> bool:
@@ -335,20 +328,6 @@ class CommitLog:
             return True
         owner: str = json.loads(self.store.read(MANIFEST))["owner"]
         return owner == self.owner
-
-    def _check_files(self, there: dict[str, int]) -> None:
-        files = self.files()
-        for file in files:
-            if "bytes" in file and there.get(file["name"]) != file["bytes"]:
-                raise changed(f"{self.store.where}/{file['name']}")
-        # Chunks of levels, and counts per vertex, have checksums that are checked whenever they are read. Arrays have
-        # no `bytes`: they are removed once the next phase has read them.
-        wanted = [file for file in files if "sha256" in file and file["name"] in there]
-        names = [file["name"] for file in wanted]
-        digests = map_ordered(lambda name: self.store.digest(name, there[name]), names, core_count())
-        for file, digest in zip(wanted, digests, strict=True):
-            if digest != file["sha256"]:
-                raise changed(f"{self.store.where}/{file['name']}")
 
 
 def add_entry(phases: dict[str, PhaseRecord], owner: "Log", entry: dict[str, Any]) -> None:

@@ -1,28 +1,23 @@
-"""A run in a folder: files are renamed into place, and a lock on the folder keeps other processes away.
-
-No link in the folder is followed, and nothing is removed there that no run writes.
-"""
+"""The files of a run in a folder: they are renamed into place, and names are synced as well as contents."""
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import os
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import stat
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from uuid import uuid4
 
-from longwall.pipeline.run_store.manifest import NAME, is_run
-from longwall.pipeline.run_store.run_names import busy, is_own, no_run, not_of_a_run, survey, unlink
-from longwall.pipeline.run_store.store import RESULTS, describe, require_unchanged
-from longwall.storage.errors import InputError, naming
-from longwall.storage.memory.reservations import MemoryBudget
-from longwall.storage.memory.spill_folder import hold, sync_folder
+from longwall.pipeline.run_store.run_names import PUBLISHED, RESULTS, is_own, is_reserved, require_own
+from longwall.storage.errors import naming
+from longwall.storage.memory.spill_folder import sync_folder
 from longwall.storage.stored_files import open_regular
 
 _REMOVALS = 3  # of a folder, to which a worker that comes late may still write: what it leaves goes with the checkpoint
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
 class LocalStore:
@@ -39,59 +34,24 @@ class LocalStore:
     def __init__(self, folder: Path):
         self.where: Path | str = folder
         self._folder = folder
-        self._lock: int | None = None
-        self._made_parent = False
         self._synced: set[Path] = set()
-
-    @property
-    def name(self) -> str:
-        """See `RunStore`."""
-        return self._folder.name
 
     @property
     def folder(self) -> Path:
         """See `RunStore`."""
         return self._folder
 
-    def sibling(self, name: str) -> LocalStore:
-        """See `RunStore`."""
-        return LocalStore(self._folder.with_name(name))
-
-    def exists(self) -> bool:
-        """See `RunStore`."""
-        return os.path.lexists(self._folder)
-
-    def begin(self) -> bool:
-        """See `RunStore`."""
-        parent = self._folder.parent
-        try:
-            self._made_parent |= not parent.exists()
-            parent.mkdir(parents=True, exist_ok=True)
-            self._folder.mkdir()
-        except FileExistsError:
-            if not parent.is_dir():
-                raise InputError(f"{parent} is a file, not a folder: choose another run.directory") from None
-            return False
-        return True
-
-    def hold(self) -> None:
-        """See `RunStore`."""
-        if self._lock is not None:
-            return
-        try:
-            self._lock = hold(self._folder)
-        except BlockingIOError:
-            raise busy(self.where) from None
-
-    def close(self) -> None:
-        """See `RunStore`."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
     def list(self, below: str = "") -> dict[str, int]:
         """See `RunStore`."""
-        return survey(self._folder, below)[0]
+        files, _, others = _walk(self._folder, below)
+        require_own(self.where, files, others)
+        return files
+
+    def read(self, name: str, begin: int = 0, end: int | None = None) -> bytes:
+        """See `RunStore`."""
+        with os.fdopen(open_regular(self._folder / name, links=False), "rb") as file:
+            file.seek(begin)
+            return file.read(-1 if end is None else end - begin)
 
     def create(self, name: str, content: bytes) -> bool:
         """See `RunStore`."""
@@ -140,110 +100,87 @@ class LocalStore:
             sync_folder(folder)
         self._synced |= above
 
-    def read(self, name: str, begin: int = 0, end: int | None = None) -> bytes:
-        """See `RunStore`."""
-        with os.fdopen(open_regular(self._folder / name, links=False), "rb") as file:
-            file.seek(begin)
-            return file.read(-1 if end is None else end - begin)
-
-    def digest(self, name: str, size: int) -> str:  # noqa: ARG002 - as that of a URL
-        """See `RunStore`."""
-        with (self._folder / name).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
-    def local(self, name: str) -> Path:
+    def local(self, name: str, copy: Path | None = None) -> Path:  # noqa: ARG002 - nothing is copied
         """See `RunStore`."""
         return self._folder / name
 
-    @contextmanager
-    def opened(self, name: str, size: int, disk: MemoryBudget) -> Iterator[Path]:  # noqa: ARG002 - nothing is copied
+    def delete(self, names: Collection[str]) -> None:
         """See `RunStore`."""
-        yield self._folder / name
+        self._unlink(sorted(name for name in names if not name.endswith("/")))
+        for folder in (name for name in names if name.endswith("/")):
+            for _attempt in range(_REMOVALS):
+                files, folders, _ = _walk(self._folder, folder)
+                self._unlink(filter(is_own, files))
+                for each in folders:
+                    with suppress(OSError):  # others write there, or have removed it
+                        (self._folder / each).rmdir()
+                if not (self._folder / folder).exists():
+                    break
 
-    def publish(self, recorded: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    def _unlink(self, names: Iterable[str]) -> None:
+        """Remove files; no link is followed that was put in the place of one of their folders meanwhile."""
+        for parent, files in groupby(names, lambda name: name.rpartition("/")[0]):
+            with suppress(FileNotFoundError):
+                place = os.open(self._folder, _FOLDER)
+                try:
+                    for part in filter(None, parent.split("/")):
+                        below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=place)
+                        os.close(place)
+                        place = below
+                    for name in files:
+                        with suppress(FileNotFoundError):
+                            os.unlink(name.rpartition("/")[2], dir_fd=place)
+                finally:
+                    os.close(place)
+
+    def publish(self, names: Collection[str]) -> None:  # noqa: ARG002 - the folder holds no others
         """See `RunStore`."""
-        self.list()
-        results = self._folder / RESULTS
-        found = {file.name: describe(file) for file in sorted(results.iterdir())}
-        require_unchanged(results, recorded, found)
-        sync_folder(results)
-        results.rename(self._folder / "results")
-        sync_folder(self._folder)  # the results must be there before anything says so
-        return found
+        sync_folder(self._folder / RESULTS)
+        (self._folder / RESULTS).rename(self._folder / PUBLISHED)
+        sync_folder(self._folder)  # the results must be there before the manifest says so
 
     def unpublish(self) -> None:
         """See `RunStore`."""
         with suppress(FileNotFoundError):
-            (self._folder / "results").rename(self._folder / RESULTS)
+            (self._folder / PUBLISHED).rename(self._folder / RESULTS)
 
-    def delete(self, names: Collection[str]) -> None:
-        """See `RunStore`."""
-        for name in names:
-            (self._folder / name).unlink(missing_ok=True)
 
-    def delete_folder(self, name: str) -> None:
-        """See `RunStore`."""
-        folder = self._folder / name
-        for _ in range(_REMOVALS if folder.is_dir() else 0):
-            for file in folder.iterdir():
-                if is_own(f"{name}/{file.name}"):
-                    file.unlink(missing_ok=True)
-            try:
-                folder.rmdir()
-                return
-            except FileNotFoundError:
-                return
-            except OSError as error:
-                if error.errno != errno.ENOTEMPTY:
-                    raise
+def _walk(root: Path, below: str) -> tuple[dict[str, int], list[str], list[str]]:
+    """Look through the folder of a run, or one of its folders, following no link.
 
-    def clear(self, *below: str) -> None:
-        """See `RunStore`."""
-        files, folders = survey(self._folder)
-        places = below or ("",)
-        mine = [name for name in files if name.startswith(places) and is_own(name)]
-        for name in sorted(mine, key=lambda name: name != NAME):
-            unlink(self._folder, name)
-        for name in folders:
-            if f"{name}/".startswith(places):
-                with suppress(OSError):  # others write there, or have removed it
-                    (self._folder / name).rmdir()
-        if not below:
-            self._folder.rmdir()
-            if self._made_parent:
-                with suppress(OSError):  # there are other runs
-                    self._folder.parent.rmdir()
+    Returns
+    -------
+    files, folders, others
+        The files with their bytes; the folders, those that lie in others first; what is neither. What lies beside the
+        run's own files and folders is taken for a file, whatever it is.
+    """
+    files: dict[str, int] = {}
+    folders: list[str] = []
+    others: list[str] = []
 
-    def require_replaceable(self, *, whole: bool = True) -> None:
-        """See `RunStore`."""
-        if self._folder.is_symlink() or not self._folder.is_dir():
-            raise InputError(f"{self.where}: this is not the folder of a run: remove it, or choose another run.name")
-        self.hold()
-        files, folders = survey(self._folder)
-        mine = {name.partition("/")[0] for name in (*filter(is_own, files), *folders)}
-        others = sorted(entry.name for entry in self._folder.iterdir() if entry.name not in mine)
-        if others:
-            raise not_of_a_run(self.where, others[0])
-        if whole and not is_run(self):
-            raise no_run(self.where)
+    def walk(folder: str) -> None:
+        with os.scandir(root / folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                name = folder + entry.name
+                try:
+                    facts = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:  # a worker that comes late has removed it
+                    continue
+                if stat.S_ISREG(facts.st_mode) or not is_reserved(name):
+                    files[name] = facts.st_size
+                elif stat.S_ISDIR(facts.st_mode):
+                    walk(f"{name}/")
+                else:
+                    others.append(name)
+        folders.append(folder)
 
-    @contextmanager
-    def exchange(self) -> Iterator[None]:
-        """See `RunStore`."""
-        lock = hold(self._folder.parent, wait=True)
-        try:
-            yield
-        finally:
-            os.close(lock)
-
-    def move_to(self, target: LocalStore) -> None:
-        """See `RunStore`."""
-        self._folder.rename(target._folder)
-        sync_folder(target._folder.parent)
+    if (root / below).exists():
+        walk(below)
+    return files, folders, others
 
 
 def _write(file: BinaryIO, content: bytes) -> None:
-    """Write what a file shall hold, to the disk."""
+    """Write the content of a file, to the disk."""
     file.write(content)
     file.flush()
     os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""What the manifest of a run says, from its beginning to its end."""
+"""The manifest of a run, from its beginning to its end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from longwall.pipeline.run_store.run_names import CONFIG, MANIFEST
 from longwall.storage.errors import InputError
 from longwall.storage.version import longwall_version
 
@@ -19,16 +20,15 @@ if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
     from longwall.pipeline.run_store.store import RunStore
 
-NAME, CONFIG = "manifest.json", "config.toml"
 MARK = "# The config of this run, written by Longwall.\n"
-"""The beginning of a run's config, which tells it from others of that name."""
+"""The beginning of a run's config, which distinguishes it from other files of that name."""
 _MOST_BYTES = 1 << 28  # a million result files
 FORMAT = 3  # of the commit log, and of what its numbers mean
 _LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
 
 
 def first_manifest(spec: RunSpec, config: str) -> dict[str, Any]:
-    """What the manifest of a run says as it begins; `config` is the text of its config."""
+    """Return the manifest of a run that begins; `config` is the text of its config."""
     return {
         "status": "running",
         "workload": spec.workload.kind,
@@ -40,14 +40,37 @@ def first_manifest(spec: RunSpec, config: str) -> dict[str, Any]:
     }
 
 
-def read_manifest(text: bytes) -> dict[str, Any]:
-    """Read a manifest.
+def status_of(store: RunStore) -> str | None:
+    """Return the status that the manifest of a run has; None where there is no manifest."""
+    if MANIFEST not in store.list():
+        return None
+    try:
+        status: str = manifest_of(store)["status"]
+    except (OSError, ValueError):
+        return None
+    return status
+
+
+def is_run(store: RunStore) -> bool:
+    """Return whether there is the manifest of a run, or no more than what a run leaves that is killed as it begins."""
+    there = store.list()
+    if MANIFEST in there:
+        return status_of(store) is not None
+    begun = all(name.startswith((CONFIG, MANIFEST)) for name in there)
+    return begun and (CONFIG not in there or store.read(CONFIG, 0, len(MARK)) == MARK.encode())
+
+
+def manifest_of(store: RunStore) -> dict[str, Any]:
+    """Read the manifest of a run.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If the file is not the manifest of a run, or larger than one can be.
+    OSError, RunError
+        If it cannot be read.
     """
+    text = store.read(MANIFEST, 0, _MOST_BYTES)  # of a larger file, the beginning of what is no JSON then
     try:
         manifest: dict[str, Any] = json.loads(text)
         texts = [manifest["status"], manifest["config_sha256"]]
@@ -61,44 +84,8 @@ def read_manifest(text: bytes) -> dict[str, Any]:
     return manifest
 
 
-def status_of(store: RunStore) -> str | None:
-    """Return the status that the manifest of a run has; None where there is no manifest."""
-    if NAME not in store.list():
-        return None
-    try:
-        status: str = manifest_of(store)["status"]
-    except (OSError, ValueError):
-        return None
-    return status
-
-
-def is_run(store: RunStore) -> bool:
-    """Say whether a place has the manifest of a run, or no more than a run leaves that was killed as it began."""
-    there = store.list()
-    if NAME in there:
-        return status_of(store) is not None
-    begun = all(name.startswith((CONFIG, NAME)) for name in there)
-    return begun and (CONFIG not in there or store.read(CONFIG, 0, len(MARK)) == MARK.encode())
-
-
-def manifest_of(store: RunStore) -> dict[str, Any]:
-    """Read the manifest of a run.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or it is larger than one can be.
-    OSError, RunError
-        If it cannot be read.
-    """
-    text = store.read(NAME, 0, _MOST_BYTES + 1)
-    if len(text) > _MOST_BYTES:
-        raise ValueError("no manifest")
-    return read_manifest(text)
-
-
 def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) -> None:
-    """See that a run that ended early can go on.
+    """Check that a run that ended early can be resumed.
 
     Raises
     ------
@@ -116,13 +103,13 @@ def require_resumable(where: Path | str, manifest: dict[str, Any], config: str) 
 
 
 def resumed_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What the manifest of a run says when it goes on."""
+    """Return the manifest of a run that is resumed."""
     kept = {key: value for key, value in manifest.items() if key != "reason"}
     return kept | {"status": "running", "resumed": [*manifest.get("resumed", []), _now()]}
 
 
 def ended(status: str) -> dict[str, Any]:
-    """What the manifest says of the end of a run: ``"done"``, ``"failed"`` or ``"interrupted"``."""
+    """Return what the manifest says of a run that ends ``"done"``, ``"failed"`` or ``"interrupted"``."""
     return {"status": status, "finished": _now()}
 
 

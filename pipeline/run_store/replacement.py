@@ -2,18 +2,18 @@
 
 The new run works in ``<name>+new``, and is resumed there. When it is done the old one is removed and the new one takes
 its place. A crash at any point leaves the old or the new run whole; the next process that uses the name completes the
-change.
+exchange.
 """
 
 from __future__ import annotations
 
-from longwall.pipeline.run_store.manifest import status_of
-from longwall.pipeline.run_store.run_names import NEW
-from longwall.pipeline.run_store.store import RunStore
+from longwall.pipeline.run_store.manifest import is_run, status_of
+from longwall.pipeline.run_store.run_names import NEW, is_own
+from longwall.pipeline.run_store.run_place import RunPlace
 from longwall.storage.errors import InputError, RunError
 
 
-def replacement_of(target: RunStore) -> RunStore:
+def place_for_replacement(target: RunPlace) -> RunPlace:
     """Make the place of a new run that will replace one, which is held; an earlier new run is removed.
 
     Raises
@@ -23,21 +23,24 @@ def replacement_of(target: RunStore) -> RunStore:
     """
     new = target.sibling(target.name + NEW)
     try:
-        target.require_replaceable()
+        _require_only_own(target)
+        if not is_run(target.store):
+            raise InputError(
+                f"{target.store.where}: this folder is to be replaced, but holds no manifest.json of a run: move it "
+                "away, or choose another run.name"
+            )
         if new.exists():
-            try:
-                new.require_replaceable(whole=False)
-                new.clear()
-            finally:
-                new.close()
-        new.begin()
+            _remove_remains(new)
+            new.close()
+        new.make()
     except BaseException:
+        new.close()
         target.close()
         raise
     return new
 
 
-def replaced_by(store: RunStore) -> RunStore | None:
+def replaced_by(new: RunPlace) -> RunPlace | None:
     """Return what a run replaces, held; None where it replaces nothing.
 
     Raises
@@ -45,38 +48,38 @@ def replaced_by(store: RunStore) -> RunStore | None:
     InputError
         If another process is busy with that.
     """
-    if not store.name.endswith(NEW):
+    if not new.name.endswith(NEW):
         return None
-    target = store.sibling(store.name.removesuffix(NEW))
+    target = new.sibling(new.name.removesuffix(NEW))
     if target.exists():
         target.hold()
     return target
 
 
-def take_place(new: RunStore, target: RunStore) -> None:
+def take_place(new: RunPlace, target: RunPlace) -> None:
     """Put a run that is done in the place of the one that it replaces; both are held.
 
     Raises
     ------
     RunError
-        If that cannot be done now; `complete` does it later.
+        If that cannot be done now; `complete_exchange` does it later.
     """
     try:
-        with target.exchange():
+        with target.lock_names():
             _exchange(new, target)
     except (InputError, OSError) as error:
         raise RunError(
-            f"{new.where}: the run is done, and cannot take the place of {target.where} ({error}): the next command "
-            "that uses it tries again"
+            f"{new.store.where}: the run is done, and cannot take the place of {target.store.where} ({error}): the "
+            "next command that uses it tries again"
         ) from None
 
 
-def complete(store: RunStore) -> RunStore:
-    """Complete a change of places that was interrupted, if there was one; return where the run is then.
+def complete_exchange(place: RunPlace) -> RunPlace:
+    """Complete an exchange of runs that was interrupted, if there was one; return where the run is then.
 
     Parameters
     ----------
-    store
+    place
         Of a run, or of one that replaces it.
 
     Raises
@@ -84,14 +87,14 @@ def complete(store: RunStore) -> RunStore:
     InputError
         If another process is busy with the old run, or something lies in it that no run writes.
     """
-    target = store.sibling(store.name.removesuffix(NEW))
-    new = store.sibling(target.name + NEW)
+    target = place.sibling(place.name.removesuffix(NEW))
+    new = place.sibling(target.name + NEW)
     if not new.exists():
-        return store
-    with target.exchange():
+        return place
+    with target.lock_names():
         try:
             if not _is_done(new):
-                return store
+                return place
             _exchange(new, target)
         finally:
             new.close()
@@ -99,17 +102,33 @@ def complete(store: RunStore) -> RunStore:
     return target
 
 
-def _is_done(new: RunStore) -> bool:
+def _is_done(new: RunPlace) -> bool:
     """Whether there is a new run that is done, and with which no process is busy."""
     try:
         new.hold()
-        return status_of(new) == "done"
+        return status_of(new.store) == "done"
     except (InputError, OSError):
         return False
 
 
-def _exchange(new: RunStore, target: RunStore) -> None:
+def _exchange(new: RunPlace, target: RunPlace) -> None:
     if target.exists():  # nothing of it is needed: the new run is whole
-        target.require_replaceable(whole=False)
-        target.clear()
+        _remove_remains(target)
     new.move_to(target)
+
+
+def _remove_remains(place: RunPlace) -> None:
+    """Remove a run, or what is left of one whose removal was interrupted."""
+    _require_only_own(place)
+    place.remove()
+
+
+def _require_only_own(place: RunPlace) -> None:
+    """Check that there is nothing but files of a run, and that no process can be busy with it; hold it."""
+    place.require_idle()
+    for name in sorted(place.store.list()):
+        if not is_own(name):
+            raise InputError(
+                f"{place.store.where}/{name}: no run writes this, and the folder is to be replaced: move it away, or "
+                "choose another run.name"
+            )

@@ -1,9 +1,6 @@
 """Files of the checkpoint that phases, and the processes of a run, hand on to each other; most are ``.npy`` arrays."""
 
-import hashlib
-import io
 import math
-import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,8 +10,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from longwall.pipeline.run_store.commit_log import checkpoint_bytes
-from longwall.pipeline.run_store.store import RunStore
-from longwall.storage.errors import RunError, naming
+from longwall.pipeline.run_store.store import RunStore, fetched
+from longwall.storage.errors import RunError
+from longwall.storage.hashed_file import HashedFile
 from longwall.storage.memory.reservations import MemoryBudget
 
 _HEADER = 128  # bytes of a .npy file beside its array
@@ -59,7 +57,7 @@ class RunFiles:
         RunError
             If it cannot be copied; what is raised while the copy is in use names the URL.
         """
-        return self.store.opened(file["name"], checkpoint_bytes([file]), self._disk)
+        return fetched(self.store, file["name"], checkpoint_bytes([file]), self._disk)
 
     def write_array(
         self, folder: str, shape: tuple[int, ...], dtype: DTypeLike, pieces: Iterable[NDArray[Any]]
@@ -89,24 +87,18 @@ class RunFiles:
         size = _HEADER + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
         with self._disk.reserve(size, "arrays of the checkpoint"):
             name, path = self.new_path(f"checkpoint/{folder}/", ".npy")
+            header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
             try:
-                header = io.BytesIO()
-                facts = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-                np.lib.format.write_array_header_1_0(header, facts)
-                digest = hashlib.sha256(header.getvalue())
-                with naming(path), path.open("wb") as file:
-                    file.write(header.getvalue())
+                with HashedFile(path) as file:
+                    np.lib.format.write_array_header_1_0(file, header)
                     for piece in pieces:
-                        data = np.ascontiguousarray(piece, dtype).data
-                        file.write(data)
-                        digest.update(data)
-                    file.flush()
-                    os.fsync(file.fileno())
+                        file.write(np.ascontiguousarray(piece, dtype).data)
+                    checksum = file.finish()["sha256"]
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
         self._disk.charge(size, "arrays of the checkpoint")
-        facts = {"shape": [int(one) for one in shape], "dtype": dtype.str, "sha256": digest.hexdigest()}
+        facts = {"shape": [int(one) for one in shape], "dtype": dtype.str, "sha256": checksum}
         return {"name": name, "stored": size} | facts
 
     def read_array(self, file: dict[str, Any], begin: int = 0, end: int | None = None) -> NDArray[Any]:

@@ -1,37 +1,36 @@
-"""Where the files of a run are kept: one protocol for a folder and for a URL.
+"""The files of a run: one protocol for a folder and for a URL.
 
-A file is written in the working folder of this process first. `RunStore.put_files` makes it part of the run; what is
-small and must appear whole (commits, the manifest) is given as bytes. Names are relative to the run, and have the forms
-of :mod:`longwall.pipeline.run_store.run_names`.
+A file is written in the working folder of this process first, and becomes part of the run with `RunStore.put_files`.
+Small files that must appear whole (commits, the manifest) are written as bytes. Names are relative to the run, and have
+the forms of :mod:`longwall.pipeline.run_store.run_names`; the name of a folder ends with a slash.
+
+Where runs are created, locked, replaced and removed is in :mod:`longwall.pipeline.run_store.run_place`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
+from uuid import uuid4
 
-from longwall.storage.errors import FinalError
+from longwall.storage.concurrency import core_count, map_ordered
+from longwall.storage.errors import FinalError, InputError, RunError
+from longwall.storage.hashed_file import file_sha256
 from longwall.storage.memory.reservations import MemoryBudget
 
-RESULTS = "results.partial/"
-"""Where results are until the run is done."""
+_BLOCK_BYTES = 16 << 20  # that are read at a time from a URL
 
 
 class RunStore(Protocol):
-    """The files of one run.
+    """The files of one run; nothing that no run writes is ever removed or replaced, and no link is followed.
 
     Attributes
     ----------
     where
         What users call the place.
-    name
-        The last part of `where`.
-    folder
-        The working folder of this process; of a local run it is the run's own.
     alone
         Whether a lock keeps other processes away. Where there is none, another process may take the run over.
     """
@@ -40,55 +39,28 @@ class RunStore(Protocol):
     alone: bool
 
     @property
-    def name(self) -> str:
-        """See above."""
-        ...
-
-    @property
     def folder(self) -> Path:
-        """See above."""
-        ...
-
-    def sibling(self, name: str) -> Self:
-        """Return the store of the run with that name in the same place."""
-        ...
-
-    def exists(self) -> bool:
-        """Say whether there is anything."""
-        ...
-
-    def begin(self) -> bool:
-        """Make the place where there is nothing; return whether there was nothing."""
-        ...
-
-    def hold(self) -> None:
-        """Keep other processes away until `close`, where the place has locks; more than once does no harm.
-
-        Raises
-        ------
-        InputError
-            If another process holds it.
-        OSError
-            If there is no such place.
-        """
-        ...
-
-    def close(self) -> None:
-        """Let other processes have the run; more than once does no harm."""
+        """The working folder of this process; of a local run it is the run's own."""
         ...
 
     def list(self, below: str = "") -> dict[str, int]:
-        """Return the names of the run's files, and their bytes; those of one folder, such as ``"results/"``.
+        """Return the names of all files with their bytes, or of those in one folder, such as ``"results/"``.
+
+        What lies beside the run's own files and folders is listed, too.
 
         Raises
         ------
         InputError
-            If a link, or a file that no run writes, lies among them.
+            If a link, or a file that no run writes, lies among the run's files.
         """
         ...
 
+    def read(self, name: str, begin: int = 0, end: int | None = None) -> bytes:
+        """Read bytes `begin` to `end` - 1 of a file."""
+        ...
+
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file, whole or not at all, unless there is one of that name; return whether it is this one.
+        """Write a file, whole or not at all, unless one of that name exists; return whether this call wrote it.
 
         It is durable when this returns. Where `alone`, only the holder of the lock may call it, one thread at a time.
         """
@@ -108,93 +80,61 @@ class RunStore(Protocol):
         ...
 
     def put_files(self, names: Collection[str]) -> None:
-        """Make files of the working folder, synced by their writers, durable parts of the run."""
-        ...
+        """Make files of the working folder, synced by their writers, durable parts of the run.
 
-    def read(self, name: str, begin: int = 0, end: int | None = None) -> bytes:
-        """Read bytes `begin` to `end` - 1 of a file."""
-        ...
-
-    def digest(self, name: str, size: int) -> str:
-        """Return the checksum (SHA-256) of a file of so many bytes."""
-        ...
-
-    def local(self, name: str) -> Path:
-        """Return the path of a file in the working folder, which has a copy of it from now on."""
-        ...
-
-    def opened(self, name: str, size: int, disk: MemoryBudget) -> AbstractContextManager[Path]:
-        """Have a file in the working folder for a while; a copy is reserved in `disk` with `size` bytes."""
-        ...
-
-    def publish(self, recorded: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Move the results to ``results/``.
-
-        Parameters
-        ----------
-        recorded
-            Name in the folder of results -> what a commit says of the file.
-
-        Returns
-        -------
-        dict
-            Name -> rows, bytes and checksum of every result, as they are read again.
-
-        Raises
-        ------
-        FinalError
-            If one was changed since it was recorded, or is gone.
+        At a URL files of results are removed from the working folder; files of the checkpoint stay, to be read there.
+        Files that are not in the working folder were sent by the workers that wrote them.
         """
         ...
 
-    def unpublish(self) -> None:
-        """Undo `publish`, whole or broken off."""
+    def local(self, name: str, copy: Path | None = None) -> Path:
+        """Return a local path of a file; one that is only at a URL is copied to `copy`, or to the working folder."""
         ...
 
     def delete(self, names: Collection[str]) -> None:
-        """Remove files, where they are there."""
+        """Remove files, where they exist, and folders with the run's files in them."""
         ...
 
-    def delete_folder(self, name: str) -> None:
-        """Remove a folder of the checkpoint with all that it has, if there is one."""
+    def publish(self, names: Collection[str]) -> None:
+        """Move the result files of these names from ``results.partial/``, which holds no others, to ``results/``."""
         ...
 
-    def clear(self, *below: str) -> None:
-        """Remove the files of the run, or those of some of its folders, and the folders that are empty then.
-
-        Of the whole run that is its own folder, too, and the one that it is in, if `begin` made it.
-
-        The manifest goes first: without it there is no run.
-
-        Raises
-        ------
-        InputError
-            If something lies there that no run writes; nothing is removed then.
-        """
+    def unpublish(self) -> None:
+        """Undo `publish`, whether it was completed or interrupted."""
         ...
 
-    def require_replaceable(self, *, whole: bool = True) -> None:
-        """Check that a new run may take this one's place, and hold it.
 
-        Parameters
-        ----------
-        whole
-            Whether there must be a manifest, if there are files at all; without one, `clear` may have been broken off.
+@contextmanager
+def fetched(store: RunStore, name: str, size: int, disk: MemoryBudget) -> Iterator[Path]:
+    """Yield a local path of a file; a copy of one that is only at a URL is removed afterwards.
 
-        Raises
-        ------
-        InputError
-            If there is something else than a run, or a process may be busy with it.
-        """
-        ...
+    Parameters
+    ----------
+    store, name
+        The file.
+    size
+        Its bytes, which are reserved in `disk` while there is a copy.
+    disk
+        The budget of the disk.
 
-    def exchange(self) -> AbstractContextManager[None]:
-        """Let no other process change names beside the run meanwhile, where the place has locks."""
-        ...
-
-    def move_to(self, target: Self) -> None:
-        """Put this run in the place of another one, which is clear."""
-        ...
+    Raises
+    ------
+    BudgetExceeded
+        If the budget has no room for the copy.
+    RunError
+        If it cannot be copied; errors raised while the copy is in use name the URL.
+    """
+    if (path := store.folder / name).exists():
+        yield path
+        return
+    copy, source = store.folder / "checkpoint" / f"fetched-{uuid4().hex}", f"{store.where}/{name}"
+    with disk.reserve(size, f"a copy of {source}"):
+        try:
+            yield store.local(name, copy)
+        except (InputError, RunError) as error:
+            raise type(error)(str(error).replace(str(copy), source)) from error
+        finally:
+            copy.unlink(missing_ok=True)
 
 
 def changed(file: str) -> FinalError:
@@ -202,47 +142,42 @@ def changed(file: str) -> FinalError:
     return FinalError(f"{file}: the run had finished this file, and it is gone or changed: start a new run")
 
 
-def require_unchanged(
-    where: Path | str, recorded: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]
-) -> None:
+def require_unchanged(store: RunStore, files: Iterable[Mapping[str, Any]], there: Mapping[str, int]) -> None:
     """Check that finished files are what commits say of them.
 
     Parameters
     ----------
-    where
-        Their folder.
-    recorded
-        Name -> what a commit says of the file.
-    found
-        Name -> what `describe` returns for it.
+    store
+        The run's.
+    files
+        The files as commits describe them. One with `bytes` must exist and have so many; one with `sha256` that exists
+        must have that checksum.
+    there
+        The files that exist, as `RunStore.list` returns them.
 
     Raises
     ------
     FinalError
         If one was changed, or is gone.
     """
-    for name, file in recorded.items():
-        there = found.get(name)
-        if there is None or any(there[key] != file[key] for key in ("rows", "bytes", "sha256")):
-            raise changed(f"{where}/{name}")
+    hashed: list[Mapping[str, Any]] = []
+    for file in files:
+        if "bytes" in file and there.get(file["name"]) != file["bytes"]:
+            raise changed(f"{store.where}/{file['name']}")
+        if "sha256" in file and file["name"] in there:
+            hashed.append(file)
+    sums = map_ordered(lambda file: _sha256(store, file["name"], there[file["name"]]), hashed, core_count())
+    for file, found in zip(hashed, sums, strict=True):
+        if found != file["sha256"]:
+            raise changed(f"{store.where}/{file['name']}")
 
 
-def describe(file: Path) -> dict[str, Any]:
-    """Return rows, bytes and checksum of a result file, after it has reached the disk.
-
-    Raises
-    ------
-    FinalError
-        If it is damaged.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        try:
-            rows = pq.read_metadata(stream).num_rows
-        except pa.ArrowException:
-            raise changed(str(file)) from None
-        return {"rows": rows, "bytes": os.fstat(stream.fileno()).st_size, "sha256": digest}
+def _sha256(store: RunStore, name: str, size: int) -> str:
+    """Return the checksum of a file of so many bytes, as it is in the run."""
+    if store.alone:
+        with store.local(name).open("rb") as file:
+            return file_sha256(file)
+    found = hashlib.sha256()
+    for begin in range(0, size, _BLOCK_BYTES):
+        found.update(store.read(name, begin, min(begin + _BLOCK_BYTES, size)))
+    return found.hexdigest()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import uuid4
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.remote.urls import below, file_system, url_faults
 
-_BLOCK_BYTES = 16 << 20
 _PAUSES = (0.5, 2.0)  # seconds between attempts
 _CERTAIN = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError, ImportError)
 _SPECIAL = re.compile(r"[*?\[\]]")
@@ -133,13 +130,6 @@ class RemoteFolder:
         found: bytes = self._call(name, "read", partial(self._system.cat_file, start=begin, end=end), self._path(name))
         return found
 
-    def digest(self, name: str, size: int) -> str:
-        """The checksum (SHA-256) of a file of so many bytes, as it is read there."""
-        found = hashlib.sha256()
-        for begin in range(0, size, _BLOCK_BYTES):
-            found.update(self.read(name, begin, min(begin + _BLOCK_BYTES, size)))
-        return found.hexdigest()
-
     def fetch(self, name: str, file: Path) -> None:
         """Copy a file from there; the local one is whole, or there is none."""
         aside = file.with_name(f".{uuid4().hex}.partial")
@@ -150,42 +140,12 @@ class RemoteFolder:
             aside.unlink(missing_ok=True)
             raise
 
-    @contextmanager
-    def fetched(self, name: str, size: int, folder: Path, disk: MemoryBudget) -> Iterator[Path]:
-        """Have a copy of a file in a local folder for a while; what is raised meanwhile names the URL instead of it.
-
-        Parameters
-        ----------
-        name
-            Of the file.
-        size
-            Its bytes, which `disk` has meanwhile.
-        folder
-            For the copy.
-        disk
-            The budget of the disk.
-        """
-        copy = folder / f"fetched-{uuid4().hex}"
-        with disk.reserve(size, f"a copy of {self.url}/{name}"):
-            try:
-                self.fetch(name, copy)
-                yield copy
-            except (InputError, RunError) as error:
-                raise type(error)(str(error).replace(str(copy), f"{self.url}/{name}")) from error
-            finally:
-                copy.unlink(missing_ok=True)
-
-    def copy(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Copy files there, each from a name to another."""
+    def copy(self, pairs: Sequence[tuple[str, str]], target: RemoteFolder | None = None) -> None:
+        """Copy files to other names, here or in another folder of the same file system."""
+        target = target or self
         if pairs:
-            old, new = ([self._path(name) for name in names] for names in zip(*pairs, strict=True))
-            self._call(pairs[0][1], "written", self._copy, old, new)
-
-    def copy_to(self, target: RemoteFolder, names: Sequence[str]) -> None:
-        """Copy files to another folder of the same file system."""
-        if names:
-            old, new = [self._path(name) for name in names], [target._path(name) for name in names]
-            target._call(names[0], "written", target._copy, old, new)
+            old, new = [self._path(name) for name, _ in pairs], [target._path(name) for _, name in pairs]
+            target._call(pairs[0][1], "written", target._copy, old, new)
 
     def _copy(self, old: list[str], new: list[str]) -> None:
         for path in new:
@@ -193,37 +153,32 @@ class RemoteFolder:
         self._system.copy(old, new, on_error="raise")
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove files, where they are there."""
+        """Remove files, where they exist."""
         if names:
-            self._call(names[0], "removed", self._remove, [self._path(name) for name in names], False)
+            self._call(names[0], "removed", self._remove, [self._path(name) for name in names])
 
-    def remove_folder(self, name: str = "") -> None:
-        """Remove a folder with all that it has, if there is one; by default everything."""
-        self._call(name, "removed", self._remove, self._path(name) if name else self._root, True)
-        self._made.clear()
-
-    def remove_empty_folders(self) -> None:
-        """Remove the folders that have no files, where there are folders."""
-        if self.has_folders:
-            self._call("", "removed", self._remove_empty)
-            self._made.clear()
-
-    def _remove_empty(self) -> None:
-        self._system.invalidate_cache()
-        found = self._system.find(self._root, detail=True, withdirs=True)
-        folders = [path for path, facts in found.items() if facts.get("type") == "directory"]
-        for path in sorted({*folders, self._root}, key=len, reverse=True):
-            with suppress(OSError):  # there is something in it
-                self._system.rmdir(path)
-
-    def _remove(self, paths: str | list[str], recursive: bool) -> None:
+    def _remove(self, paths: list[str]) -> None:
         self._system.invalidate_cache()
         try:
-            self._system.rm(paths, recursive=recursive)
+            self._system.rm(paths)
         except FileNotFoundError:  # some file systems stop at the first one that is gone
-            for path in paths if isinstance(paths, list) else ():
+            for path in paths:
                 with suppress(FileNotFoundError):
                     self._system.rm(path)
+
+    def remove_empty_folders(self, folder: str = "") -> None:
+        """Remove a folder and those in it that have no files, where there are folders; by default this folder."""
+        if self.has_folders:
+            self._call(folder, "removed", self._remove_empty, self._path(folder) if folder else self._root)
+            self._made.clear()
+
+    def _remove_empty(self, root: str) -> None:
+        self._system.invalidate_cache()
+        found = self._system.find(root, detail=True, withdirs=True)
+        folders = [path for path, facts in found.items() if facts.get("type") == "directory"]
+        for path in sorted({*folders, root}, key=len, reverse=True):
+            with suppress(OSError):  # there is something in it
+                self._system.rmdir(path)
 
     def _path(self, name: str) -> str:
         """The path of a file; names are in commits, which others may have written."""

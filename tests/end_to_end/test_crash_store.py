@@ -113,7 +113,7 @@ def finish(store: Store, config: dict[str, Any], act: str, event: int) -> None:
             if found is None and status(url) not in (None, "done"):
                 longwall.resume(url)
     if status(RUN) != "done" and status(NEW) != "done":
-        RemoteFolder(RUN).remove_folder()  # it had no config yet
+        RemoteFolder(RUN).remove(list(RemoteFolder(RUN).sizes()))  # it had no config yet
         longwall.run(config)
 
 

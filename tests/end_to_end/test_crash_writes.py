@@ -66,7 +66,7 @@ def go_on(launch: Launcher, folder: Path, fault: Fault | None = None) -> None:
 
 
 def whole(launch: Launcher, folders: Callable[[str], Path], kind: str) -> tuple[dict[str, Any], int]:
-    """What an undisturbed run gives, and its events."""
+    """Return the results of an undisturbed run, and its events."""
     warm = launch("run", "run.toml", "--quiet", folder=folders(kind), fork=False)
     assert warm.code == 0, warm.err
     folder = folders(kind)

@@ -1,4 +1,4 @@
-"""The folder of an interrupted run that was damaged: resume gives the right result or an error, never a wrong count."""
+"""A damaged folder of an interrupted run: resume returns the right result or an error, never a wrong count."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CONSTANTS = {
 
 @dataclass
 class State:
-    """Runs that were interrupted, at several moments, and what each gives in the end."""
+    """Runs that were interrupted, at several moments, and the results of each in the end."""
 
     folder: Path
     expected: list[Any]

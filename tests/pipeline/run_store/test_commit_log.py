@@ -70,7 +70,7 @@ def commits(store: RunStore) -> list[str]:
     return sorted(name.removeprefix(f"{COMMITS}/") for name in store.list(f"{COMMITS}/"))
 
 
-def test_what_is_committed_is_there_when_the_run_goes_on(place):
+def test_what_is_committed_is_there_when_the_run_is_resumed(place):
     folder = place
     phase = begin(folder)
     phase.commit([(0, 10), (30, 40)], PartialResult(7, levels={2: [1, 2, 0.5, 3, 1]}))
@@ -155,7 +155,7 @@ def test_damaged_commits_are_refused(place, monkeypatch, folded, damage):
         CommitLog(place())
 
 
-def test_many_commits_are_folded_when_the_run_goes_on(place, monkeypatch):
+def test_many_commits_are_folded_when_the_run_is_resumed(place, monkeypatch):
     monkeypatch.setattr(commit_files, "FOLDED", 4)
     expected, made = [], 0
     for count in (3, 2, 1, 5, 0):
@@ -240,12 +240,12 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> Open:
     return opened
 
 
-def test_who_goes_on_with_a_run_stops_who_had_it(shared):
+def test_a_process_that_resumes_a_run_stops_the_one_that_had_it(shared):
     first = open_log(shared)
     phase = first.record("count", 100)
     phase.commit([(0, 1)], PartialResult("a"))
     second = open_log(shared)
-    with pytest.raises(FinalError, match="another process goes on"):
+    with pytest.raises(FinalError, match="another process has resumed this run"):
         phase.commit([(1, 2)], PartialResult("b"))
     assert first.lost
     again = second.record("count", 100)
@@ -254,13 +254,13 @@ def test_who_goes_on_with_a_run_stops_who_had_it(shared):
     second.confirm()
     with pytest.raises(FinalError):
         first.confirm()
-    assert [partial.value for partial in CommitLog(shared()).record("count", 100).partials] == ["a", "c"]
-    second.store.clear("checkpoint/")  # the run is done
+    assert CommitLog(shared()).record("count", 100).values == ["a", "c"]
+    second.store.delete(["checkpoint/"])  # the run is done
     with pytest.raises(RunError):
         first.record("next", 100).commit([(1, 2)], PartialResult("b"))
 
 
-def test_who_had_a_run_commits_nothing_once_its_number_is_folded(shared, monkeypatch):
+def test_a_process_that_lost_its_run_commits_nothing_once_its_number_is_folded(shared, monkeypatch):
     first = open_log(shared)
     phase = first.record("count", 100)
     for number in range(3):
@@ -268,7 +268,7 @@ def test_who_had_a_run_commits_nothing_once_its_number_is_folded(shared, monkeyp
     monkeypatch.setattr(commit_files, "FOLDED", 2)
     open_log(shared)
     assert all("until-" in name for name in commits(shared()))
-    with pytest.raises(FinalError, match="another process goes on"):
+    with pytest.raises(FinalError, match="another process has resumed this run"):
         phase.commit([(3, 4)], PartialResult(3))
     assert [partial.value for partial in begin(shared).partials] == [0, 1, 2]
 
@@ -365,7 +365,7 @@ def test_a_folder_that_is_read_no_more_is_removed(place):
     assert disk.free == disk.limit
 
 
-def test_files_of_commits_are_checked_when_the_run_goes_on(place):
+def test_files_of_commits_are_checked_when_the_run_is_resumed(place):
     log = open_log(place)
     path = log.folder / "a-0.npy"
     path.write_bytes(b"right")

@@ -14,9 +14,8 @@ from typer.testing import CliRunner
 import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.cli import app
-from longwall.pipeline.run_store import local_store, replacement
-from longwall.pipeline.run_store.local_store import LocalStore
-from longwall.pipeline.run_store.object_store import ObjectStore
+from longwall.pipeline.run_store import replacement, run_place
+from longwall.pipeline.run_store.run_place import LocalPlace, ObjectPlace, place_at
 from longwall.storage.errors import InputError, RunError
 
 
@@ -41,7 +40,7 @@ def config(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def answer(folder: Path) -> int:
-    """What the run of a folder says, which is whole."""
+    """Return the answer of the run in a folder, which is whole."""
     import pyarrow.parquet as pq
 
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -117,10 +116,10 @@ def test_an_abandoned_run_is_replaced(config: dict[str, Any], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("moment", ["before", "while the old run is removed", "between", "after"])
-def test_a_change_of_places_that_was_interrupted_is_completed(
+def test_an_exchange_that_was_interrupted_is_completed(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """By who uses the name next; until then the new run is whole where it was made."""
+    """The next command that uses the name completes it; until then the new run is whole where it was made."""
 
     class Killed(BaseException):
         pass
@@ -129,38 +128,36 @@ def test_a_change_of_places_that_was_interrupted_is_completed(
         raise Killed
 
     runs = tmp_path / "runs"
-    sync = local_store.sync_folder
+    sync = run_place.sync_folder
 
     def kill_after_move(path: Path) -> None:
         sync(path)
         if path == runs and not (runs / "one+new").exists() and answer(runs / "one") == 2:
             kill()
 
-    store = ObjectStore if str(config["run"]["directory"]).startswith("file:") else LocalStore
-    clear = store.clear
+    kind = ObjectPlace if str(config["run"]["directory"]).startswith("file:") else LocalPlace
+    remove = kind.remove
 
-    def kill_half_way(self: Any, *below: str) -> None:
-        if not below:
-            self.delete(["manifest.json"])
-            kill()
-        clear(self, *below)
+    def kill_half_way(self: Any) -> None:
+        self.store.delete(["manifest.json"])
+        kill()
 
-    def kill_after_copy(self: Any, *below: str) -> None:
-        if not below and self.name.endswith("+new"):
+    def kill_after_copy(self: Any) -> None:
+        if self.name.endswith("+new"):
             kill()
-        clear(self, *below)
+        remove(self)
 
     with monkeypatch.context() as patch:
         if moment == "before":
             patch.setattr(replacement, "_exchange", kill)
         elif moment == "while the old run is removed":
-            patch.setattr(store, "clear", kill_half_way)
+            patch.setattr(kind, "remove", kill_half_way)
         elif moment == "between":
-            patch.setattr(store, "move_to", kill)
-        elif store is LocalStore:
-            patch.setattr(local_store, "sync_folder", kill_after_move)
+            patch.setattr(kind, "move_to", kill)
+        elif kind is LocalPlace:
+            patch.setattr(run_place, "sync_folder", kill_after_move)
         else:
-            patch.setattr(store, "clear", kill_after_copy)
+            patch.setattr(kind, "remove", kill_after_copy)
         with pytest.raises(Killed):
             longwall.run(config)
     whole = [path for path in runs.iterdir() if (path / "manifest.json").is_file()]
@@ -247,7 +244,7 @@ def test_a_run_that_a_process_is_busy_with_is_refused(config: dict[str, Any], tm
         with pytest.raises(InputError, match=r"another process is busy with this run.*resume it, or remove"):
             longwall.run(config)
         return
-    held = LocalStore(run)
+    held = place_at(run)
     held.hold()
     try:
         with pytest.raises(InputError, match="another process is busy with this run"):

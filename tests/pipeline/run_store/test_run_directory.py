@@ -1,4 +1,4 @@
-"""A run's folder: whole when it is done, visibly not whole and ready to go on when it failed or was interrupted."""
+"""A run's folder: whole when it is done, visibly not whole, and ready to be resumed, when it failed or was stopped."""
 
 import hashlib
 import json
@@ -17,9 +17,9 @@ import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.config import load_config
 from longwall.pipeline.execution.environment import Environment, Metrics, MetricsRow, PatternCount
+from longwall.pipeline.result_tables import write_metrics
 from longwall.pipeline.run import run
-from longwall.pipeline.run_store.local_store import LocalStore
-from longwall.pipeline.run_store.run_directory import RunDirectory, free_name, write_metrics
+from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.pipeline.workloads import workload_kinds
 from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.observer import NullObserver
@@ -40,7 +40,7 @@ class Plan:
 
 @pytest.fixture
 def executing(monkeypatch):
-    """Make every kind of workload execute the given function."""
+    """Make every kind of workload execute a function."""
 
     def use(execute):
         def run_it(self, plan: Plan, context: Environment) -> list[PatternCount]:
@@ -118,7 +118,7 @@ def test_a_limit_that_ended_the_run_is_reported(config):
 
 
 class Shares(NullObserver):
-    """Takes note of how near a limit is said to be."""
+    """Records how near the limit is reported to be."""
 
     def __init__(self):
         self.seen = []
@@ -317,12 +317,6 @@ def test_metrics_are_recorded_from_many_threads(tmp_path):
     table = pq.read_table(tmp_path / "metrics.parquet")
     assert table.column_names == list(MetricsRow._fields)
     assert table.num_rows == 2000
-
-
-def test_free_names(tmp_path):
-    assert free_name(LocalStore(tmp_path / "x")) == "x-2"
-    (tmp_path / "x-2").mkdir()
-    assert free_name(LocalStore(tmp_path / "x")) == "x-3"
 
 
 @pytest.fixture

@@ -382,9 +382,9 @@ def test_only_folders_that_a_run_made_go_with_it(config: dict[str, Any], tmp_pat
 def test_a_full_disk_is_not_taken_for_another_folder(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     run = begin(config)
 
-    def full(folder: Path, below: str = "") -> None:
+    def full(self: LocalStore, below: str = "") -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("longwall.pipeline.run_store.local_store.survey", full)
+    monkeypatch.setattr(LocalStore, "list", full)
     with pytest.raises(InputError, match=r"one: the run cannot be resumed \(No space left on device\)"):
         longwall.resume(run)

@@ -1,4 +1,4 @@
-"""A run whose folder is at a URL gives what one in a folder gives, wherever and whenever it is resumed."""
+"""A run at a URL has the results of one in a folder, wherever and whenever it is resumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import longwall
 from longwall.pipeline.cli import app
-from longwall.pipeline.run_store.run_directory import RunDirectory
+from longwall.pipeline.run_store.commit_log import CommitLog
 from longwall.stages import export
 from longwall.storage.errors import FinalError, InputError, RunError
 from longwall.storage.remote import remote_folder as mirrors
@@ -54,7 +54,7 @@ def local(folder: Path, kind: str) -> dict[str, Any]:
 
 
 def check(folder: Path, kind: str) -> None:
-    """The run in the folder ``urls`` is whole, gives what one in a folder gives, and nothing else is left of it."""
+    """Check that the run in the folder ``urls`` is whole, has the results of one in a folder, and left nothing else."""
     run = folder / "urls" / "run"
     check_whole(run, folder / "spill")
     assert {path.name for path in run.iterdir()} == WHOLE
@@ -62,7 +62,7 @@ def check(folder: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", slow_but_first(SOME))
-def test_a_run_at_a_url_gives_what_one_in_a_folder_gives(
+def test_a_run_at_a_url_has_the_results_of_one_in_a_folder(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "ROWS_PER_FILE", 100)
@@ -102,8 +102,8 @@ def test_a_limit_holds_at_a_url(folder: Path) -> None:
     assert (result.count, result.truncated, result.table().num_rows) == (LIMIT, True, LIMIT)
 
 
-def go_on(launch: Launcher, folder: Path, fault: Fault | None) -> Outcome:
-    """Resume the run, or start it where nothing has begun yet, on another machine than before."""
+def resume_or_start(launch: Launcher, folder: Path, fault: Fault | None) -> Outcome:
+    """Resume the run, or start it where nothing has begun yet: on another machine than before."""
     run, url = folder / "urls" / "run", f"file://{folder}/urls"
     shutil.rmtree(folder / "spill", ignore_errors=True)
     if status(run) is None:
@@ -115,7 +115,7 @@ def go_on(launch: Launcher, folder: Path, fault: Fault | None) -> Outcome:
 
 
 @pytest.mark.parametrize("kind", slow_but_first(SOME))
-def test_a_killed_run_is_resumed_from_its_url(
+def test_a_killed_run_is_resumed_at_its_url(
     launch: Launcher, tmp_path_factory: pytest.TempPathFactory, kind: str
 ) -> None:
     workshop = Workshop(launch, tmp_path_factory.mktemp("workshop"))
@@ -124,7 +124,7 @@ def test_a_killed_run_is_resumed_from_its_url(
     for _ in range(2 * KILLS_OF_EACH_KIND):
         folder = workshop.folder(kind)
         for event in (*(draw.randint(1, whole.events) for _ in range(2)), None):
-            outcome = go_on(launch, folder, None if event is None else Fault("kill", event=event))
+            outcome = resume_or_start(launch, folder, None if event is None else Fault("kill", event=event))
             assert outcome.killed or outcome.code == 0, outcome.err
             struck += outcome.killed
             if status(folder / "urls" / "run") == "done":
@@ -140,14 +140,14 @@ def test_a_killed_run_is_resumed_from_its_url(
 
 
 @pytest.mark.slow
-def test_a_local_disk_that_is_full_ends_the_run_with_a_message(launch: Launcher, tmp_path: Path) -> None:
+def test_a_local_disk_that_is_full_ends_the_run_with_one_line(launch: Launcher, tmp_path: Path) -> None:
     workshop = Workshop(launch, tmp_path)
     folder = workshop.folder("listing")
-    outcome = go_on(launch, folder, Fault("disk full", event=60))
+    outcome = resume_or_start(launch, folder, Fault("disk full", event=60))
     assert outcome.code == 1
     assert outcome.err.strip().count("\n") == 0
     assert f"longwall resume file://{folder}/urls/run" in outcome.err
-    assert go_on(launch, folder, None).code == 0
+    assert resume_or_start(launch, folder, None).code == 0
     workshop.compare("listing", folder / "urls" / "run")
 
 
@@ -208,7 +208,7 @@ def test_a_run_that_cannot_begin_leaves_nothing_behind(
     assert longwall.run(config(folder, "cliques", "memory://runs")).count
 
 
-def test_what_cannot_go_on_is_refused(folder: Path, memory: Any) -> None:
+def test_what_cannot_be_resumed_is_refused(folder: Path, memory: Any) -> None:
     with pytest.raises(InputError, match="not the folder of a run"):
         longwall.resume("memory://runs/run")
     with pytest.raises(InputError, match="only memory, engine, scheduler"):
@@ -229,7 +229,7 @@ def test_explain_says_where_a_run_would_write(folder: Path) -> None:
 
 
 def break_off(monkeypatch: pytest.MonkeyPatch, commits: int) -> None:
-    """Lose the connection for good once there are so many commits."""
+    """Lose the connection for good after so many commits."""
     monkeypatch.setattr(mirrors, "_PAUSES", ())
     for name, value in CONSTANTS.items():
         monkeypatch.setattr(f"longwall.{name.removeprefix('longwall.').replace(':', '.')}", value)
@@ -254,7 +254,7 @@ def test_a_lost_connection_ends_the_run_and_it_is_resumed(
         with pytest.raises(RunError, match=r"the line is dead.*longwall resume file://") as caught:
             longwall.run(config(folder, kind, f"file://{folder}/urls"))
     assert len(str(caught.value).splitlines()) == 1
-    assert status(folder / "urls" / "run") == "running"  # the manifest could not be written any more
+    assert status(folder / "urls" / "run") == "running"  # no more could be written
     assert left_in(folder / "spill") == []
     longwall.resume(f"file://{folder}/urls/run", overrides=[f"memory.spill={folder / 'elsewhere'}"])
     check(folder, kind)
@@ -274,21 +274,20 @@ def test_a_lost_file_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         longwall.resume(f"file://{folder}/urls/run")
 
 
-def test_a_run_that_another_process_has_resumed_records_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that was thought to be dead ends with an error message, and leaves the other one's files alone."""
+def test_a_process_that_lost_its_run_records_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that was thought to be dead ends with a message, and leaves the other one's files alone."""
     kind, url = "listing", f"file://{folder}/urls"
     taken: list[Any] = []
-    open_log = RunDirectory.open_log
+    restore = CommitLog.restore
 
-    def taken_over(self: RunDirectory, disk: Any) -> Any:
-        found = open_log(self, disk)
+    def taken_over(self: CommitLog, disk: Any) -> None:
+        restore(self, disk)
         if not taken:
             taken.append(None)
             taken[0] = longwall.resume(f"{url}/run")
-        return found
 
-    monkeypatch.setattr(RunDirectory, "open_log", taken_over)
-    with pytest.raises(FinalError, match="another process goes on with this run"):
+    monkeypatch.setattr(CommitLog, "restore", taken_over)
+    with pytest.raises(FinalError, match="another process has resumed this run"):
         longwall.run(config(folder, kind, url))
     run = folder / "urls" / "run"
     manifest = json.loads((run / "manifest.json").read_text())

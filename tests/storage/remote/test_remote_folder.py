@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.remote import remote_folder as mirrors
 from longwall.storage.remote.remote_folder import RemoteFolder
 
@@ -60,10 +59,13 @@ def test_what_is_sent_comes_back(there: RemoteFolder, tmp_path: Path) -> None:
     there.copy([("d", "e/d")])
     there.remove(["d", "d"])
     assert there.sizes() == {"a/b/c": 2560, "e/d": 3}
-    there.remove_folder("a")
-    there.remove_folder("a")
+    there.remove(["a/b/c"])
+    there.remove_empty_folders("a")
+    there.remove_empty_folders("a")
     assert there.sizes() == {"e/d": 3}
-    there.remove_folder()
+    there.write("a/b/c", b"x")
+    there.remove(["e/d", "a/b/c"])
+    there.remove_empty_folders()
     assert there.sizes() == {}
 
 
@@ -95,7 +97,8 @@ def test_objects_need_no_folders(buckets: RemoteFolder, tmp_path: Path) -> None:
     buckets.send(tmp_path / "here", "a/b")
     buckets.copy([("a/b", "c/d")])
     assert buckets.sizes() == {"a/b": 1, "c/d": 1}
-    buckets.remove_folder()
+    buckets.remove(["a/b", "c/d"])
+    buckets.remove_empty_folders()
     assert buckets.sizes() == {}
 
 
@@ -138,35 +141,6 @@ def test_a_connection_that_is_lost_is_tried_again(there: RemoteFolder, monkeypat
     left[0] = 3
     with pytest.raises(RunError, match=r"run/a: cannot be read \(ConnectionResetError: gone for good\)"):
         there.read("a")
-
-
-def test_a_copy_is_whole_or_not_there_and_in_the_budget(
-    there: RemoteFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, disk = tmp_path / "copies", MemoryBudget("memory.disk", 1000)
-    folder.mkdir()
-    there.write("a", bytes(600))
-    with there.fetched("a", 600, folder, disk) as copy:
-        assert copy.read_bytes() == bytes(600)
-        assert disk.free == 400
-        with pytest.raises(BudgetExceeded), there.fetched("a", 600, folder, disk):
-            pass
-    with (
-        pytest.raises(RunError, match=r"^\S+//\S*there/run/a is torn$"),
-        there.fetched("a", 600, folder, disk) as copy,
-    ):
-        raise RunError(f"{copy} is torn")
-    assert disk.free == 1000
-
-    def cut(system: Any, path: str, target: str, **options: Any) -> None:
-        Path(target).write_bytes(b"half")
-        raise ConnectionResetError
-
-    monkeypatch.setattr(type(there._system), "get_file", cut)
-    with pytest.raises(RunError, match="cannot be read"), there.fetched("a", 600, folder, disk):
-        pass
-    assert list(folder.iterdir()) == []
-    assert disk.free == 1000
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,74 @@
+"""The tables that every run writes: ``counts.parquet``, and ``metrics.parquet`` beside the results."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from longwall.pipeline.run_store.store import changed
+from longwall.storage.hashed_file import file_sha256
+from longwall.storage.parquet_files import write_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from longwall.pipeline.execution.environment import Metrics, PatternCount
+
+TOO_LARGE = 1 << 63  # for a column of 64-bit integers
+
+
+def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
+    """Write ``counts.parquet``: columns as in `PatternCount`, a row per pattern."""
+    import pyarrow as pa
+
+    labels = pa.list_(pa.int32())
+    schema = pa.schema(
+        [
+            ("pattern", pa.string()),
+            ("labels", labels),
+            ("count", pa.int64()),
+            ("support", pa.int64()),
+            ("edge_labels", labels),
+            ("lower_bound", pa.bool_()),
+        ]
+    )
+    columns = {name: [getattr(one, name) for one in counts] for name in schema.names}
+    write_parquet(pa.table(columns, schema=schema), path)
+
+
+def write_metrics(metrics: Metrics, path: Path) -> None:
+    """Write ``metrics.parquet``: one row per stage event, columns as in `MetricsRow`; null what does not fit them."""
+    import pyarrow as pa
+
+    from longwall.pipeline.execution.environment import MetricsRow
+
+    types = {"stage": pa.string(), "seconds": pa.float64(), "predicted": pa.float64()}
+    schema = pa.schema([(name, types.get(name, pa.int64())) for name in MetricsRow._fields])
+    rows = [{name: _fitting(figure) for name, figure in row._asdict().items()} for row in metrics.rows()]
+    write_parquet(pa.Table.from_pylist(rows, schema=schema), path)
+
+
+def _fitting(figure: Any) -> Any:
+    """Return a figure of the metrics, or None where its column cannot hold it: a run is not lost for it."""
+    return None if isinstance(figure, int) and figure >= TOO_LARGE else figure
+
+
+def describe_table(file: Path) -> dict[str, Any]:
+    """Return rows, bytes and checksum of a result file, as commits name them, once it is on the disk.
+
+    Raises
+    ------
+    FinalError
+        If it is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
+        try:
+            rows = pq.read_metadata(stream).num_rows
+        except pa.ArrowException:
+            raise changed(str(file)) from None
+        return {"rows": rows, "bytes": os.fstat(stream.fileno()).st_size, "sha256": file_sha256(stream)}
