@@ -1,10 +1,12 @@
-"""Work on threads in order, with a bounded number of items under way."""
+"""Work on threads with a bounded number of items under way: in order, or ahead of those who ask for it."""
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from bisect import bisect_right
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _MOST_THREADS, _THREADS_PER_CORE = 256, 4  # whichever is more
 
@@ -40,3 +42,52 @@ def map_ordered(function: Callable[[Item], Result], items: Iterable[Item], worke
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class ReadAhead:
+    """Objects by number, read before they are wanted; errors are raised where they are wanted.
+
+    Parameters
+    ----------
+    wanted
+        (number, argument of `read`), by number. They may be asked for in any order, but behind a number mostly comes
+        the next one.
+    read
+        Reads one.
+    depth
+        Most objects that are read and not yet asked for.
+    """
+
+    def __init__(self, wanted: Sequence[tuple[int, Any]], read: Callable[[Any], Any], depth: int):
+        self._arguments = dict(wanted)
+        self._numbers = list(self._arguments)
+        self._waiting = set(self._arguments)  # neither asked for nor coming
+        self._read, self._depth = read, depth
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
+        self._coming: OrderedDict[int, Future[Any]] = OrderedDict()
+
+    def get(self, number: int) -> Any:
+        """Wait for one, and have the next ones read. One that was given before is read again."""
+        with self._lock:
+            future = self._coming.pop(number, None) or self._submit(number)
+            place = bisect_right(self._numbers, number)
+            for distance, following in enumerate(self._numbers[place : place + 2 * self._depth]):
+                if following not in self._waiting:
+                    continue
+                if len(self._coming) == self._depth:
+                    if distance:
+                        break
+                    self._coming.popitem(last=False)[1].cancel()  # it was not asked for
+                self._coming[following] = self._submit(following)
+        return future.result()
+
+    def _submit(self, number: int) -> Future[Any]:
+        self._waiting.discard(number)
+        return self._pool.submit(self._read, self._arguments[number])
+
+    def __enter__(self) -> "ReadAhead":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._pool.shutdown(cancel_futures=True)

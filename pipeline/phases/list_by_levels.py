@@ -13,13 +13,13 @@ import numpy as np
 
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import ARCS, MakeWorker, Phase, Task, equal_tasks
-from longwall.pipeline.execution.read_ahead import ReadAhead
 from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
 from longwall.pipeline.phases.search_list import ExportWorker, record_search, rows_left, search_share
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
 from longwall.stages.export import RowLimit
+from longwall.storage.concurrency import ReadAhead
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.tables.chunk_file import read_chunk, write_chunk
 from longwall.storage.tables.embedding_table import EmbeddingTable
