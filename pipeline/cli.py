@@ -47,7 +47,7 @@ app = typer.Typer(
     "commented config per workload). Its plan:  longwall explain configs/demo.toml",
 )
 
-# What cannot be read is told by who reads it, in a sentence.
+# The reader of a file says what is wrong with it, in one message.
 Config = Annotated[
     Path, typer.Argument(metavar="CONFIG", help="The run as a TOML file.", show_default=False, readable=False)
 ]
@@ -256,7 +256,7 @@ def generate(
 
 
 def _option(parameter: re.Match[str]) -> str:
-    """The option that gives a generator's parameter."""
+    """The option for a generator's parameter."""
     return "--labels" if parameter[1] == "num_labels" else f"--{parameter[1].replace('_', '-')}"
 
 
@@ -342,7 +342,7 @@ def _print(text: str, *, besides: str = "") -> None:
         print(text, flush=True)
     except OSError as error:
         silence(sys.stdout)
-        if besides or not isinstance(error, BrokenPipeError):  # a reader that has seen enough needs no sentence
+        if besides or not isinstance(error, BrokenPipeError):  # a reader that has seen enough needs no message
             _complain(f"standard output cannot be written ({error.strerror}){besides}")
         raise typer.Exit(ExitCode.RUN_FAILED) from None
 
@@ -412,7 +412,7 @@ def _make_store(
 
 
 def _size(option: str, text: str | None) -> int | None:
-    """Return the bytes that an option gives, None where it is not given."""
+    """Return the bytes of an option, None where it is not given."""
     from longwall.storage.memory.sizes import parse_size
 
     try:

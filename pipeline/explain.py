@@ -84,7 +84,7 @@ def _describe_placement(placement: Placement) -> list[str]:
 
 
 def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resources: Resources) -> list[str]:
-    """Lines that foretell rows and bytes; none for plans that are formulas."""
+    """Return lines with predicted rows and bytes; none for plans that are formulas."""
     from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
     from longwall.pipeline.phases.count_plans import CountBySearch
     from longwall.pipeline.planning.prediction import estimate_levels

@@ -54,7 +54,7 @@ def run(
     overrides
         ``"section.key=value"`` each, applied on top of `config`.
     observer
-        Told about progress; nobody is unless given.
+        Receives the progress; None: it is not reported.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
         ``"section.key=value"`` each, for the sections ``memory``, ``engine`` and ``scheduler``, which no result depends
         on; ``"section.key="`` takes a key away.
     observer
-        Told about progress; nobody is unless given.
+        Receives the progress; None: it is not reported.
 
     Raises
     ------
@@ -338,7 +338,7 @@ def open_graph(
     labels
         A file of "vertex label" lines; those of vertices without an edge are ignored.
     observer
-        Told how many bytes have been read.
+        Receives the number of bytes that have been read.
     transactions
         A file of "vertex transaction" lines.
     file_format

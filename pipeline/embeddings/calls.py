@@ -1,7 +1,7 @@
 """GAMMA's five calls as a library: extend, aggregate, filter and export embeddings in a program of one's own.
 
 Tables of any size: a call works chunk by chunk inside a memory budget and spills what does not fit. A table is never
-changed: every call gives a new one; its files go when it is collected or closed, and when the program ends.
+changed: every call returns a new one; its files go when it is collected or closed, and when the program ends.
 """
 
 import operator
@@ -228,7 +228,7 @@ def _column_numbers(adjacent_to: Sequence[int], columns: int) -> tuple[int, ...]
 
 
 def _require_embeddings(embeddings: object) -> None:
-    expected = "a longwall.Embeddings, such as longwall.vertices(graph) or longwall.edges(graph) gives"
+    expected = "a longwall.Embeddings, as longwall.vertices(graph) or longwall.edges(graph) returns"
     require_type("embeddings", embeddings, Embeddings, expected)
 
 
@@ -269,7 +269,7 @@ def aggregate(
     embeddings
         A v-ET, grouped by the pattern that its vertices induce, or an e-ET, grouped by the pattern of its edges.
     key
-        Group by this instead: ``key(columns, graph, xp)`` gives an array of integers, floating-point numbers or bools
+        Group by this instead: ``key(columns, graph, xp)`` returns an array of integers, floating-point numbers or bools
         with one entry per row; `columns` and `graph` are as in :func:`filter`. It is called for parts of the rows, and
         only the columns that it asks for are read. Keys that memory has no room for are sorted on disk.
     labelled
@@ -284,7 +284,7 @@ def aggregate(
     Raises
     ------
     InputError
-        If the arguments do not go together, or `key` gives something else than what it should.
+        If the arguments do not go together, or `key` returns something else.
     RunError
         If memory or disk do not suffice.
     """
@@ -321,7 +321,7 @@ def filter(embeddings: Embeddings, keep: filtering.Predicate) -> Embeddings:  # 
     embeddings
         A v-ET or an e-ET.
     keep
-        ``keep(columns, graph, xp)`` gives a bool array with one entry per row; `columns[i]` is the array of
+        ``keep(columns, graph, xp)`` returns a bool array with one entry per row; `columns[i]` is the array of
         column i in internal ids, always int64: vertices of a v-ET; edges of an e-ET by their ends, as
         ``larger << 32 | smaller``. `graph` has `indptr`, `indices` and `labels`, `xp` is numpy or cupy.
         It is called for parts of the rows, and only the columns that it asks for are made. NumPy arrays that it
@@ -395,7 +395,7 @@ def _extended(embeddings: Embeddings, stage: Stage, most_candidates: int) -> Emb
 
 
 def _codes(embeddings: Embeddings, encode: Callable[[EmbeddingTable], by_pattern.Codes]) -> by_pattern.Codes:
-    """Count the rows by code; each distinct code is booked."""
+    """Count the rows by code; each distinct code is reserved."""
     session, levels = embeddings.session, embeddings.table.num_levels
     code_bytes = by_pattern.CODE_BYTES + by_pattern.CODE_COLUMN_BYTES * levels
     row_bytes = by_pattern.ROW_BYTES + by_pattern.ROW_COLUMN_BYTES * levels + code_bytes

@@ -105,7 +105,7 @@ class Session:
         cache_share: float,
     ):
         return_freed_memory()
-        require_type("graph", graph, Graph, "a longwall.Graph, which longwall.open_graph(path) gives")
+        require_type("graph", graph, Graph, "a longwall.Graph, as longwall.open_graph(path) returns")
         require_type("engine", engine, str, '"cpu", "cuda" or "auto"')
         require_path("spill", spill, "a folder")
         require_type("access", access, str, f"one of {', '.join(get_args(Access))}")
@@ -201,7 +201,7 @@ class Session:
 
     @contextmanager
     def at_work(self, work: int | None = None) -> Iterator[None]:
-        """Work with the engine in this thread, with `work` bytes booked; `self.work` if None.
+        """Work with the engine in this thread, with `work` bytes reserved; `self.work` if None.
 
         Raises
         ------
@@ -221,7 +221,7 @@ class Session:
 
     @contextmanager
     def key_sorter(self, layout: KeyLayout, rows: int, what: str) -> Iterator[KeySorter]:
-        """A sorter for a key of each row, in a part of the memory that is booked for it.
+        """A sorter for a key of each row, in a part of the memory that is reserved for it.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ class ChunkStack:
     host_room
         Bytes of chunks that the host may hold besides, where the engine has a memory of its own.
     spill, disk
-        Where the rest goes, and the account that it is booked in.
+        Where the rest goes, and the budget that it is reserved in.
     name
         Tells the workers' files apart.
     """
@@ -57,7 +57,7 @@ class ChunkStack:
             self._oldest_to_host()
 
     def leave_engine(self) -> bool:
-        """Move all chunks out of the engine's memory; gives whether there were any."""
+        """Move all chunks out of the engine's memory; return whether there were any."""
         held = bool(self._engine)
         while self._engine:
             self._oldest_to_host()

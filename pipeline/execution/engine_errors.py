@@ -59,7 +59,7 @@ def user_errors(engine: Engine) -> Iterator[None]:
             yield
     except WorkspaceTooLarge as error:
         raise InputError(
-            f"a worker needs {round_size(error.needed)} of scratch memory, more than its share of the budget: "
+            f"a worker needs {round_size(error.needed)} of workspace, more than its share of the budget: "
             "raise memory.host (or memory.device), or lower engine.threads"
         ) from error
     except OverflowError as error:

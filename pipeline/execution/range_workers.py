@@ -22,7 +22,7 @@ class KernelWorker(Worker):
     """
 
     def __init__(self, env: Environment, workspace: Workspace):
-        self._workspace_memory = env.resources.host.reserve(workspace.workspace_bytes, "a worker's scratch")
+        self._workspace_memory = env.resources.host.reserve(workspace.workspace_bytes, "a worker's workspace")
 
     def close(self) -> None:
         """Release the workspace."""

@@ -60,12 +60,12 @@ class SearchShare:
         engine = self.env.engine
         return make_workspace(
             engine,
-            self.memory.scratch,
+            self.memory.workspace,
             lambda memory: engine.kernels.searcher(engine.device, self.graph, self.program, memory),
         )
 
     def capacity(self, rows: EmbeddingTable) -> int:
-        """Return the most rows that an extension gives."""
+        """Return the most rows that an extension makes."""
         return self.memory.last_rows if rows.num_levels == self.program.depth - 1 else self.memory.rows
 
     def window(self, rows: EmbeddingTable) -> int | None:

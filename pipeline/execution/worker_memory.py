@@ -1,4 +1,4 @@
-"""What each worker may use of the budgets when it holds tables: its share, cut into scratch, chunks and a stack."""
+"""What each worker may use of the budgets when it holds tables: its share, cut into workspace, chunks and a stack."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ _LEAST_CHUNK = 1 << 10  # rows
 _ON_HOST = 2  # tables of a device that the host holds besides its stack: one that is moved, one that is read ahead
 _SHARED_ROW = 12  # bytes of a table for each row: its last value and an offset, where prefixes are shared
 # Bytes of a device for a row besides its columns, where prefixes are shared: in a table and in the one that is made of
-# it, and what is known of it meanwhile (how many rows it gives, where they begin and end).
+# it, and what is known of it meanwhile (how many rows it extends to, where they begin and end).
 _DEVICE_ROW = 64
 # Rows of the last level are not extended: on a device each takes its value alone, in the table. So its extensions give
 # this many times as many, in fewer and longer steps, which read fewer lists again.
@@ -34,12 +34,12 @@ class WorkerMemory:
 
     Attributes
     ----------
-    scratch
-        Bytes of the engine's scratch.
+    workspace
+        Bytes of the kernels' workspace.
     rows
-        Most rows that one extension gives.
+        Most rows that one extension makes.
     last_rows
-        Most rows that an extension to the last level gives.
+        Most rows that an extension to the last level makes.
     most_rows
         Most rows of a chunk that could be extended.
     stack
@@ -49,10 +49,10 @@ class WorkerMemory:
     writer
         What the writer of rows may use; None where none are written.
     host
-        Bytes of the host's budget, for all but the scratch.
+        Bytes of the host's budget, for all but the workspace.
     """
 
-    scratch: int
+    workspace: int
     rows: int
     last_rows: int
     most_rows: int
@@ -78,7 +78,7 @@ class WorkerMemory:
 
     @contextmanager
     def reserved(self, env: Environment, tasks: Sequence[Task]) -> Iterator[None]:
-        """Reserve what all workers hold besides their scratch, while they do these tasks."""
+        """Reserve what all workers hold besides their workspace, while they do these tasks."""
         if self.host:
             with env.resources.host.reserve(self.host * env.engine.workers, "the workers' tables"):
                 yield
@@ -135,7 +135,7 @@ class WorkerMemory:
         stack = min(tables - rows * active_row, k * rows * table_row)
         host_stack = 0 if on_host else host // 4
         return cls(
-            scratch=share // 2,
+            workspace=share // 2,
             rows=rows,
             last_rows=last_times * rows,
             most_rows=tables // active_row,

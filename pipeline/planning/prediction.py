@@ -106,7 +106,7 @@ def estimate_levels(
     InputError
         If `memory` has no room for the extensions of a few rows.
     RunError
-        If the engine's scratch does not fit, a count does not fit 64-bit integers, or the engine was interrupted.
+        If the kernels' workspace does not fit, a count does not fit 64-bit integers, or the engine was interrupted.
     """
     sampler = _Sampler(plan, graph, resources, memory)
     whole = sampler.enumerate(effort)
@@ -173,7 +173,7 @@ class _Sampler:
             self._searcher = engine.kernels.searcher(engine.device, graph, plan.program, half)
         except WorkspaceTooLarge as failure:
             raise RunError(
-                f"predicting rows needs {round_size(failure.needed)} of scratch memory, {option} leaves "
+                f"predicting rows needs {round_size(failure.needed)} of workspace, {option} leaves "
                 f"{round_size(half)}: raise {option}"
             ) from None
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 
 def set_partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
-    """Give every way to split the items into non-empty blocks."""
+    """Return every way to split the items into non-empty blocks."""
     if not items:
         yield []
         return

@@ -110,7 +110,7 @@ def test_an_argument_of_another_type_is_named_with_its_type(given, argument, tmp
         ),
         (
             lambda it: longwall.vertices("graph.txt"),
-            "graph: expected a longwall.Graph, which longwall.open_graph(path) gives, not str",
+            "graph: expected a longwall.Graph, as longwall.open_graph(path) returns, not str",
         ),
         (
             lambda it: longwall.resume(it.result),
