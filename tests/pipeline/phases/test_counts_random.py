@@ -231,7 +231,7 @@ GIANTS = [
 
 
 def minutes_on_the_emulator(giant: Giant) -> bool:
-    return giant.name in ("star of 100000", "star of 700") and giant.exact > 0
+    return giant.name in ("star of 100000", "star of 700", "two hubs of 60000", "K30") and giant.exact > 0
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def minutes_on_the_emulator(giant: Giant) -> bool:
         pytest.param(
             giant,
             id=f"{giant.pattern} in {giant.name}",
-            marks=pytest.mark.real_gpu("this star takes minutes") if minutes_on_the_emulator(giant) else (),
+            marks=pytest.mark.real_gpu("this count takes minutes") if minutes_on_the_emulator(giant) else (),
         )
         for giant in GIANTS
     ],
