@@ -1,6 +1,6 @@
 """Which tests are quick, slow or long, and what is left out where.
 
-A test that takes more than about two seconds on a machine's two cores is `slow`, such as one that kills runs, fills
+A test that takes more than about two seconds on two cores is `slow`, such as one that kills runs, fills
 disks, or starts a cluster. Of each kind of them one case stays among the quick ones: see `slow_but_first`.
 """
 

@@ -172,7 +172,7 @@ def test_long_results_are_cut_into_several_files(lab, engine_kind, tmp_path, mon
 def test_intermediate_results_of_a_hundred_times_the_budget(lab, engine_kind, tmp_path, monkeypatch):
     """Paths through a dense graph pass through a budget that holds less than a hundredth of them."""
     set_free_writers(monkeypatch)
-    edges = [(u, v) for u, v in combinations(range(70), 2) if (u * 31 + v * 17 + u * v) % 7 < 3]
+    edges = [(u, v) for u, v in combinations(range(80), 2) if (u * 31 + v * 17 + u * v) % 7 < 3]
     graph = lab.graph(edges)
     query = naive.Query(4, ((0, 1), (1, 2), (2, 3)))
     plan = plan_match(make_pattern(query.edges), graph.stats, counting=False)
@@ -180,7 +180,7 @@ def test_intermediate_results_of_a_hundred_times_the_budget(lab, engine_kind, tm
         graph,
         engine=engine_kind,
         folder=tmp_path,
-        host=graph.nbytes + (70 << 10),
+        host=graph.nbytes + (76 << 10),
         threads=2,
         workload=workload_of(query),
         export={"columns": ["v0"]},
