@@ -261,7 +261,7 @@ class RunDirectory:
 
     def _publish(self) -> dict[str, dict[str, Any]]:
         """Publish the results, and return rows, bytes and checksum of each file, as it is read again."""
-        self.store.list(RESULTS)
+        self.store.list(RESULTS)  # refuses what no run writes, which must not become a result
         recorded = self.log.results()
         written = {file.name: describe_table(file) for file in self.results.iterdir() if file.name not in recorded}
         found = recorded | written

@@ -60,7 +60,7 @@ class RunStore(Protocol):
         ...
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file, whole or not at all, unless one of that name exists; return whether this call wrote it.
+        """Write a file, whole or not at all, unless one of that name exists; return whether the file is this one.
 
         It is durable when this returns. Where `alone`, only the holder of the lock may call it, one thread at a time.
         """
@@ -96,7 +96,13 @@ class RunStore(Protocol):
         ...
 
     def publish(self, names: Collection[str]) -> None:
-        """Move the result files of these names from ``results.partial/``, which holds no others, to ``results/``."""
+        """Move all result files of the run from ``results.partial/`` to ``results/``.
+
+        Parameters
+        ----------
+        names
+            Of the files, without their folder. In a folder there are no others; at a URL others stay where they are.
+        """
         ...
 
     def unpublish(self) -> None:

@@ -121,6 +121,20 @@ def test_what_lies_beside_the_files_of_a_run_stays(config: dict[str, Any], tmp_p
     assert (run / "link").is_symlink()
 
 
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_file_of_a_user_stays_whatever_its_end(config: dict[str, Any], scheme: str) -> None:
+    if scheme:
+        pytest.importorskip("fsspec")
+    whole = expected(config)
+    run = begin(config)
+    (run / "thesis.partial").write_text("precious")
+    half = run / f"config.toml.{'0' * 32}.partial"
+    half.write_text("what a run that was killed may leave")
+    assert rows(longwall.resume(f"{scheme}{run}")) == whole
+    assert (run / "thesis.partial").read_text() == "precious"
+    assert not half.exists()
+
+
 def test_a_link_in_a_run_at_a_url_is_refused(config: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
     run = begin(config)  # a run in a folder has the same files
