@@ -28,7 +28,7 @@ class LocalEmbeddings:
         self._table = grower.vertices(0, 1)
 
     def prepare(self, patterns: DfsPatterns, rows: int) -> None:
-        """Nothing is done elsewhere."""
+        """Do nothing: this process aggregates the level in `frequent`."""
 
     def frequent(self, patterns: DfsPatterns) -> list[GrownPatterns]:
         """Aggregate the level, batch by batch; return what is frequent."""
@@ -57,7 +57,7 @@ class LocalEmbeddings:
         self._table.drop()
 
     def done(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing of the level is in the checkpoint."""
 
     def grow(self, patterns: DfsPatterns, found: FrequentPatterns, file: dict[str, Any]) -> None:  # noqa: ARG002
         """Make the next level's table of the level's."""

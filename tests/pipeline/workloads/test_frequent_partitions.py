@@ -274,7 +274,7 @@ def test_a_task_of_a_level_that_is_finished_is_refused(lab: Any) -> None:
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_phases_are_small(lab: Any, kind: str) -> None:
     """About 450 bytes, and 150 for every file that they name (measured)."""
-    executor = InTurn()
+    executor = InTurn(8)
     mine(lab, graph_of(kind), executor, SECTIONS[kind])
     expected = {"CountRows", "MarkSets", "CountSupports", "WriteEmbeddings"}
     if kind == "instances":
