@@ -1,6 +1,7 @@
 """The embeddings of frequent patterns as Parquet: each subgraph once, in original vertex ids."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,11 @@ from numpy.typing import NDArray
 
 from longwall.kernels.patterns.dfs_codes import restrictions
 from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import Worker
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.pipeline.run_store.store import RESULTS
 from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns
+from longwall.pipeline.workloads.frequent.partitions import PartitionPhase, Partitions, PartitionWorker
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
@@ -30,14 +35,14 @@ class LevelWriter:
     Parameters
     ----------
     next_number
-        Gives the number of the next file: they are called ``embeddings-<edges>-<number>.parquet``.
+        Returns the number of the next file: they are called ``embeddings-<edges>-<number>.parquet``.
     found
         The patterns of the level.
     numbers : int64[p]
         The row of each pattern in ``patterns.parquet``, -1 where its embeddings are not wanted.
-    plan, context
+    plan, env
         The run.
-    growing
+    grower
         Where tables are: they make room for what is written.
     """
 
@@ -47,10 +52,10 @@ class LevelWriter:
         found: FrequentPatterns,
         numbers: NDArray[np.int64],
         plan: FrequentPlan,
-        context: Environment,
-        growing: PatternGrower,
+        env: Environment,
+        grower: PatternGrower,
     ):
-        self._found, self._numbers, self._context = found, numbers, context
+        self._found, self._numbers, self._env = found, numbers, env
         self._width = plan.max_vertices
         symmetric = (numbers >= 0) & (found.automorphisms > 1)
         self._wanted = [
@@ -60,17 +65,17 @@ class LevelWriter:
         columns, levels = self._width + 1, found.patterns.num_edges + 2
         # As many rows are held until they fill a group as are written to it at once.
         row_bytes = _LEVEL_BYTES * levels + _VERTEX_BYTES * columns + _ROW_BYTES + 2 * bytes_per_row(columns)
-        memory = WriterMemory.within(growing.room, columns, row_bytes)
+        memory = WriterMemory.within(grower.room, columns, row_bytes)
         self._rows_at_once = memory.group_rows
-        self._booking = growing.pool.reserve(memory.nbytes, "writing embeddings as Parquet files")
+        self._memory = grower.pool.reserve(memory.nbytes, "writing embeddings as Parquet files")
         self._files = PartFiles(
-            context.results, lambda: f"{level_prefix(found)}{next_number():05}.parquet", self._schema, memory
+            env.results, lambda: f"{level_prefix(found)}{next_number():05}.parquet", self._schema, memory
         )
 
     def close(self) -> None:
-        """Let go of the file that is being written, and of the memory."""
+        """Drop the file that is being written, and release the memory."""
         self._files.abandon()
-        self._booking.release()
+        self._memory.release()
 
     def take(self) -> list[dict[str, Any]]:
         """Finish all files; see :meth:`longwall.stages.export.PartFiles.take`."""
@@ -83,12 +88,12 @@ class LevelWriter:
             for begin in range(0, len(chunk), self._rows_at_once):
                 rows = chunk.sliced(begin, min(begin + self._rows_at_once, len(chunk))).columns()
                 written += self._write(rows)
-                self._context.observer.advance(rows.shape[1])
+                self._env.observer.advance(rows.shape[1])
         return written
 
     def _write(self, rows: NDArray[np.uint32]) -> int:
         _, _, columns = self._found.patterns.vertices
-        sizes, ids = self._found.patterns.sizes, self._context.graph.original_ids
+        sizes, ids = self._found.patterns.sizes, self._env.graph.original_ids
         rows = rows[:, _one_of_each(rows, self._numbers, columns, self._wanted)]
         patterns = rows[0].astype(np.int64)
         arrays = [pa.array(self._numbers[patterns])]
@@ -99,6 +104,72 @@ class LevelWriter:
             arrays.append(pa.array(values, mask=~there))
         self._files.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         return int(rows.shape[1])
+
+
+@dataclass(frozen=True)
+class WriteEmbeddings(PartitionPhase):
+    """Write the embeddings of a level; the values of partial results are the rows of their files.
+
+    Attributes
+    ----------
+    first
+        Row of the level's first frequent pattern in ``patterns.parquet``.
+    """
+
+    first: int
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return f"embeddings of {len(self.lineage.levels)} edges"
+
+    @property
+    def activity(self) -> str:
+        """See `Phase`."""
+        return "writing embeddings"
+
+    def worker(self, env: Environment, parts: Partitions) -> Worker:
+        """See `PartitionPhase`."""
+        return _EmbeddingsWorker(env, parts, self)
+
+
+class _EmbeddingsWorker(PartitionWorker):
+    def __init__(self, env: Environment, parts: Partitions, phase: WriteEmbeddings):
+        super().__init__(parts, phase.lineage)
+        self._env, self._plan, self._first = env, phase.lineage.plan, phase.first
+        self._writer: LevelWriter | None = None
+        self._rows = 0
+
+    def run(self, first: int, last: int) -> None:
+        for part in range(first, last):
+            table = self.parts.table(part)
+            if self._writer is None:
+                self._writer = self._new_writer()
+            self._rows += self._writer.write(table)
+
+    def _new_writer(self) -> LevelWriter:
+        found, plan, next_number = self.parts.found, self._plan, self._env.files.next_number
+        numbers, prefix = found.table_rows(plan.min_support, self._first), f"{RESULTS}{level_prefix(found)}"
+        return LevelWriter(lambda: next_number(prefix), found, numbers, plan, self._env, self.parts.grower)
+
+    def take_partial(self) -> PartialResult:
+        assert self._writer is not None
+        rows, self._rows = self._rows, 0
+        files = tuple(file | {"name": f"{RESULTS}{file['name']}"} for file in self._writer.take())
+        self._drop_writer()
+        return PartialResult(rows, files, self.parts.timer.take())
+
+    def _drop_writer(self) -> None:
+        """Release the writer's memory: tables of other partitions may need it."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def close(self) -> None:
+        try:
+            self._drop_writer()
+        finally:
+            super().close()
 
 
 def write_empty(path: Path, plan: FrequentPlan) -> None:

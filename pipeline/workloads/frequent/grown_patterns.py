@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
 from longwall.storage.graph.typed_graph import EdgeTypes
 
 UNKNOWN = -1
 """In place of a number of rows that was not counted."""
+_COLUMNS = 9  # of an array of patterns: parent, edge, automorphisms, rows, support
 
 
 class GrownPatterns(NamedTuple):
@@ -37,10 +39,6 @@ class GrownPatterns(NamedTuple):
         """Some of them: a mask, or their places."""
         return GrownPatterns(*(array[kept] for array in self))
 
-    def plain(self) -> list[Any]:
-        """The same as lists."""
-        return [array.tolist() for array in self]
-
 
 def joined(parts: Sequence[GrownPatterns]) -> GrownPatterns:
     """All patterns of some parts, in their order."""
@@ -58,14 +56,32 @@ def _numbers(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def from_plain(value: list[list[Any]]) -> GrownPatterns:
-    """What was made plain, part by part."""
-    return joined(
-        [
-            GrownPatterns(np.array(parents), np.array(edges, np.int32), *map(np.array, numbers))
-            for parents, edges, *numbers in value
-        ]
-    )
+def write_patterns(files: RunFiles, folder: str, parts: Sequence[GrownPatterns]) -> dict[str, Any]:
+    """Write all patterns of some parts, in their order, to an array of the checkpoint: int64[p, 9].
+
+    Parameters
+    ----------
+    files
+        The run's.
+    folder
+        Name of the folder in the checkpoint.
+    parts
+        The patterns.
+
+    Returns
+    -------
+    dict
+        The file, as a commit names it.
+    """
+    shape = sum(len(part.parents) for part in parts), _COLUMNS
+    return files.write_array(folder, shape, np.int64, (np.column_stack(part) for part in parts))
+
+
+def read_patterns(files: RunFiles, file: dict[str, Any], begin: int = 0, end: int | None = None) -> GrownPatterns:
+    """Read patterns `begin` to `end` - 1 of a file of `write_patterns`; all that are left by default."""
+    table = files.read_array(file, begin, end)
+    figures = (np.ascontiguousarray(table[:, column]) for column in range(6, _COLUMNS))
+    return GrownPatterns(np.ascontiguousarray(table[:, 0]), table[:, 1:6].astype(np.int32), *figures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,3 +118,16 @@ class FrequentPatterns:
         patterns = DfsPatterns(self.patterns.roots[kept], self.patterns.codes[kept])
         numbers = (self.parents, self.automorphisms, self.rows, self.supports)
         return FrequentPatterns(patterns, self.types, *(array[kept] for array in numbers))
+
+    def table_rows(self, min_support: int, first: int) -> NDArray[np.int64]:
+        """Return the row of each pattern in the pattern table, -1 of one that is not frequent, int64[p].
+
+        Parameters
+        ----------
+        min_support
+            Least support of a frequent pattern.
+        first
+            Row of the level's first frequent pattern.
+        """
+        frequent = self.supports >= min_support
+        return np.where(frequent, first + np.cumsum(frequent) - 1, -1)

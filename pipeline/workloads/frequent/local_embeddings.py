@@ -3,11 +3,9 @@
 import itertools
 import time
 from contextlib import closing
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, RightmostExtensions
 from longwall.pipeline.workloads.frequent.embedding_files import LevelWriter
 from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, GrownPatterns
@@ -20,64 +18,65 @@ class LocalEmbeddings:
 
     Parameters
     ----------
-    plan, context, growing
+    plan, env, grower
         The run, and what grows the table.
     """
 
-    def __init__(self, plan: FrequentPlan, context: Environment, growing: PatternGrower):
-        self._plan, self._context, self._growing = plan, context, growing
-        _ = growing.stage  # before there are tables: the graph does not make them spill
-        self._table = growing.vertices(0, 1)
+    def __init__(self, plan: FrequentPlan, env: Coordinator, grower: PatternGrower):
+        self._plan, self._env, self._grower = plan, env, grower
+        _ = grower.stage  # before there are tables: the graph does not make them spill
+        self._table = grower.vertices(0, 1)
 
     def prepare(self, patterns: DfsPatterns, rows: int) -> None:
-        """Nothing is done elsewhere."""
+        """Do nothing: this process aggregates the level in `frequent`."""
 
     def frequent(self, patterns: DfsPatterns) -> list[GrownPatterns]:
-        """Aggregate the level, batch by batch."""
+        """Aggregate the level, batch by batch; return what is frequent."""
         name = f"patterns of {patterns.num_edges + 1} edges"
-        self._context.observer.phase(name, len(self._table), "embeddings")
+        self._env.observer.phase(name, len(self._table), "embeddings")
         found = []
-        for first, extensions in self._growing.batches(patterns):
+        for first, extensions in self._grower.batches(patterns):
             part = self._frequent_of(extensions)
             found.append(part._replace(parents=part.parents + first))
         return found
 
     def _frequent_of(self, extensions: RightmostExtensions) -> GrownPatterns:
         """Aggregate the embeddings of a batch by rightmost extension, and keep the frequent patterns."""
-        growing, table = self._growing, self._table
+        grower, table = self._grower, self._table
         rows = supports = None
         if self._plan.exact:
-            growing.require_countable(len(table))
-            rows = growing.stage.count(table, extensions.growth, extensions.total)
-        numbers, candidates = growing.candidates(extensions, rows)
+            grower.require_countable(len(table))
+            rows = grower.stage.count(table, extensions.growth, extensions.total)
+        numbers, candidates = grower.candidates(extensions, rows)
         if self._plan.support != "instances":
-            supports = growing.supports(table, extensions, numbers)
-        return growing.frequent(extensions.patterns, candidates, supports)
+            supports = grower.supports(table, extensions, numbers)
+        return grower.frequent(extensions.patterns, candidates, supports)
 
     def close(self) -> None:
-        """Let go of the table."""
+        """Drop the table."""
         self._table.drop()
 
     def done(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing of the level is in the checkpoint."""
 
-    def grow(self, patterns: DfsPatterns, found: FrequentPatterns) -> None:
+    def grow(self, patterns: DfsPatterns, found: FrequentPatterns, file: dict[str, Any]) -> None:  # noqa: ARG002
         """Make the next level's table of the level's."""
-        context, before, level = self._context, self._table, patterns.num_edges + 1
+        env, before, level = self._env, self._table, patterns.num_edges + 1
         began = time.perf_counter()
-        context.observer.phase(f"embeddings of {level} edges", len(before), "embeddings")
-        table = self._growing.grown(patterns, before, found)
+        env.observer.phase(f"embeddings of {level} edges", len(before), "embeddings")
+        table = self._grower.grown(patterns, before, found)
         before.drop()
         self._table = table
         seconds = time.perf_counter() - began
-        context.metrics.record("extend", level, 0, len(table), seconds, table.nbytes, table.num_chunks)
+        env.metrics.record("extend", level, 0, len(table), seconds, table.nbytes, table.num_chunks)
 
-    def export(self, found: FrequentPatterns, numbers: NDArray[np.int64]) -> int:
+    def export(self, found: FrequentPatterns, first: int) -> int:
         """Write the table to files ``embeddings-<edges>-<number>.parquet``."""
-        context = self._context
-        context.observer.phase("writing embeddings", len(self._table), "embeddings")
+        env = self._env
+        env.observer.phase("writing embeddings", len(self._table), "embeddings")
+        numbers = found.table_rows(self._plan.min_support, first)
         next_number = itertools.count().__next__
-        with closing(LevelWriter(next_number, found, numbers, self._plan, context, self._growing)) as writer:
+        with closing(LevelWriter(next_number, found, numbers, self._plan, env, self._grower)) as writer:
             rows = writer.write(self._table)
             writer.take()
         return rows

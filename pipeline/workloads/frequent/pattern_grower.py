@@ -44,7 +44,7 @@ class PatternGrower:
 
     Parameters
     ----------
-    plan, context
+    plan, env
         The run; its budgets hold what is made here until `close`.
 
     Attributes
@@ -59,19 +59,19 @@ class PatternGrower:
         What supports a pattern, and how far it is counted.
     """
 
-    def __init__(self, plan: FrequentPlan, context: Environment):
-        self._plan, self._context = plan, context
-        self._host = context.resources.host
-        self.pool = ChunkPool(self._host, context.resources.disk, context.resources.spill)
-        self._portion = AdaptiveBatch(context.engine)
-        self._labels = Labels(context.graph, self._host)
+    def __init__(self, plan: FrequentPlan, env: Environment):
+        self._plan, self._env = plan, env
+        self._host = env.resources.host
+        self.pool = ChunkPool(self._host, env.resources.disk, env.resources.spill)
+        self._batch = AdaptiveBatch(env.engine)
+        self._labels = Labels(env.graph, self._host)
         self.types = self._labels.types(self._host)
         self.room = self._host.free // _ROOM_SHARE
         enough = int(np.iinfo(np.int32).max) if plan.exact else plan.min_support
         if plan.support == "mni":
-            self.support = Support("images", context.graph.num_vertices, enough)
+            self.support = Support("images", env.graph.num_vertices, enough)
         else:
-            self.support = Support("groups", context.graph.num_transactions, enough)
+            self.support = Support("groups", env.graph.num_transactions, enough)
         self._graph_bytes = self._device_bytes = 0
 
     def close(self) -> None:
@@ -81,31 +81,31 @@ class PatternGrower:
 
     @cached_property
     def stage(self) -> GrowPatterns:
-        """Works with the graph by edge types, which is brought to the engine when this is first asked for."""
-        context = self._context
-        graph = typed_graph(context.graph, self._labels, self.types, self._host)
+        """The stage on the graph by edge types, which is brought to the engine when this is first asked for."""
+        env = self._env
+        graph = typed_graph(env.graph, self._labels, self.types, self._host)
         self._graph_bytes = graph.nbytes - graph.targets.nbytes - graph.groups.nbytes
         self.room = self._host.free // _ROOM_SHARE
-        resources = context.resources
+        resources = env.resources
         brought, self._device_bytes = bring_arrays(graph.arrays(), resources)
-        take, work = self._portion.take, resources.work.free // _WORK_SHARE
+        run, work = self._batch.run, resources.work.free // _WORK_SHARE
         reserve = _unreserved if resources.on_device else self.pool.reserve
-        return GrowPatterns(context.engine, TypedGraph(*brought), self.support, take, work, reserve, self.check)
+        return GrowPatterns(env.engine, TypedGraph(*brought), self.support, run, work, reserve, self.check)
 
     def check(self, rows: int) -> None:
         """Raise if the run was cancelled; report the progress of the level."""
-        if self._context.cancel.is_set():
-            raise KeyboardInterrupt if self._context.is_coordinator else RunError("the run was cancelled")
+        if self._env.cancel.is_set():
+            raise KeyboardInterrupt
         if rows:
-            self._context.observer.advance(rows)
+            self._env.observer.advance(rows)
 
     def roots(self) -> DfsPatterns:
-        """The patterns of one vertex: one per label."""
+        """Return the patterns of one vertex: one per label."""
         roots = np.arange(len(self._labels.values), dtype=np.int32)
         return DfsPatterns(roots, np.empty((len(roots), 0, 5), np.int32))
 
     def vertices(self, part: int, parts: int) -> ChunkedTable:
-        """The embeddings of `roots` in a part of the vertices; they are dealt out one by one, hubs first."""
+        """Return the embeddings of `roots` in every `parts`-th vertex from `part` on: every part has some hubs."""
         ranks = self._labels.ranks[part::parts]
         table = self._new_table(2)
         order = np.argsort(ranks, kind="stable")
@@ -168,7 +168,7 @@ class PatternGrower:
         FinalError
             If they may not.
         """
-        if rows * self._context.graph.stats.max_degree >= 2**62:  # a row adds at most a degree to a count
+        if rows * self._env.graph.stats.max_degree >= 2**62:  # a row adds at most a degree to a count
             raise FinalError("the embeddings of a pattern may not fit 64-bit integers: set workload.max_edges lower")
 
     def candidates(
@@ -255,7 +255,7 @@ class PatternGrower:
         """
         with self._naming_the_budget():
             for _, sets in self.stage.sets(table, _candidates(extensions, extensions.numbers(pattern, edges)), columns):
-                copied = int(sets.nbytes) if self._context.resources.on_device else 0
+                copied = int(sets.nbytes) if self._env.resources.on_device else 0
                 with self.pool.reserve(copied, "the images of patterns"):
                     yield on_host(sets)
 
@@ -264,7 +264,7 @@ class PatternGrower:
         try:
             yield
         except WorkspaceTooLarge as error:
-            option = self._context.resources.work.option
+            option = self._env.resources.work.option
             raise RunError(
                 f"the images of one pattern need {round_size(error.needed)} for each worker: raise {option}"
             ) from None
@@ -275,7 +275,7 @@ class PatternGrower:
         """Return the automorphisms of grown patterns; 0 where the code is not the minimum code of its pattern."""
         found = np.zeros(len(parents), np.int64)
         stop = np.zeros(1, np.uint8)
-        workers = self._context.engine.workers
+        workers = self._env.engine.workers
         size = _CODE_BYTES * (patterns.num_edges + 1) * workers
         at_once = max(min(_CODES_AT_ONCE, len(parents), self.room // size), 1)
 
@@ -323,7 +323,7 @@ class PatternGrower:
             self.types = self.types.selected(kept)
             self.__dict__.pop("stage", None)
             self._host.charge(-self._graph_bytes, "")
-            self._context.resources.work.charge(-self._device_bytes, "")
+            self._env.resources.work.charge(-self._device_bytes, "")
             self._graph_bytes = self._device_bytes = 0
 
 

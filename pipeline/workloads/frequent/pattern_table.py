@@ -22,7 +22,7 @@ class PatternTable:
     Parameters
     ----------
     path
-        The file; it is there when the context ends.
+        The file; it is there when the block ends.
     plan
         What the patterns were mined by: metadata of the file.
 

@@ -1,271 +1,247 @@
-"""A batch of a level's patterns, aggregated over the partitions in phases that a cluster's workers do.
+"""The phases that aggregate a batch of a level's patterns over the partitions, wherever the tasks of a run are done.
 
-1. *rows*: how many mappings each rightmost extension has, over partitions; an array of numbers per answer, summed.
-2. *candidates*: the coordinator chooses the extensions whose support is to be counted.
-3. *sets*: what supports the candidates, over partitions; an array of bits per answer.
-4. *supports*: over candidates; the sets of all partitions are united and counted.
+1. `CountRows`: how many mappings each rightmost extension has, over partitions; an array of numbers per commit.
+2. `MarkSets`: what supports the candidates that the coordinator chose of them, over partitions; bits per commit.
+3. `CountSupports`: the sets of all partitions are united and counted, over candidates.
 
-Candidates are cut so that the sets of a cut take a bounded part of the disk.
+What a phase reads of an earlier one are arrays of the checkpoint, as commits name them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.stage_metrics import record_levels
-from longwall.pipeline.execution.thread_executor import Worker, ranges, run_tasks
-from longwall.pipeline.run_store.array_files import read_array, write_array
-from longwall.pipeline.run_store.commit_log import PartialResult, Phase, checkpoint_bytes
+from longwall.pipeline.execution.phase import MakeWorker, Phase, Task, Worker, equal_tasks
+from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
-from longwall.pipeline.workloads.frequent.grown_patterns import GrownPatterns, joined
-from longwall.pipeline.workloads.frequent.partition_worker import ArrayWorker
-from longwall.pipeline.workloads.frequent.partitions import ConcatenatedRows, Partitions
+from longwall.pipeline.workloads.frequent.grown_patterns import read_patterns
+from longwall.pipeline.workloads.frequent.partitions import (
+    PARTS,
+    ArrayWorker,
+    ConcatenatedRows,
+    Lineage,
+    PartitionPhase,
+    Partitions,
+    partitions_of,
+)
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower, grown_sizes
-from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 
-MANY = np.iinfo(np.int64).max
-_SETS_BYTES = 1 << 28  # of the sets of a cut
-_SETS_SHARE = 8  # of the coordinator's room, that they may take: workers may have a smaller budget
 _TOGETHER = 8  # partitions
-_PIECES = 64  # of a cut, whose supports are counted
+_PIECES = 64  # of some candidates, whose supports are counted
 _BLOCK_BYTES = 1 << 22  # of sets that are united at once
 _BLOCK_COPIES = 3  # united, read, counted
-_CANDIDATE_BYTES = 3 * 72  # of a candidate, as read, as numbers, and chosen from
-_COLUMNS = 8  # numbers of a candidate: what it grows from and by, automorphisms, rows
 
 
-class PatternBatch:
-    """A batch of a level's patterns.
+@dataclass(frozen=True)
+class CountRows(PartitionPhase):
+    """Count the mappings of every rightmost extension of a batch of patterns: int64[num_extensions].
 
-    Parameters
+    Attributes
     ----------
-    plan, context, growing, parts
-        The run.
-    patterns
-        The level's.
-    name
-        Of the batch, for phases.
+    batch
+        What the batch is called.
     first, last, num_extensions
         Its patterns, and the number of their rightmost extensions.
     """
 
-    def __init__(
-        self,
-        plan: FrequentPlan,
-        context: Environment,
-        growing: PatternGrower,
-        parts: Partitions,
-        patterns: DfsPatterns,
-        name: str,
-        first: int,
-        last: int,
-        num_extensions: int,
-    ):
-        self._plan, self._context, self._growing, self._parts = plan, context, growing, parts
-        self._patterns, self._name = patterns, name
-        self._first, self._last, self._num_extensions = first, last, num_extensions
-        self._supports: list[NDArray[np.int64]] = []
+    batch: str
+    first: int
+    last: int
+    num_extensions: int
 
-    def aggregate(self) -> None:
-        """Go through the phases; what is in the journal is not done again."""
-        rows = self._rows() if self._plan.exact else None
-        self._candidates = self._begin("candidates", 1)
-        if not self._candidates.complete:
-            self._choose(rows)
-        if rows is not None:
-            self._remove(rows)
-        self._columns: int = self._candidates.partials[0].value["columns"]
-        for begin, end in self._candidates.partials[0].value["cuts"]:
-            self._supports.append(self._count(begin, end))
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return f"rows of {self.batch}"
 
-    def frequent(self) -> GrownPatterns:
-        """What is frequent of what the batch grows into; after `aggregate`."""
-        size = self._candidates.partials[0].value["size"]
-        with self._growing.pool.reserve(_CANDIDATE_BYTES * size, "candidates"):
-            numbers = self._numbers(0, size)
-            parents, edges, counts, rows = numbers[:, 0], numbers[:, 1:6].astype(np.int32), numbers[:, 6], numbers[:, 7]
-            candidates = GrownPatterns(parents, edges, counts, rows, np.zeros(size, np.int64))
-            supports = (
-                None if self._plan.support == "instances" else np.concatenate([np.empty(0, np.int64), *self._supports])
-            )
-            return self._growing.frequent(self._patterns, candidates, supports)
+    def worker(self, env: Environment, parts: Partitions) -> Worker:
+        """See `PartitionPhase`."""
+        return _RowsWorker(env, parts, self)
 
-    def done(self) -> None:
-        """Remove what is read no more."""
-        self._remove(self._candidates)
 
-    def _begin(self, what: str, total: int) -> Phase:
-        """Begin a phase; the disk's account has what an earlier attempt wrote."""
-        phase = self._context.checkpoint.phase(f"{what} of {self._name}", total)
-        if self._folder(phase).exists():
-            self._context.checkpoint.reserve(phase, self._context.resources.disk)
-        self._context.observer.phase(f"{what} of {self._name}", total, "parts")
-        return phase
+class _RowsWorker(ArrayWorker):
+    def __init__(self, env: Environment, parts: Partitions, phase: CountRows):
+        super().__init__(env, parts, phase)
+        self._phase = phase
 
-    def _folder(self, phase: Phase) -> Any:
-        return self._context.checkpoint.folder / _folder_name(phase)
+    def run(self, first: int, last: int) -> None:
+        phase, grower = self._phase, self.parts.grower
+        for table in [self.parts.table(part) for part in range(first, last)]:
+            found = self.array((phase.num_extensions,), np.int64, "the counts of rightmost extensions")
+            at = 0
+            for _, extensions in grower.batches(self.patterns, phase.first, phase.last):
+                found[at : at + extensions.total] += grower.stage.count(table, extensions.growth, extensions.total)
+                at += extensions.total
 
-    def _remove(self, phase: Phase) -> None:
-        """Remove the files of a phase."""
-        if self._context.checkpoint.remove(self._folder(phase)):
-            self._context.resources.disk.charge(-checkpoint_bytes(phase.files()), "")
 
-    def _over_parts(self, phase: Phase, make_worker: Callable[[int], Worker]) -> None:
-        run_tasks(
-            self._context, phase, ranges(phase.total, phase.total), self._context.engine.workers, make_worker, kept=True
-        )
-        record_levels(self._context, phase.partials, {})
+@dataclass(frozen=True)
+class Cut:
+    """Candidates of a batch whose sets are on disk at the same time.
 
-    def _rows(self) -> Phase:
-        """Count the mappings of every extension."""
-        phase = self._begin("rows", self._parts.number)
-        batch, growing = self, self._growing
+    Attributes
+    ----------
+    batch
+        What the batch is called.
+    candidates
+        The file of all candidates of the batch, as a commit names it.
+    begin, end
+        Candidates `begin` to `end` - 1 of them.
+    columns
+        Sets of each candidate.
+    """
 
-        class RowsWorker(ArrayWorker):
-            def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-                super().__init__(batch._parts, batch._context, _folder_name(phase))
+    batch: str
+    candidates: dict[str, Any]
+    begin: int
+    end: int
+    columns: int
 
-            def run(self, first: int, last: int) -> None:
-                for table in [self._parts.table(part) for part in range(first, last)]:
-                    found = self._begun((batch._num_extensions,), np.int64, "the counts of rightmost extensions")
-                    at = 0
-                    for _, extensions in growing.batches(batch._patterns, batch._first, batch._last):
-                        found[at : at + extensions.total] += growing.stage.count(
-                            table, extensions.growth, extensions.total
-                        )
-                        at += extensions.total
 
-        self._over_parts(phase, RowsWorker)
-        return phase
+@dataclass(frozen=True)
+class MarkSets(PartitionPhase):
+    """Mark what supports some candidates: uint32[end - begin, columns, words].
 
-    def _choose(self, rows: Phase | None) -> None:
-        """Choose the candidates, and say how their supports are counted."""
-        growing, found, at = self._growing, [], 0
-        for first, extensions in growing.batches(self._patterns, self._first, self._last, most=MANY):
-            with growing.pool.reserve(16 * extensions.total, "the counts of rightmost extensions"):
-                summed = None if rows is None else self._summed(rows, at, at + extensions.total)
-                _, part = growing.candidates(extensions, summed)
-            found.append(part._replace(parents=part.parents + first))
-            at += extensions.total
-        chosen = joined(found)
-        numbers = np.empty((len(chosen.parents), _COLUMNS), np.int64)
-        numbers[:, 0], numbers[:, 1:6], numbers[:, 6], numbers[:, 7] = chosen[:4]
-        columns = growing.support.columns(grown_sizes(self._patterns, chosen.parents, chosen.edges))
-        room = min(
-            _SETS_BYTES, growing.room // _SETS_SHARE, self._context.resources.disk.free // (2 * self._parts.number)
-        )
-        step = max(room // (4 * columns * max(growing.support.words, 1)), 1)
-        size = 0 if self._plan.support == "instances" else len(numbers)
-        cuts = [(begin, min(begin + step, size)) for begin in range(0, size, step)]
-        file = write_array(self._context, _folder_name(self._candidates), numbers.shape, np.int64, [numbers])
-        self._candidates.commit(
-            [(0, 1)], PartialResult({"size": len(numbers), "columns": columns, "cuts": cuts}, (file,))
-        )
+    Attributes
+    ----------
+    cut
+        The candidates.
+    """
 
-    def _summed(self, rows: Phase, begin: int, end: int) -> NDArray[np.int64]:
-        found = np.zeros(end - begin, np.int64)
-        for file in rows.files():
-            found += read_array(self._context, file, begin, end)
-        return found
+    cut: Cut
 
-    def _numbers(self, begin: int, end: int) -> NDArray[np.int64]:
-        """Candidates `begin` to `end` - 1, int64[k, 8]: what each grows from and by, automorphisms, rows."""
-        return read_array(self._context, self._candidates.files()[0], begin, end)
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return f"sets {self.cut.begin} of {self.cut.batch}"
 
-    def _count(self, begin: int, end: int) -> NDArray[np.int64]:
-        """The supports of candidates `begin` to `end` - 1."""
-        sets = self._mark(begin, end)
-        phase = self._begin(f"supports {begin}", end - begin)
-        batch, context = self, self._context
+    def worker(self, env: Environment, parts: Partitions) -> Worker:
+        """See `PartitionPhase`."""
+        return _SetsWorker(env, parts, self)
 
-        class SupportsWorker(Worker):
-            def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-                self._found: list[tuple[int, list[int]]] = []
 
-            def run(self, first: int, last: int) -> None:
-                self._found.append((first, batch._united(sets, begin, first, last).tolist()))
+class _SetsWorker(ArrayWorker):
+    """Marks for several partitions at once: an image of all of them is looked at once."""
 
-            def take(self) -> PartialResult:
-                found, self._found = self._found, []
-                return PartialResult(found)
+    def __init__(self, env: Environment, parts: Partitions, phase: MarkSets):
+        super().__init__(env, parts, phase)
+        self._env, self._cut = env, phase.cut
+        self._waiting: list[int] = []
 
-            def close(self) -> None:
-                pass
+    def run(self, first: int, last: int) -> None:
+        self._waiting += range(first, last)
+        if len(self._waiting) >= _TOGETHER:
+            self._mark()
 
-        values = run_tasks(context, phase, ranges(phase.total, _PIECES), context.engine.workers, SupportsWorker)
-        self._remove(sets)
-        supports = np.zeros(end - begin, np.int64)
-        for first, some in (piece for value in values for piece in value):
-            supports[first : first + len(some)] = some
-        return supports
+    def take_partial(self) -> PartialResult:
+        if self._waiting:
+            self._mark()
+        return super().take_partial()
 
-    def _mark(self, begin: int, end: int) -> Phase:
-        """Mark what supports candidates `begin` to `end` - 1."""
-        phase = self._begin(f"sets {begin}", self._parts.number)
-        batch = self
+    def _mark(self) -> None:
+        tables, self._waiting = ConcatenatedRows([self.parts.table(part) for part in self._waiting]), []
+        shape = (self._cut.end - self._cut.begin, self._cut.columns, self.parts.grower.support.words)
+        found = self.array(shape, np.uint32, "the images of patterns")
+        at = 0
+        for some in self._sets(tables):
+            found[at : at + len(some)] |= some
+            at += len(some)
 
-        class SetsWorker(ArrayWorker):
-            """Marks for several partitions at once: an image of all of them is looked at once."""
-
-            def __init__(self, number: int):  # noqa: ARG002 - workers are alike
-                super().__init__(batch._parts, batch._context, _folder_name(phase))
-                self._waiting: list[int] = []
-
-            def run(self, first: int, last: int) -> None:
-                self._waiting += range(first, last)
-                if len(self._waiting) >= _TOGETHER:
-                    self._mark()
-
-            def _mark(self) -> None:
-                tables, self._waiting = ConcatenatedRows([self._parts.table(part) for part in self._waiting]), []
-                shape = (end - begin, batch._columns, batch._growing.support.words)
-                found = self._begun(shape, np.uint32, "the images of patterns")
-                at = 0
-                for some in batch._sets(tables, begin, end):
-                    found[at : at + len(some)] |= some
-                    at += len(some)
-
-            def take(self) -> PartialResult:
-                if self._waiting:
-                    self._mark()
-                return super().take()
-
-        self._over_parts(phase, SetsWorker)
-        return phase
-
-    def _sets(self, tables: ConcatenatedRows, begin: int, end: int) -> Iterator[NDArray[np.uint32]]:
-        """What of some tables supports candidates `begin` to `end` - 1."""
-        numbers = self._numbers(begin, end)
-        parents, edges = numbers[:, 0], numbers[:, 1:6].astype(np.int32)
-        first, last = int(parents[0]), int(parents[-1]) + 1
-        for number, extensions in self._growing.batches(self._patterns, first, last):
+    def _sets(self, tables: ConcatenatedRows) -> Iterator[NDArray[np.uint32]]:
+        """Yield what of some tables supports the candidates, in their order."""
+        cut, grower = self._cut, self.parts.grower
+        candidates = read_patterns(self._env.files, cut.candidates, cut.begin, cut.end)
+        parents, edges = candidates.parents, candidates.edges
+        for number, extensions in grower.batches(self.patterns, int(parents[0]), int(parents[-1]) + 1):
             low, high = np.searchsorted(parents, [number, number + len(extensions.patterns)]).tolist()
             if low < high:
-                yield from self._growing.sets(
-                    tables, extensions, parents[low:high] - number, edges[low:high], self._columns
-                )
+                yield from grower.sets(tables, extensions, parents[low:high] - number, edges[low:high], cut.columns)
 
-    def _united(self, sets: Phase, begin: int, first: int, last: int) -> NDArray[np.int64]:
-        """The supports of candidates `begin` + `first` to `begin` + `last` - 1."""
-        numbers, found = self._numbers(begin + first, begin + last), np.zeros(last - first, np.int64)
-        sizes = grown_sizes(self._patterns, numbers[:, 0], numbers[:, 1:6])
-        support = self._growing.support
-        each = 4 * self._columns * support.words
-        step = min(max(min(_BLOCK_BYTES, self._growing.room // _BLOCK_COPIES) // each, 1), last - first)
-        with self._growing.pool.reserve(_BLOCK_COPIES * step * each, "the images of patterns"):
+
+@dataclass(frozen=True)
+class CountSupports(Phase):
+    """Unite the sets of all partitions, and count them, over the candidates of a cut.
+
+    The value of a partial result is a list of pieces: the first candidate, numbered in the cut, and the supports from
+    there on.
+
+    Attributes
+    ----------
+    lineage
+        The level's.
+    cut
+        The candidates.
+    sets
+        The files of `MarkSets`, as commits name them.
+    """
+
+    lineage: Lineage
+    cut: Cut
+    sets: tuple[dict[str, Any], ...]
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return f"supports {self.cut.begin} of {self.cut.batch}"
+
+    @property
+    def activity(self) -> str:
+        """See `Phase`."""
+        return self.name
+
+    @property
+    def unit(self) -> str:
+        """See `Phase`."""
+        return PARTS
+
+    def tasks(self, env: Environment) -> Sequence[Task]:  # noqa: ARG002 - the same in every process
+        """Return tasks over the candidates."""
+        return equal_tasks(self.cut.end - self.cut.begin, _PIECES)
+
+    @contextmanager
+    def open(self, env: Environment) -> Iterator[MakeWorker]:
+        """Read the levels that this process does not know yet."""
+        parts = partitions_of(env, self.lineage)
+        with parts.lock:
+            patterns = parts.follow(self.lineage)
+        yield lambda: _SupportsWorker(env, parts.grower, patterns, self)
+
+
+class _SupportsWorker(Worker):
+    def __init__(self, env: Environment, grower: PatternGrower, patterns: DfsPatterns, phase: CountSupports):
+        self._files, self._grower, self._patterns = env.files, grower, patterns
+        self._cut, self._sets = phase.cut, phase.sets
+        self._found: list[tuple[int, list[int]]] = []
+
+    def run(self, first: int, last: int) -> None:
+        self._found.append((first, self._supports(first, last).tolist()))
+
+    def take_partial(self) -> PartialResult:
+        found, self._found = self._found, []
+        return PartialResult(found)
+
+    def close(self) -> None:
+        pass
+
+    def _supports(self, first: int, last: int) -> NDArray[np.int64]:
+        """Return the supports of candidates `first` to `last` - 1 of the cut, int64[last - first]."""
+        cut, grower, support = self._cut, self._grower, self._grower.support
+        candidates = read_patterns(self._files, cut.candidates, cut.begin + first, cut.begin + last)
+        sizes = grown_sizes(self._patterns, candidates.parents, candidates.edges)
+        found = np.zeros(last - first, np.int64)
+        each = 4 * cut.columns * support.words
+        step = min(max(min(_BLOCK_BYTES, grower.room // _BLOCK_COPIES) // each, 1), last - first)
+        with grower.pool.reserve(_BLOCK_COPIES * step * each, "the images of patterns"):
             for at in range(first, last, step):
                 some = slice(at, min(at + step, last))
-                united = np.zeros((some.stop - at, self._columns, support.words), np.uint32)
-                for file in sets.files():
-                    united |= read_array(self._context, file, some.start, some.stop)
+                united = np.zeros((some.stop - at, cut.columns, support.words), np.uint32)
+                for file in self._sets:
+                    united |= self._files.read_array(file, some.start, some.stop)
                 counts = np.bitwise_count(united).sum(axis=-1, dtype=np.int64)
                 there = slice(at - first, some.stop - first)
                 found[there] = support.least(counts, sizes[there])
         return found
-
-
-def _folder_name(phase: Phase) -> str:
-    return phase.name.split(" ", 1)[1].replace(",", "").replace(" ", "-")

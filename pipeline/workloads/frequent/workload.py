@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -13,7 +12,7 @@ from longwall.pipeline.workloads.base import Workload
 from longwall.pipeline.workloads.frequent.plan import MAX_PATTERN_EDGES, FrequentPlan, Support, plan_frequent
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Environment
+    from longwall.pipeline.execution.environment import Coordinator
     from longwall.storage.graph.graph import Graph
 
 
@@ -109,26 +108,21 @@ class Frequent(Workload):
             exact=self.exact,
         )
 
-    def execute(self, plan: FrequentPlan, context: Environment) -> list[PatternCount]:
+    def execute(self, plan: FrequentPlan, env: Coordinator) -> list[PatternCount]:
         """Mine, and write ``patterns.parquet`` and, if asked for, ``embeddings-*.parquet``."""
-        import numpy as np
-
         from longwall.pipeline.workloads.frequent.embedding_files import write_empty
         from longwall.pipeline.workloads.frequent.levels import mine_frequent
         from longwall.pipeline.workloads.frequent.pattern_table import PatternTable
 
         first = 0  # row of the level's first pattern in the table
-        path = context.results / "patterns.parquet"
         exported = 0
-        with PatternTable(path, plan) if context.is_coordinator else nullcontext() as table:
-            for found, embeddings in mine_frequent(plan, context):
+        with PatternTable(env.results / "patterns.parquet", plan) as table:
+            for found, embeddings in mine_frequent(plan, env):
                 frequent = found.supports >= plan.min_support
-                numbers = np.where(frequent, first + np.cumsum(frequent) - 1, -1)
-                first += int(frequent.sum())
-                if table is not None:
-                    table.write(found.selected(frequent))
+                table.write(found.selected(frequent))
                 if plan.embeddings and embeddings is not None:
-                    exported += embeddings.export(found, numbers)
-        if plan.embeddings and not exported and context.is_coordinator:
-            write_empty(context.results / "embeddings-00001.parquet", plan)
-        return [] if table is None else table.counts
+                    exported += embeddings.export(found, first)
+                first += int(frequent.sum())
+        if plan.embeddings and not exported:
+            write_empty(env.results / "embeddings-00001.parquet", plan)
+        return table.counts

@@ -18,7 +18,7 @@ from rig import Rig
 import longwall
 from longwall.pipeline.cluster import dispatcher
 from longwall.pipeline.run_store.commit_log import CommitLog
-from longwall.pipeline.workloads.frequent import pattern_grower, support_phases
+from longwall.pipeline.workloads.frequent import partitioned_embeddings, pattern_grower
 from longwall.storage.errors import RunError
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'longwall[cluster]'")
@@ -108,9 +108,9 @@ def test_a_real_graph(data: Path, tmp_path: Path, support: str) -> None:
 
 
 def test_batches_and_cuts_change_nothing(graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the coordinator cuts is in the journal: the workers' own constants are others."""
+    """What the coordinator cuts is in the commit log: the workers' own constants are others."""
     monkeypatch.setattr(pattern_grower, "_MOST_KNOWN", 200)
-    monkeypatch.setattr(support_phases, "_SETS_BYTES", 2000)
+    monkeypatch.setattr(partitioned_embeddings, "_SETS_BYTES", 2000)
     run = config(graphs, tmp_path, "mni", "cluster", workers=2, threads_per_worker=1)
     found = answer(longwall.run(run).path)
     monkeypatch.undo()

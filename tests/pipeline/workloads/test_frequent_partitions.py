@@ -1,9 +1,12 @@
-"""Frequent patterns mined in partitions, in one process: what is found does not depend on them."""
+"""Frequent patterns mined in partitions, by an executor of this process: what is found does not depend on them."""
 
 from __future__ import annotations
 
+import pickle
+import random
 import re
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longwall.pipeline.execution.environment import Environment, PatternCount
-from longwall.pipeline.execution.thread_executor import LocalScheduler, Work
+from longwall.pipeline.execution.environment import Coordinator, Environment, PatternCount
+from longwall.pipeline.execution.phase import Phase
+from longwall.pipeline.execution.thread_executor import begin_phase
 from longwall.pipeline.run import open_graph
+from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.pipeline.workloads.frequent import partitioned_embeddings, pattern_grower, support_phases
 from longwall.stages.extension import grow_patterns
 from longwall.storage.errors import RunError
@@ -34,33 +39,106 @@ SECTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-class InTurn(LocalScheduler):
-    """A cluster in this process: hands ranges of a few roots to new workers, one behind the other.
+class InTurn:
+    """A cluster in this process: does a few roots at a time with new workers, one behind the other.
+
+    As on a cluster, every request comes with the phase as bytes.
 
     Parameters
     ----------
     step
-        Roots of a range.
+        Roots of a request.
+
+    Attributes
+    ----------
+    asked
+        Phases and first roots of the requests.
+    sizes
+        Bytes of the largest pickle of each kind of phase, and the files that it names.
     """
 
     def __init__(self, step: int = 1):
         self.engines: set[str] = set()
         self._step = step
         self.asked: list[tuple[str, int]] = []
+        self.sizes: dict[str, tuple[int, int]] = {}
 
-    def run(self, context: Environment, work: Work) -> list[Any]:
-        for begin, end in list(work.phase.missing()):
-            for first in range(begin, end, self._step):
-                last = min(first + self._step, end)
-                self.asked.append((work.phase.name, first))
-                worker = work.make_worker(first)
-                try:
-                    worker.run(first, last)
-                    found = worker.take()
-                finally:
-                    worker.close()
-                work.phase.commit([(first, last)], found)
-        return [partial.value for partial in work.phase.partials]
+    def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:
+        record, _, _ = begin_phase(phase, env)
+        for first, last in self.requests(record):
+            self.asked.append((phase.name, first))
+            self.commit(record, first, last, self.answer(self.sent(phase), self.process(env), first, last))
+        return record
+
+    def requests(self, record: PhaseRecord) -> list[tuple[int, int]]:
+        """The ranges that are asked for, in their order."""
+        return [
+            (first, min(first + self._step, end))
+            for begin, end in record.missing()
+            for first in range(begin, end, self._step)
+        ]
+
+    def sent(self, phase: Phase) -> Phase:
+        """The phase as it arrives in a process."""
+        content, kind = pickle.dumps(phase), type(phase).__name__
+        self.sizes[kind] = max(self.sizes.get(kind, (0, 0)), (len(content), num_files(phase)))
+        found: Phase = pickle.loads(content)
+        return found
+
+    def process(self, env: Coordinator) -> Environment:
+        """The process that does a request."""
+        return env
+
+    def answer(self, phase: Phase, env: Environment, first: int, last: int) -> PartialResult:
+        """What a process finds in a range."""
+        with phase.open(env) as make_worker:
+            worker = make_worker()
+            try:
+                worker.run(first, last)
+                return worker.take_partial()
+            finally:
+                worker.close()
+
+    def commit(self, record: PhaseRecord, first: int, last: int, found: PartialResult) -> None:
+        """Commit what was found."""
+        record.commit([(first, last)], found)
+
+
+class Processes(InTurn):
+    """Many processes of a cluster, each with what it keeps itself: ranges go to any of them in any order.
+
+    Parameters
+    ----------
+    number
+        Of processes.
+    step
+        Roots of a request.
+    """
+
+    def __init__(self, number: int, step: int = 1):
+        super().__init__(step)
+        self._number, self._draw = number, random.Random(f"{number} {step}")
+        self.processes: list[Environment] = []
+
+    def requests(self, record: PhaseRecord) -> list[tuple[int, int]]:
+        found = super().requests(record)
+        self._draw.shuffle(found)
+        return found
+
+    def process(self, env: Coordinator) -> Environment:
+        if not self.processes:
+            names = [one.name for one in fields(Environment) if one.name not in ("device_graph", "kept")]
+            self.processes = [Environment(**{name: getattr(env, name) for name in names}) for _ in range(self._number)]
+        return self._draw.choice(self.processes)
+
+    def close(self) -> None:
+        for one in self.processes:
+            one.close()
+
+
+def num_files(phase: Any) -> int:
+    """The files that a phase names: those of the levels, the candidates, and the sets."""
+    return len(phase.lineage.levels) + hasattr(phase, "cut") + len(getattr(phase, "sets", ()))
 
 
 def random_graph(vertices: int, edges: int, *, labels: int = 3, edge_labels: int | None = None, seed: int = 1) -> Graph:
@@ -83,23 +161,28 @@ def random_database(graphs: int, vertices: int, edges: int) -> Graph:
         return open_graph(file.name)
 
 
-def mine(lab: Any, graph: Graph, scheduler: Any, section: dict[str, Any], engine: str = "cpu", **more: Any) -> Answer:
-    """The patterns, and the embeddings as sorted rows."""
+def mine(lab: Any, graph: Graph, executor: Any, section: dict[str, Any], engine: str = "cpu", **more: Any) -> Answer:
+    """The patterns, and the embeddings as sorted rows; with no executor those of one process."""
     with tempfile.TemporaryDirectory() as folder:
-        context = lab.context(
-            graph, engine=engine, folder=Path(folder), workload={"kind": "frequent"} | section, **more
-        )
-        return answer(context, scheduler)
+        env = lab.context(graph, engine=engine, folder=Path(folder), workload={"kind": "frequent"} | section, **more)
+        return answer(env, executor)
 
 
-def answer(context: Environment, scheduler: Any) -> Answer:
-    context.scheduler = scheduler
-    workload = context.spec.workload
-    found = workload.execute(workload.plan(context.graph), context)
-    assert [path.name for path in context.checkpoint.folder.iterdir()] == ["commits"]
-    assert context.resources.disk.used == 0
+def answer(env: Coordinator, executor: Any) -> Answer:
+    """Mine; only the patterns of the levels are left in the checkpoint, and in the disk's budget."""
+    if executor is not None:
+        env.executor, env.alone = executor, False
+    workload: Any = env.spec.workload
+    try:
+        found = workload.execute(workload.plan(env.graph), env)
+    finally:
+        env.close()
+    arrays = [path for path in env.log.folder.rglob("*") if path.is_file() and path.parent.name != "commits"]
+    assert arrays
+    assert all(re.fullmatch(r"patterns-of-\d+-edges", path.parent.name) for path in arrays)
+    assert env.resources.disk.used == sum(path.stat().st_size for path in arrays)
     rows: list[tuple[Any, ...]] = []
-    for file in context.results.glob("embeddings-*.parquet"):
+    for file in env.results.glob("embeddings-*.parquet"):
         table = pq.read_table(file)
         rows += zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True)
     return found, sorted(rows, key=repr)
@@ -129,13 +212,13 @@ def test_batches_and_cuts_change_nothing(lab: Any, monkeypatch: pytest.MonkeyPat
     graph = random_graph(60, 180)
     whole = mine(lab, graph, None, SECTIONS["mni"])
     monkeypatch.setattr(pattern_grower, "_MOST_KNOWN", 60)
-    monkeypatch.setattr(support_phases, "_SETS_BYTES", 1000)
+    monkeypatch.setattr(partitioned_embeddings, "_SETS_BYTES", 1000)
     monkeypatch.setattr(support_phases, "_BLOCK_BYTES", 100)
     monkeypatch.setattr(grow_patterns.GrowPatterns, "most_extensions", lambda self: 5)
-    scheduler = InTurn(3)
-    assert mine(lab, graph, scheduler, SECTIONS["mni"]) == whole
-    assert any("batch 2" in name for name, _ in scheduler.asked)
-    assert any(re.search("sets [1-9]", name) for name, _ in scheduler.asked)
+    executor = InTurn(3)
+    assert mine(lab, graph, executor, SECTIONS["mni"]) == whole
+    assert any("batch 2" in name for name, _ in executor.asked)
+    assert any(re.search("sets [1-9]", name) for name, _ in executor.asked)
 
 
 def test_small_budgets_change_nothing(lab: Any) -> None:
@@ -145,28 +228,62 @@ def test_small_budgets_change_nothing(lab: Any) -> None:
     assert mine(lab, graph, InTurn(8), section, host=600 << 10) == whole
 
 
-def test_a_table_that_another_has_grown_is_grown_anew(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes with the same commits: each phase is done by one of them, whose partitions may be the other's."""
+@pytest.mark.parametrize("kind", SECTIONS)
+@pytest.mark.parametrize(("processes", "step"), [(2, 1), (3, 2)])
+def test_processes_in_any_order_find_what_one_finds(
+    lab: Any, monkeypatch: pytest.MonkeyPatch, kind: str, processes: int, step: int
+) -> None:
+    """A partition may be another process's in every phase, and is grown anew there."""
+    graph = graph_of(kind)
+    whole = mine(lab, graph, None, SECTIONS[kind])
+    monkeypatch.setattr(partitioned_embeddings, "_PARTITIONS", 5)
+    executor = Processes(processes, step)
+    assert mine(lab, graph, executor, SECTIONS[kind]) == whole
+    assert all(one.kept for one in executor.processes)
+    executor.close()
+
+
+def test_a_process_that_comes_late_finds_the_same(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every request is of a process that knows nothing yet."""
     graph = random_graph(60, 180)
     whole = mine(lab, graph, None, SECTIONS["mni"])
     monkeypatch.setattr(partitioned_embeddings, "_PARTITIONS", 4)
 
     class Forgetful(InTurn):
-        def run(self, context: Environment, work: Work) -> list[Any]:
-            if len(self.asked) % 3 == 0:
-                for parts in made:
-                    parts.close()
-            return super().run(context, work)
+        def answer(self, phase: Phase, env: Environment, first: int, last: int) -> PartialResult:
+            env.close()
+            return super().answer(phase, env, first, last)
 
-    made: list[Any] = []
-    real = partitioned_embeddings.Partitions
-
-    def noted(*arguments: Any) -> Any:
-        made.append(real(*arguments))
-        return made[-1]
-
-    monkeypatch.setattr(partitioned_embeddings, "Partitions", noted)
     assert mine(lab, graph, Forgetful(), SECTIONS["mni"]) == whole
+
+
+def test_a_task_of_a_level_that_is_finished_is_refused(lab: Any) -> None:
+    class Late(InTurn):
+        def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:
+            record = super().run(phase, env)
+            phases.append(phase)
+            if phase.name.startswith("rows of 2 edges"):
+                self.answer(phases[0], env, 0, 1)
+            return record
+
+    phases: list[Phase] = []
+    with pytest.raises(RunError, match="the level is finished: this task came too late"):
+        mine(lab, random_graph(60, 180), Late(), SECTIONS["mni"])
+    assert phases[0].name == "rows of 1 edges, batch 0"
+
+
+@pytest.mark.parametrize("kind", SECTIONS)
+def test_phases_are_small(lab: Any, kind: str) -> None:
+    """About 450 bytes, and 150 for every file that they name (measured)."""
+    executor = InTurn(8)
+    mine(lab, graph_of(kind), executor, SECTIONS[kind])
+    expected = {"CountRows", "MarkSets", "CountSupports", "WriteEmbeddings"}
+    if kind == "instances":
+        expected -= {"MarkSets", "CountSupports"}
+    if kind == "until it is known":
+        expected -= {"CountRows", "WriteEmbeddings"}
+    assert set(executor.sizes) == expected
+    assert all(size <= 500 + 160 * files for size, files in executor.sizes.values())
 
 
 class Stopping(InTurn):
@@ -176,20 +293,11 @@ class Stopping(InTurn):
         super().__init__(step)
         self._most = most
 
-    def run(self, context: Environment, work: Work) -> list[Any]:
-        commit = work.phase.commit
-
-        def counted(*arguments: Any) -> None:
-            if self._most == 0:
-                raise KeyboardInterrupt
-            self._most -= 1
-            commit(*arguments)
-
-        work.phase.commit = counted  # type: ignore[method-assign]
-        try:
-            return super().run(context, work)
-        finally:
-            work.phase.commit = commit  # type: ignore[method-assign]
+    def commit(self, record: PhaseRecord, first: int, last: int, found: PartialResult) -> None:
+        if self._most == 0:
+            raise KeyboardInterrupt
+        self._most -= 1
+        super().commit(record, first, last, found)
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
@@ -200,13 +308,13 @@ def test_runs_are_resumed_wherever_they_ended(
     graph = graph_of(kind)
     whole = mine(lab, graph, None, SECTIONS[kind])
     monkeypatch.setattr(partitioned_embeddings, "_PARTITIONS", 5)
-    monkeypatch.setattr(support_phases, "_SETS_BYTES", 3000)
+    monkeypatch.setattr(partitioned_embeddings, "_SETS_BYTES", 3000)
     for attempt in range(200):
         monkeypatch.setattr(partitioned_embeddings, "_PARTITIONS", 5 + attempt)
         monkeypatch.setattr(pattern_grower, "_MOST_KNOWN", 500 + attempt)
-        context = lab.context(graph, folder=tmp_path, workload={"kind": "frequent"} | SECTIONS[kind])
+        env = lab.context(graph, folder=tmp_path, workload={"kind": "frequent"} | SECTIONS[kind])
         try:
-            found = answer(context, Stopping(7, 1 + attempt % 3))
+            found = answer(env, Stopping(7, 1 + attempt % 3))
         except KeyboardInterrupt:
             continue
         break
@@ -216,24 +324,24 @@ def test_runs_are_resumed_wherever_they_ended(
 
 def test_a_full_disk_is_reported_with_a_message(lab: Any) -> None:
     graph = random_graph(60, 180)
-    context = lab.context(graph, workload={"kind": "frequent"} | SECTIONS["mni"])
-    context.resources.disk.charge(context.resources.disk.free - 2000, "others")
+    env = lab.context(graph, workload={"kind": "frequent"} | SECTIONS["mni"])
+    env.resources.disk.charge(env.resources.disk.free - 2000, "others")
     with pytest.raises(BudgetExceeded, match=r"arrays of the checkpoint needs .*raise memory.disk"):
-        answer(context, InTurn())
-    assert context.resources.disk.free >= 0
+        answer(env, InTurn())
+    assert env.resources.disk.free >= 0
 
 
 def test_a_damaged_array_is_reported_with_a_message(lab: Any, tmp_path: Path) -> None:
     class Damaging(InTurn):
-        def run(self, context: Environment, work: Work) -> list[Any]:
-            found = super().run(context, work)
+        def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:
+            record = super().run(phase, env)
             for path in (tmp_path / "checkpoint").glob("sets-*/*.npy"):
                 path.write_bytes(path.read_bytes()[:-1])
-            return found
+            return record
 
-    context = lab.context(random_graph(60, 180), folder=tmp_path, workload={"kind": "frequent"} | SECTIONS["mni"])
+    env = lab.context(random_graph(60, 180), folder=tmp_path, workload={"kind": "frequent"} | SECTIONS["mni"])
     with pytest.raises(RunError, match=r"sets-.*npy: it is gone or damaged: restore the file, or start a new run"):
-        answer(context, Damaging())
+        answer(env, Damaging())
 
 
 @st.composite
