@@ -112,7 +112,7 @@ def test_a_run_goes_on_without_the_cluster_that_it_began_on(folder: Path, monkey
 @pytest.mark.parametrize(
     ("scheduler", "said"),
     [
-        ({"address": "tcp://127.0.0.1:1"}, "nobody answers"),
+        ({"address": "tcp://127.0.0.1:1"}, "nothing answers"),
         ({"address": "tcp://127.0.0.1:1", "workers": 2}, "has its own workers"),
         ({"security": {"ca": "a", "cert": "b", "key": "c"}}, "tls://"),
     ],
