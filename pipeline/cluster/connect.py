@@ -27,7 +27,7 @@ from longwall.storage.version import longwall_version
 _HOST = "127.0.0.1"
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
 _RETRIES = 3
-_MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever gives more
+_MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
 _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 

@@ -110,7 +110,7 @@ class DaskExecutor:
         Returns
         -------
         distributed.Future
-            `arrived` gives it with its answer.
+            `arrived` returns it with its answer.
         """
         wanted = set(prefer) & self._workers.keys() - self._avoided.keys()
         workers = wanted or (set(self._workers) - set(self._avoided) if self._avoided else set())

@@ -139,7 +139,7 @@ class WorkerProcess:
         with self._request() as run:
             env = run.env
             if env.graph.content_hash != graph:
-                raise RunError("the graph on this worker is not the coordinator's: give all the same file")
+                raise RunError("the graph on this worker is not the coordinator's: use the same file everywhere")
             load = partial(loads, phase["pickled"])
             try:
                 with user_errors(env.engine), run.slots, run.current.entered(phase["number"], load) as opened:
@@ -326,7 +326,7 @@ def serve(
 
 
 async def prepare(header: RunHeader, dask_worker: Any) -> None:
-    """Begin to open a run in this process, which takes its time to read the graph; Dask gives the worker."""
+    """Begin to open a run in this process; Dask calls this with the worker."""
     await asyncio.to_thread(_opened, header, dask_worker.state.nthreads)
 
 
