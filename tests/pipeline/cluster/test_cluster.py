@@ -54,7 +54,7 @@ def test_a_cluster_is_made_for_a_run(folder: Path, workers: int) -> None:
     assert answer(result.path) == local(folder, kind)
 
 
-def test_what_is_left_of_a_long_task_is_dealt_out_again(
+def test_what_is_left_of_a_long_task_is_dispatched_again(
     cluster: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_SECONDS", "_FIRST_SECONDS", "_LEAST_SECONDS"):

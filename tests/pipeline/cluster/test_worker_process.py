@@ -96,9 +96,11 @@ class Counting(Worker):
 
 
 @pytest.fixture
-def current() -> CurrentPhase:
+def current() -> Iterator[CurrentPhase]:
     env: Any = SimpleNamespace(cancel=threading.Event(), kept={})
-    return CurrentPhase(env)
+    made = CurrentPhase(env)
+    yield made
+    made.close()
 
 
 def test_a_phase_stays_open_until_a_later_one_is_asked_for(current: CurrentPhase) -> None:
