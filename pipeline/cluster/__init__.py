@@ -1,1 +1,1 @@
-"""Runs on a Dask cluster: the coordinator deals ranges out, replicas of the run on the workers do them."""
+"""Runs on a Dask cluster: the coordinator dispatches ranges of its phases, worker processes do them."""

@@ -1,4 +1,4 @@
-"""Who answers at the address of a scheduler: asked before anything else, so that a fault is one sentence."""
+"""Check that a Dask scheduler answers at the address, so that a wrong address gives a clear error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longwall.storage.ingest.text.input_file import open_input
 
 
 def security_of(section: SchedulerSection) -> Any:
-    """Give the certificates of a config as Dask takes them, a ``distributed.Security``.
+    """Return the certificates of a config as Dask takes them, a ``distributed.Security``.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def security_of(section: SchedulerSection) -> Any:
         return Security()
     files = {"ca": section.security.ca, "cert": section.security.cert, "key": section.security.key}
     for name, path in files.items():
-        _see(name, path)
+        _check_file(name, path)
     security = Security(
         tls_ca_file=str(files["ca"]),
         tls_client_cert=str(files["cert"]),
@@ -52,7 +52,7 @@ def security_of(section: SchedulerSection) -> Any:
 
 
 def check_scheduler(address: str, security: Any, seconds: float) -> None:
-    """See that a scheduler answers at an address which has this process's version of Dask.
+    """Check that a scheduler with this process's version of Dask answers at an address.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def check_scheduler(address: str, security: Any, seconds: float) -> None:
     Raises
     ------
     InputError
-        If nobody does, or somebody else.
+        If nothing answers, or something else.
     """
     own = version("distributed")
     key = f'scheduler.address = "{address}"'
@@ -82,7 +82,7 @@ def check_scheduler(address: str, security: Any, seconds: float) -> None:
     except _Silent as error:
         reason = f" ({error})" if str(error) else ""
         raise InputError(
-            f"{key}: nobody answers{reason}: see that the scheduler runs, and can be reached from here"
+            f"{key}: nothing answers{reason}: start the scheduler, or see that it can be reached from here"
         ) from None
     except Exception as error:  # whatever Dask makes of bytes that are not its own
         raise InputError(
@@ -102,7 +102,7 @@ _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")  # w
 
 
 class _Silent(Exception):
-    """Nobody answers."""
+    """Nothing answers."""
 
 
 class _Untrusted(Exception):
@@ -110,7 +110,7 @@ class _Untrusted(Exception):
 
 
 async def _ask(address: str, security: Any, seconds: float) -> dict[str, str]:
-    """The type and the version of the server at an address."""
+    """Return the type and the version of the server at an address."""
     from distributed.comm.core import connect
 
     arguments = security.get_connection_args("client")
@@ -132,7 +132,7 @@ async def _ask(address: str, security: Any, seconds: float) -> dict[str, str]:
 
 
 async def _listens(address: str) -> bool:
-    """Whether anybody does."""
+    """Return whether anything listens there."""
     from distributed.comm.addressing import get_address_host_port
 
     try:
@@ -154,7 +154,7 @@ async def _call(comm: Any, operation: str) -> Any:
     return await comm.read()
 
 
-def _see(name: str, path: Path) -> None:
+def _check_file(name: str, path: Path) -> None:
     try:
         open_input(path).close()
     except InputError as error:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
-from longwall.pipeline.cluster.dask_executor import DaskScheduler, begin_replicas, end_replicas
+from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers
 from longwall.pipeline.cluster.dispatcher import RANGES
-from longwall.pipeline.cluster.handshake import introduced, most_on_a_device
+from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
-from longwall.pipeline.execution.environment import Environment, Metrics
+from longwall.pipeline.execution.environment import Coordinator, Metrics
 from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.observer import Observer
@@ -27,7 +27,7 @@ from longwall.storage.version import longwall_version
 _HOST = "127.0.0.1"
 _CONNECT_SECONDS, _WORKER_SECONDS = 30, 60
 _RETRIES = 3
-_MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever gives more
+_MOST_WORKERS, _WORKERS_PER_CORE = 16, 4  # of this machine, whichever is more
 _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
@@ -36,8 +36,8 @@ class Cluster(NamedTuple):
 
     client: Any
     """A ``distributed.Client``."""
-    opening: RunHeader
-    """What they know of the run."""
+    header: RunHeader
+    """What they open the run with."""
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def cluster_of(
     cores, folder, devices
         For the workers that are started here, see `connected`.
     observer
-        Told about it.
+        Receives the progress.
 
     Raises
     ------
@@ -71,10 +71,10 @@ def cluster_of(
     embedded = spec.scheduler.address is None
     observer.phase("starting workers" if embedded else "connecting to the cluster", None, "workers")
     with connected(spec.scheduler, cores, str(folder), devices) as client:
-        workers = introduced(client, engine.kind)
+        workers = describe_workers(client, engine.kind)
         observer.advance(len(workers))
         hosts = Counter(worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
-        opening = RunHeader(
+        header = RunHeader(
             id=uuid.uuid4().hex,
             run=run if isinstance(run, str) else str(run.absolute()),
             config=spec.to_dict(),
@@ -84,38 +84,36 @@ def cluster_of(
         )
         if client.dashboard_link and not embedded:
             observer.note(f"the cluster's dashboard: {client.dashboard_link}")
-        begin_replicas(client, opening)
+        open_on_workers(client, header)
         try:
-            yield Cluster(client, opening)
+            yield Cluster(client, header)
         finally:
-            end_replicas(client, opening["id"])
+            close_on_workers(client, header["id"])
 
 
 @contextmanager
-def scheduler_of(context: Environment, cluster: Cluster, plan: Any) -> Iterator[DaskScheduler]:
-    """Deal the tasks of a run out to its cluster.
+def executor_of(env: Coordinator, cluster: Cluster) -> Iterator[DaskExecutor]:
+    """Run phases on a cluster; in the end, write what its workers know of the graph's pages, and note what they did.
 
     Parameters
     ----------
-    context
+    env
         The run.
     cluster
         See `cluster_of`.
-    plan
-        What is executed.
     """
-    job = RunDescription(**cluster.opening, graph=context.graph.content_hash, plan=plan.to_dict())
-    run = context.checkpoint.folder.parent
-    parts(run, job["id"]).mkdir()
-    scheduler = DaskScheduler(cluster.client, job, retries_of(context.spec.scheduler))
-    yield scheduler
-    scheduler.write_heat(context.checkpoint.store)
-    if summary := _summary(context.metrics):
-        context.observer.note(summary)
+    run = RunDescription(**cluster.header, graph=env.graph.content_hash)
+    store = env.log.store
+    parts(store.folder, run["id"]).mkdir()
+    executor = DaskExecutor(cluster.client, run, retries_of(env.spec.scheduler))
+    yield executor
+    executor.write_heat(store)
+    if summary := _summary(env.metrics):
+        env.observer.note(summary)
 
 
 def _summary(metrics: Metrics) -> str:
-    """What the workers did, in a sentence; nothing where there was nothing to do."""
+    """Return what the workers did, as a message; an empty one where there was nothing to do."""
     ranges, busy = 0, defaultdict[str, float](float)
     for row in metrics.rows():
         if row.stage.startswith(RANGES):
@@ -129,12 +127,12 @@ def _summary(metrics: Metrics) -> str:
 
 
 def retries_of(section: SchedulerSection) -> int:
-    """How often a range may be lost."""
+    """Return how often a range may be lost."""
     return _RETRIES if section.retries is None else section.retries
 
 
 def reach(section: SchedulerSection) -> Any:
-    """See that the cluster of a config can be reached, or made here.
+    """Check that the cluster of a config can be reached, or made here.
 
     Returns
     -------
@@ -152,7 +150,7 @@ def reach(section: SchedulerSection) -> Any:
         key = 'scheduler.kind = "dask"' if section.kind == "dask" else "engine.devices"
         raise InputError(f"{key}: {_MISSING}") from None
     for name in ("distributed", "distributed.client"):  # each has a level of its own
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told in sentences
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters becomes an error message
     if section.address is None:
         return _own_certificate()
     security = security_of(section)
@@ -165,11 +163,11 @@ def _check_size(workers: int, threads: int) -> None:
     cores = core_count()
     most = max(_MOST_WORKERS, _WORKERS_PER_CORE * cores)
     if workers > most:
-        raise InputError(f"scheduler.workers: {workers} processes are too many for {cores} cores: give at most {most}")
+        raise InputError(f"scheduler.workers: {workers} processes are too many for {cores} cores: use at most {most}")
     if workers * threads > most_threads():
         raise InputError(
             f"scheduler.threads_per_worker: {threads} threads of each of {workers} processes are too many for {cores} "
-            f"cores: give at most {most_threads() // workers}"
+            f"cores: use at most {most_threads() // workers}"
         )
 
 
@@ -230,7 +228,7 @@ def connected(section: SchedulerSection, cores: int, folder: str, devices: Seque
         "distributed.admin.system-monitor.interval": "2s",
     }
     if section.address is None:
-        # Their HTTP servers, which know no certificates and cannot be left out, have nothing to tell then.
+        # Their HTTP servers, which know no certificates and cannot be left out, have no pages then.
         settings |= {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
     with ExitStack() as opened:
         opened.enter_context(dask.config.set(settings))

@@ -1,4 +1,4 @@
-"""The coordinator of a run on a Dask cluster: what it knows of the cluster, and what it asks of it."""
+"""Run phases on a Dask cluster: its workers, and the requests to them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,20 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from longwall.pipeline.cluster.dispatcher import Dispatcher
-from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, close, parts, prepare, serve, write_heat
-from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.thread_executor import Work, missing_tasks
-from longwall.pipeline.run_store.commit_log import Phase, Range
+from longwall.pipeline.cluster.worker_process import (
+    PickledPhase,
+    RunDescription,
+    RunHeader,
+    close,
+    parts,
+    prepare,
+    serve,
+    write_heat,
+)
+from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.phase import Phase
+from longwall.pipeline.execution.thread_executor import begin_phase
+from longwall.pipeline.run_store.commit_log import PhaseRecord, Range
 from longwall.pipeline.run_store.store import RunStore
 from longwall.storage.errors import RunError
 from longwall.storage.pages.heat_record import add_records
@@ -27,15 +37,15 @@ _CLOSE_SECONDS, _HEAT_SECONDS = 2.0, 10.0
 _GONE = "the cluster's scheduler is gone"
 
 
-class DaskScheduler:
-    """Where tasks run: the workers of a cluster.
+class DaskExecutor:
+    """The workers of a cluster; see `Executor`.
 
     Parameters
     ----------
     client
         Of the cluster, a ``distributed.Client``.
-    job
-        What replicas are made from.
+    run
+        What worker processes have to know of it.
     retries
         How often a range may be lost with its workers.
 
@@ -45,12 +55,13 @@ class DaskScheduler:
         See above.
     engines
         Names of the engines that worked so far.
-    homes
-        The worker that did each root last, for phases whose roots are kept.
+    preferred
+        Root -> the address of the worker that did it last, for sticky phases.
     """
 
-    def __init__(self, client: Any, job: RunDescription, retries: int):
-        self._client, self._job, self.retries = client, job, retries
+    def __init__(self, client: Any, run: RunDescription, retries: int):
+        self._client, self._run, self.retries = client, run, retries
+        self._phases = count()
         self._serial = count()
         self._arrived: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
         self._workers: dict[str, int] = {}
@@ -58,19 +69,24 @@ class DaskScheduler:
         self._looked = float("-inf")
         self._alone_since: float | None = None
         self.engines: set[str] = set()
-        self.homes: dict[int, str] = {}
+        self.preferred: dict[int, str] = {}
 
-    def run(self, context: Environment, work: Work) -> list[Any]:
-        """Deal out what the phase lacks; see `longwall.pipeline.execution.thread_executor.run_tasks`."""
-        left = list(missing_tasks(work.tasks, work.phase))
-        context.observer.advance(sum(task.size for task in work.tasks) - sum(task.size for task in left))
-        if left:
-            Dispatcher(self, context, work, left).finish()
-        return [partial.value for partial in work.phase.partials]
+    def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:
+        """Dispatch what is missing of the phase."""
+        record, tasks, missing = begin_phase(phase, env)
+        if missing:
+            Dispatcher(self, env, phase, record, tasks, missing).finish()
+        return record
+
+    def pickled(self, phase: Phase) -> PickledPhase:
+        """Return a phase as the next one that worker processes work at."""
+        from distributed.protocol.pickle import dumps
+
+        return PickledPhase(number=next(self._phases), pickled=dumps(phase))
 
     def ask(
         self,
-        phase: Phase,
+        phase: PickledPhase,
         ranges: list[Range],
         seconds: float,
         prefer: Collection[str] = (),
@@ -81,11 +97,11 @@ class DaskScheduler:
         Parameters
         ----------
         phase
-            The phase.
+            See `pickled`.
         ranges
             What to do.
         seconds
-            After which its worker should answer with what it has.
+            The time after which the worker should answer with what it has.
         prefer
             Addresses of the workers that should do it, if they are there; any will do if not given.
         files
@@ -94,19 +110,19 @@ class DaskScheduler:
         Returns
         -------
         distributed.Future
-            `arrived` gives it with its answer.
+            `arrived` returns it with its answer.
         """
         wanted = set(prefer) & self._workers.keys() - self._avoided.keys()
         workers = wanted or (set(self._workers) - set(self._avoided) if self._avoided else set())
         future = self._client.submit(
             serve,
-            self._job,
-            phase.name,
+            self._run,
+            phase,
             ranges,
             seconds,
             list(files),
             pure=False,
-            key=f"longwall-{self._job['id']}-{phase.name}-{next(self._serial)}",
+            key=f"longwall-{self._run['id']}-{phase['number']}-{next(self._serial)}",
             retries=self.retries,
             workers=sorted(workers) or None,
             allow_other_workers=bool(workers),
@@ -118,11 +134,11 @@ class DaskScheduler:
         # Waits again where an answer was lost with its worker, which makes others do the range.
         try:
             self._arrived.put((future, await future))
-        except BaseException as error:  # cancelled, or whatever the worker raised: `arrived` tells
+        except BaseException as error:  # cancelled, or raised by the worker: `arrived` returns it
             self._arrived.put((future, error))
 
     def arrived(self) -> list[tuple[Any, Any]]:
-        """Wait a moment for answers; gives futures, each with its answer or what was raised."""
+        """Wait a moment for answers; return futures, each with its answer or what was raised."""
         found = []
         with suppress(Empty):
             found.append(self._arrived.get(timeout=_LOOK_SECONDS))
@@ -130,8 +146,8 @@ class DaskScheduler:
                 found.append(self._arrived.get_nowait())
         return found
 
-    def threads(self, kept: bool = False) -> int:
-        """Threads of the cluster, one at least; one of each worker where it keeps roots, which no two may change.
+    def threads(self, sticky: bool = False) -> int:
+        """Return the threads of the cluster, one at least; in sticky phases one of each worker: it keeps what they did.
 
         Raises
         ------
@@ -153,21 +169,21 @@ class DaskScheduler:
                 self._alone_since = self._alone_since or now
                 if now - self._alone_since > _ALONE_SECONDS:
                     raise RunError(f"the cluster has had no worker for {_ALONE_SECONDS:.0f} s: start some")
-        there = [1 if kept else number for worker, number in self._workers.items() if worker not in self._avoided]
+        there = [1 if sticky else number for worker, number in self._workers.items() if worker not in self._avoided]
         return max(sum(there), 1)
 
     def holders(self, futures: Collection[Any]) -> set[str]:
-        """The addresses of the workers that have one of these to do."""
+        """Return the addresses of the workers that have one of these to do."""
         keys = {future.key for future in futures}
         return {worker for worker, doing in self._client.processing().items() if not keys.isdisjoint(doing)}
 
     def avoid(self, workers: Collection[str], seconds: float) -> None:
-        """Ask others for so long, if there are others."""
+        """Prefer others for so long, if there are others."""
         until = time.monotonic() + seconds
         self._avoided |= {worker: max(until, self._avoided.get(worker, until)) for worker in workers}
 
     def refused(self, worker: str, reason: str) -> None:
-        """Ask a worker no more that cannot do a range.
+        """Avoid a worker from now on, which cannot do a range.
 
         Raises
         ------
@@ -179,44 +195,44 @@ class DaskScheduler:
             raise RunError(reason)
 
     def adopt(self, name: str) -> None:
-        """Move a file to the run's results, if it is one of them: others may be of ranges that were done twice.
+        """Move a committed result file into the results. Files of duplicate attempts stay behind.
 
-        At a URL it is there, and those that no commit names are left out in the end.
+        At a URL it is there already, and files that no commit names are left out in the end.
         """
         folder, _, name = name.partition("/")
-        if folder == "results.partial" and not is_url(self._job["run"]):
-            run = Path(self._job["run"])
-            (parts(run, self._job["id"]) / name).rename(run / folder / name)
+        if folder == "results.partial" and not is_url(self._run["run"]):
+            run = Path(self._run["run"])
+            (parts(run, self._run["id"]) / name).rename(run / folder / name)
 
     def drop(self, futures: list[Any]) -> None:
-        """Want futures no more."""
+        """Cancel requests."""
         with suppress(Exception):  # the cluster may be gone
             self._client.cancel(futures, force=True)
 
     def write_heat(self, store: RunStore) -> None:
-        """Write what every level read of every page, added up over the workers that are there, if any knows."""
-        with suppress(Exception):  # figures that nobody needs to go on
-            names = _run_everywhere(self._client, write_heat, self._job["id"], _HEAT_SECONDS).values()
-            folder = parts(Path(), self._job["id"])
+        """Write what every level read of every page, added up over the workers that know it."""
+        with suppress(Exception):  # figures that no result depends on
+            names = _run_everywhere(self._client, write_heat, self._run["id"], _HEAT_SECONDS).values()
+            folder = parts(Path(), self._run["id"])
             files = [store.local(str(folder / name)) for name in names if isinstance(name, str)]
             if files:
                 add_records(files, store.folder / "heat.parquet")
 
 
-def begin_replicas(client: Any, opening: RunHeader) -> None:
-    """Let the workers that are there read the graph; others do when they are asked for ranges."""
-    with suppress(Exception):  # they will be asked again
-        _run_everywhere(client, prepare, opening, _CLOSE_SECONDS, wait=False)
+def open_on_workers(client: Any, header: RunHeader) -> None:
+    """Let the workers that are there open the run; others open it with their first request."""
+    with suppress(Exception):  # the first request opens it anyway
+        _run_everywhere(client, prepare, header, _CLOSE_SECONDS, wait=False)
 
 
-def end_replicas(client: Any, job_id: str) -> None:
-    """End the replicas of a job; those of workers that hang end once they go on."""
+def close_on_workers(client: Any, run_id: str) -> None:
+    """Close the run on all workers; those that hang close it once they continue."""
     with suppress(Exception):  # the cluster may be gone
-        _run_everywhere(client, close, job_id, _CLOSE_SECONDS, wait=False)
+        _run_everywhere(client, close, run_id, _CLOSE_SECONDS, wait=False)
 
 
 def _run_everywhere(client: Any, function: Any, argument: Any, seconds: float, **options: Any) -> Any:
-    """Call a function on all workers; waits for so long, since some may hang."""
+    """Call a function on all workers; wait for so long at most, since some may hang."""
 
     async def run() -> Any:
         return await client.run(function, argument, on_error="return", **options)

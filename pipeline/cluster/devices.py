@@ -1,4 +1,4 @@
-"""Which GPUs of this machine a run is spread over: a worker process works with each."""
+"""The GPUs of this machine that a run is spread over: a worker process works with each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from longwall.storage.errors import InputError
 
 
 def devices_of(spec: RunSpec) -> list[str]:
-    """Give the devices for the workers that are started for a run.
+    """Return the devices for the workers that are started for a run.
 
     Parameters
     ----------

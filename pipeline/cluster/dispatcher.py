@@ -1,4 +1,4 @@
-"""Deal the ranges of a phase out to a cluster, and commit what comes back.
+"""Dispatch the ranges of a phase to a cluster, and commit what comes back.
 
 Ranges are cut by estimated work, and the longest are asked for first, short ones by the bundle. A worker answers when
 its time is over, with as much as it has done; what is left is cut again. Towards the end of a phase the times become
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -20,23 +20,30 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.cluster.row_limit import RowCut, shortened
 from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.cluster.worker_process import RangeResult
-from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.stage_metrics import add_figures
-from longwall.pipeline.execution.thread_executor import Task, Work
-from longwall.pipeline.run_store.commit_log import Commit, LevelFigures, PartialResult, Range, checkpoint_bytes
+from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.phase import DoesNotFit, MergingPhase, Phase, Task
+from longwall.pipeline.run_store.commit_log import (
+    Commit,
+    LevelFigures,
+    PartialResult,
+    PhaseRecord,
+    Range,
+    checkpoint_bytes,
+)
+from longwall.stages.stage_timer import add_figures
 from longwall.storage.errors import FinalError, InputError, RunError
 
 if TYPE_CHECKING:
-    from longwall.pipeline.cluster.dask_executor import DaskScheduler
+    from longwall.pipeline.cluster.dask_executor import DaskExecutor
 
 RANGES = "ranges of "  # and a worker: what it did of a phase, in the metrics
 _SECONDS = 5.0  # of a range, at most
-_KEPT_SECONDS = 75.0  # the same for roots that are kept, before they are late: others would begin them anew
-_LEAST_SECONDS = 0.5  # of a range: shorter ones are not worth the way
-_FIRST_SECONDS = 1.0  # while nothing is known
+_STICKY_SECONDS = 75.0  # the same in sticky phases, before a range is late: another worker would begin it anew
+_LEAST_SECONDS = 0.5  # of a range: a request for less costs too much
+_FIRST_SECONDS = 1.0  # while no speed is known
 _REQUEST_SECONDS = 0.01  # that the cluster's scheduler and this process may take for a request
 _LATE = 4.0  # a range that takes so many times as long is given to another worker as well
-_AVOID_SECONDS = 60.0  # that the worker which had it is asked for nothing else
+_AVOID_SECONDS = 60.0  # that the worker which had it gets no other request
 _WAITING = 2  # ranges for each thread of the cluster, so that none waits for the next one
 _CUTS = 8  # ranges for each thread at first
 _COMMIT_SECONDS = 1.0
@@ -45,10 +52,10 @@ _MERGED = 8  # files that are merged into one
 
 @dataclass(eq=False)
 class _Asked:
-    """Ranges that were asked for together, of one worker or of several; or files to be merged."""
+    """Ranges that are one request, or the same of several workers; or files to be merged."""
 
     ranges: list[Range]
-    home: str | None = None
+    preferred: str | None = None  # worker
     files: list[dict[str, Any]] = field(default_factory=list)
     merges: int = 0  # that the files have behind them
     since: float = 0.0
@@ -76,45 +83,57 @@ class _Done:
 
 
 class Dispatcher:
-    """A phase while its ranges are dealt out.
+    """A phase while its ranges are dispatched.
 
     Parameters
     ----------
-    scheduler
+    executor
         The cluster.
-    context
+    env
         The run.
-    work
-        The phase and its tasks.
-    left
-        What the phase lacks of the tasks.
+    phase
+        The phase.
+    record
+        What is finished of it.
+    tasks, missing
+        Its tasks, and what is missing of them.
     """
 
-    def __init__(self, scheduler: DaskScheduler, context: Environment, work: Work, left: list[Task]):
-        self._scheduler, self._context, self._phase, self._kept = scheduler, context, work.phase, work.kept
-        self._profile, self._rows = WorkProfile(work.tasks), RowCut(work.rows)
+    def __init__(
+        self,
+        executor: DaskExecutor,
+        env: Coordinator,
+        phase: Phase,
+        record: PhaseRecord,
+        tasks: Sequence[Task],
+        missing: list[Task],
+    ):
+        self._executor, self._env, self._phase, self._record = executor, env, phase, record
+        self._pickled = executor.pickled(phase)
+        self._profile, self._rows = WorkProfile(tasks), RowCut(phase.wanted_rows)
         self._order = count()
-        # By work, the most first, for each worker that keeps roots.
+        # By work, the most first, for each preferred worker.
         self._pending: defaultdict[str | None, list[tuple[float, int, int, int]]] = defaultdict(list)
         self._waiting = 0.0  # the work of what is pending
         self._asked: dict[Any, _Asked] = {}
         self._bundles: set[_Asked] = set()
         self._done: defaultdict[str, _Done] = defaultdict(_Done)
         self._work = self._seconds = 0.0  # that is done, and what it took
-        self._combine, self._merge = work.combine, work.merge is not None
         self._files: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)  # by the merges behind them
         self._found: list[_Found] = []
         self._committed = time.monotonic()
-        self._file_up(0, work.phase.files())
-        share = sum(task.size for task in left) / (_CUTS * scheduler.threads(work.kept))
-        for first, last in _joined(left):
+        self._file_up(0, record.files())
+        share = sum(task.size for task in missing) / (_CUTS * executor.threads(phase.sticky))
+        for first, last in _joined(missing):
             self._put(first, last, ceil(self._profile.size(first, last) / max(share, 1.0)))
 
     def finish(self) -> None:
-        """Deal out until all ranges are committed.
+        """Dispatch until all ranges are committed.
 
         Raises
         ------
+        DoesNotFit
+            If a worker process has no room for the phase, and the plan has another way.
         InputError, RunError
             If no worker can do a range.
         KeyboardInterrupt
@@ -122,16 +141,16 @@ class Dispatcher:
         """
         try:
             while any(self._pending.values()) or self._bundles or self._merging():
-                if self._context.cancel.is_set():
+                if self._env.cancel.is_set():
                     raise KeyboardInterrupt
-                threads = self._scheduler.threads(self._kept)
+                threads = self._executor.threads(self._phase.sticky)
                 while (height := self._merging()) and len(self._bundles) < _WAITING * threads:
                     self._ask_merge(height - 1)
                 while any(self._pending.values()) and len(self._bundles) < _WAITING * threads:
                     self._ask_next(threads)
                 if not any(self._pending.values()):
                     self._ask_again(threads)
-                for future, answer in self._scheduler.arrived():
+                for future, answer in self._executor.arrived():
                     self._take(future, answer)
                 if self._rows.reached:
                     self._skip()
@@ -139,29 +158,29 @@ class Dispatcher:
                 if drained or time.monotonic() - self._committed >= _COMMIT_SECONDS:
                     self._commit()
         except BaseException:
-            self._scheduler.drop(list(self._asked))
+            self._executor.drop(list(self._asked))
             raise
         for worker, done in self._done.items():
-            self._context.metrics.record(f"{RANGES}{worker}", 0, done.roots, 0, done.seconds, 0, done.ranges)
+            self._env.metrics.record(f"{RANGES}{worker}", 0, done.roots, 0, done.seconds, 0, done.ranges)
 
     def _skip(self) -> None:
-        """Want nothing of what is left: all rows are there."""
-        self._scheduler.drop(list(self._asked))
+        """Drop what is left: all rows are there."""
+        self._executor.drop(list(self._asked))
         self._asked.clear()
         self._bundles.clear()
         self._pending.clear()
         self._commit()
-        rest = list(self._phase.missing())
-        self._phase.commit(rest, PartialResult(0))
-        self._context.observer.advance(sum(self._profile.progress(first, last) for first, last in rest))
+        rest = list(self._record.missing())
+        self._record.commit(rest, PartialResult(0))
+        self._env.observer.advance(sum(self._profile.progress(first, last) for first, last in rest))
 
     def _file_up(self, merges: int, files: Iterable[dict[str, Any]]) -> None:
         """Note files that are committed."""
-        if self._merge:
+        if isinstance(self._phase, MergingPhase):
             self._files[merges] += files
 
     def _merging(self) -> int:
-        """Where there are files enough to be merged: one more than the merges that are behind them; else 0."""
+        """Return one more than the merges behind files that are enough to be merged; 0 where there are none."""
         return next((merges + 1 for merges, files in self._files.items() if len(files) >= _MERGED), 0)
 
     def _ask_merge(self, merges: int) -> None:
@@ -172,15 +191,15 @@ class Dispatcher:
         self._ask(asked, _SECONDS)
 
     def _put(self, first: int, last: int, pieces: int, weight: float = 1.0) -> None:
-        """Cut a range, to be dealt out; `weight`: how much more work it is than was estimated."""
+        """Cut a range, to be dispatched; `weight`: how much more work it is than was estimated."""
         for begin, end in self._profile.cut(first, last, max(pieces, 1)):
             work = self._profile.size(begin, end) * weight
             self._waiting += work
-            home = self._scheduler.homes.get(begin) if self._kept else None
-            heappush(self._pending[home], (-work, next(self._order), begin, end))
+            preferred = self._executor.preferred.get(begin) if self._phase.sticky else None
+            heappush(self._pending[preferred], (-work, next(self._order), begin, end))
 
     def _time(self, threads: int, more: float = 0.0) -> float:
-        """Seconds for a range, where so much work more than what is pending is left."""
+        """Return the seconds for a range, where so much work more than what is pending is left."""
         if not self._work:
             return min(_FIRST_SECONDS, _SECONDS)
         left = (self._waiting + more) * self._seconds / self._work / threads
@@ -191,36 +210,36 @@ class Dispatcher:
         rate = self._seconds / self._work if self._work else seconds  # a range each while nothing is known
         ranges: list[Range] = []
         expected = 0.0
-        home, busy = self._choose_home()
-        pending = self._pending[home]
+        preferred, busy = self._choose_worker()
+        pending = self._pending[preferred]
         while pending and (not ranges or expected - pending[0][0] * rate <= seconds):
             work, _, first, last = heappop(pending)
             self._waiting += work
             expected -= work * rate
             ranges.append((first, last))
-        asked = _Asked(ranges, home)
+        asked = _Asked(ranges, preferred)
         self._bundles.add(asked)
-        self._ask(asked, seconds, [home] if home and busy < _WAITING else [])
+        self._ask(asked, seconds, [preferred] if preferred and busy < _WAITING else [])
 
-    def _choose_home(self) -> tuple[str | None, int]:
-        """Choose whose ranges are next: the worker's who has the least to do; gives how many bundles that are."""
-        bundles = Counter(asked.home for asked in self._bundles)
-        home = min((home for home, pending in self._pending.items() if pending), key=bundles.__getitem__)
-        return home, bundles[home]
+    def _choose_worker(self) -> tuple[str | None, int]:
+        """Return the preferred worker of the next ranges, which has the least to do, and how many requests it has."""
+        requests = Counter(asked.preferred for asked in self._bundles)
+        worker = min((worker for worker, pending in self._pending.items() if pending), key=requests.__getitem__)
+        return worker, requests[worker]
 
     def _ask(self, asked: _Asked, seconds: float, prefer: Sequence[str] = ()) -> None:
-        future = self._scheduler.ask(self._phase, asked.ranges, seconds, prefer, asked.files)
+        future = self._executor.ask(self._pickled, asked.ranges, seconds, prefer, asked.files)
         asked.since = time.monotonic()
         asked.futures.append(future)
         self._asked[future] = asked
 
     def _ask_again(self, threads: int) -> None:
-        """Give ranges that take long to other workers as well: those that have them may hang."""
-        longest = _LATE * max(_KEPT_SECONDS if self._kept else _SECONDS, _REQUEST_SECONDS * threads)
+        """Request ranges that take long of other workers as well: those that have them may hang."""
+        longest = _LATE * max(_STICKY_SECONDS if self._phase.sticky else _SECONDS, _REQUEST_SECONDS * threads)
         late = [asked for asked in self._bundles if time.monotonic() - asked.since > longest]
         if late:
-            holders = self._scheduler.holders([future for asked in late for future in asked.futures])
-            self._scheduler.avoid(holders, _AVOID_SECONDS)
+            holders = self._executor.holders([future for asked in late for future in asked.futures])
+            self._executor.avoid(holders, _AVOID_SECONDS)
         for asked in late:
             self._ask(asked, _SECONDS)
 
@@ -232,8 +251,10 @@ class Dispatcher:
         if isinstance(answer, BaseException):
             self._failed(answer, asked)
         elif "reason" in answer:
-            self._scheduler.refused(answer["address"], answer["reason"])
-            self._context.observer.note(f"the worker at {answer['address']} is asked no more: {answer['reason']}")
+            if not answer["fits"]:
+                raise DoesNotFit(answer["reason"])
+            self._executor.refused(answer["address"], answer["reason"])
+            self._env.observer.note(f"the worker at {answer['address']} gets no more requests: {answer['reason']}")
         else:
             self._answered(asked, answer)
             return
@@ -241,20 +262,20 @@ class Dispatcher:
             self._ask(asked, _SECONDS)
 
     def _failed(self, error: BaseException, asked: _Asked) -> None:
-        """See whether a range may be asked for once more."""
+        """Raise what ends the run; return where a range may be requested once more."""
         from distributed import KilledWorker
 
         if isinstance(error, (InputError, FinalError)):
             raise error
-        # Nobody here cancels, and what a worker has of these is a refusal.
+        # This process does not cancel what it waits for, and what a worker raises of these is a refusal.
         if isinstance(error, (CancelledError, OSError)):
             raise RunError("the cluster's scheduler is gone") from error
         if not isinstance(error, KilledWorker):
             raise RunError(f"a worker of the cluster failed: {type(error).__name__}: {error}") from error
         asked.lost += 1
-        if asked.lost > self._scheduler.retries:
+        if asked.lost > self._executor.retries:
             raise RunError(
-                "a range was lost with its worker too often: see why workers end, or raise scheduler.retries"
+                "a range was lost with its worker too often: find out why workers end, or raise scheduler.retries"
             ) from error
 
     def _answered(self, asked: _Asked, answer: RangeResult) -> None:
@@ -262,7 +283,7 @@ class Dispatcher:
         for other in asked.futures:
             del self._asked[other]
         if asked.futures:
-            self._scheduler.drop(asked.futures)
+            self._executor.drop(asked.futures)
         ranges = [(first, last) for first, last in answer["done"]]
         found = PartialResult(answer["value"], tuple(answer["files"]), answer["levels"])
         if asked.files:
@@ -271,15 +292,15 @@ class Dispatcher:
             return
         self._found.append(_Found(ranges, self._rows.cut(found)))
         if (share := self._rows.share) is not None:
-            self._context.observer.near_limit(share)
-        self._scheduler.engines.add(answer["engine"])
+            self._env.observer.near_limit(share)
+        self._executor.engines.add(answer["engine"])
         done, work = self._done[answer["worker"]], 0.0
         for first, last in ranges:
-            if self._kept:
-                self._scheduler.homes |= dict.fromkeys(range(first, last), answer["address"])
+            if self._phase.sticky:
+                self._executor.preferred |= dict.fromkeys(range(first, last), answer["address"])
             done.ranges, done.roots = done.ranges + 1, done.roots + last - first
             work += self._profile.size(first, last)
-            self._context.observer.advance(self._profile.progress(first, last))
+            self._env.observer.advance(self._profile.progress(first, last))
         took = max(answer["seconds"], 1e-9)
         done.seconds += took
         self._work, self._seconds = self._work + work, self._seconds + took
@@ -291,7 +312,7 @@ class Dispatcher:
         for range_ in others:
             self._put(*range_, 1)
         if done < last:
-            threads = self._scheduler.threads(self._kept)
+            threads = self._executor.threads(self._phase.sticky)
             weight = max(rate * self._work / self._seconds, 1.0)
             left = self._profile.size(done, last)
             pieces = ceil(left * rate / max(self._time(threads, left * weight), 1e-9))
@@ -300,23 +321,24 @@ class Dispatcher:
     def _commit(self) -> None:
         """Adopt and record all that has come, for the price of one commit."""
         if self._found:
-            disk, run = self._context.resources.disk, self._context.results.parent
+            disk, run = self._env.resources.disk, self._env.results.parent
             files = [file for one in self._found for file in one.partial.files]
             for file in files:
-                self._scheduler.adopt(file["name"])
+                self._executor.adopt(file["name"])
             disk.charge(checkpoint_bytes(files), "what the run has finished")
             for name in (file["name"] for file in files if file.get("cut")):
-                self._context.checkpoint.store.local(name)
+                self._env.log.store.local(name)
             commits = [(one.ranges, shortened(one.partial, run)) for one in self._found]
-            self._phase.commit_all([_combined(commits, self._combine)] if self._combine else commits)
+            values = self._phase.combine([partial.value for _, partial in commits])
+            self._record.commit_all([_combined(commits, values[0])] if len(values) == 1 else commits)
             disk.charge(-sum(one.freed for one in self._found), "")
             for one in self._found:
                 self._file_up(one.merges, one.partial.files)
         self._found, self._committed = [], time.monotonic()
 
 
-def _combined(commits: Sequence[Commit], combine: Callable[[Sequence[Any]], Any]) -> Commit:
-    """One commit with the contents of several."""
+def _combined(commits: Sequence[Commit], value: Any) -> Commit:
+    """Return one commit with the contents of several, and the value for theirs."""
     levels: LevelFigures = {}
     for _, partial in commits:
         for level, figures in partial.levels.items():
@@ -325,11 +347,11 @@ def _combined(commits: Sequence[Commit], combine: Callable[[Sequence[Any]], Any]
     files = tuple(file for partial in partials for file in partial.files)
     replaces = tuple(name for partial in partials for name in partial.replaces)
     ranges = [range_ for ranges, _ in commits for range_ in ranges]
-    return ranges, PartialResult(combine([partial.value for partial in partials]), files, levels, replaces)
+    return ranges, PartialResult(value, files, levels, replaces)
 
 
 def _joined(tasks: list[Task]) -> list[tuple[int, int]]:
-    """The ranges of tasks, those that touch as one."""
+    """Return the ranges of tasks, those that touch as one."""
     found: list[tuple[int, int]] = []
     for task in tasks:
         if found and found[-1][1] == task.first:

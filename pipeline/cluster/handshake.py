@@ -1,4 +1,4 @@
-"""What the workers of a cluster say of themselves before a run begins there."""
+"""Handshake: every worker of a cluster reports its Longwall version and its GPU before a run starts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class WorkerDescription(TypedDict):
 
 
 def describe_worker(kind: str) -> WorkerDescription:
-    """Say what this process is; called by Dask on every worker.
+    """Describe this process; called by Dask on every worker.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def describe_worker(kind: str) -> WorkerDescription:
     return WorkerDescription(version=longwall_version(), device=_device() if kind in ("auto", "cuda") else None)
 
 
-def introduced(client: Any, kind: str) -> dict[str, WorkerDescription]:
-    """Ask the scheduler, which reads what is sent to the workers, and all workers of a cluster.
+def describe_workers(client: Any, kind: str) -> dict[str, WorkerDescription]:
+    """Describe all workers of a cluster; the scheduler, which reads what they are sent, must have the same version.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def introduced(client: Any, kind: str) -> dict[str, WorkerDescription]:
 
     Returns
     -------
-    dict of str to Introduction
+    dict of str to WorkerDescription
         Of the workers, by their address.
 
     Raises
@@ -54,15 +54,15 @@ def introduced(client: Any, kind: str) -> dict[str, WorkerDescription]:
     RunError
         If the scheduler is gone.
     """
-    _see("the cluster's scheduler", _of_scheduler(client))
+    _require_same_version("the cluster's scheduler", _of_scheduler(client))
     found = asyncio.run_coroutine_threadsafe(_of_workers(client, kind), client.loop.asyncio_loop).result()
     for address, answer in found.items():
-        _see(f"the worker at {address}", answer)
+        _require_same_version(f"the worker at {address}", answer)
     return found
 
 
 async def _of_workers(client: Any, kind: str) -> dict[str, Any]:
-    """Ask the workers; those that have died or hang say nothing, and the run can do without them."""
+    """Ask the workers; those that died or hang give no answer, and the run can do without them."""
 
     async def ask(address: str) -> Any:
         asking = client.run(describe_worker, kind, workers=[address], on_error="return")
@@ -86,19 +86,19 @@ def _of_scheduler(client: Any) -> Any:
         return error
 
 
-def _see(who: str, answer: WorkerDescription | Exception) -> None:
+def _require_same_version(name: str, answer: WorkerDescription | Exception) -> None:
     if isinstance(answer, Exception):
         reason = f"{type(answer).__name__}: {answer}".splitlines()[0]
-        raise InputError(f"{who} cannot take part ({reason}): install Longwall {longwall_version()} there")
+        raise InputError(f"{name} cannot take part ({reason}): install Longwall {longwall_version()} there")
     if answer["version"] != longwall_version():
         raise InputError(
-            f"{who} has Longwall {answer['version']}, this process {longwall_version()}: "
+            f"{name} has Longwall {answer['version']}, this process {longwall_version()}: "
             "install the same version everywhere"
         )
 
 
 def most_on_a_device(workers: dict[str, WorkerDescription]) -> int:
-    """Give how many workers share a GPU at most; 1 where none has a GPU."""
+    """Return how many workers share a GPU at most; 1 where none has a GPU."""
     shared = Counter(worker["device"] for worker in workers.values() if worker["device"] is not None)
     return max(shared.values(), default=1)
 

@@ -1,4 +1,4 @@
-"""Cut what the workers of a cluster wrote to the rows that a run wants: they do not know of each other's."""
+"""Cut the results of a cluster's workers to the rows that a run wants: no worker knows the rows of the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RowCut:
 
     @property
     def share(self) -> float | None:
-        """Which share of the rows is there; None where all are wanted."""
+        """The share of the rows that is there; None where all are wanted."""
         return None if self._rows is None or self._left is None else 1 - self._left / max(self._rows, 1)
 
     @property
@@ -32,7 +32,7 @@ class RowCut:
         return self._left == 0
 
     def cut(self, partial: PartialResult) -> PartialResult:
-        """Give what shall be committed: the first files of what is wanted, of the last one perhaps not all rows.
+        """Return what shall be committed: the first files of what is wanted, of the last one perhaps not all rows.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class RowCut:
 
 
 def shortened(partial: PartialResult, run: Path) -> PartialResult:
-    """Shorten the file that has more rows than are wanted, if there is one; the rest is as it was.
+    """Shorten the file that has more rows than are wanted, if there is one; return the result with what it is then.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Do ranges of roots step by step, and stop when their time is over."""
+"""Do ranges of roots in time slices, and stop when their time is over."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import time
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from longwall.pipeline.execution.thread_executor import Task, Worker
+from longwall.pipeline.execution.phase import Task, Worker
 from longwall.pipeline.run_store.commit_log import Range
 from longwall.storage.errors import RunError
 
-_STEPS = 16  # of a range: its first step is such a part, then steps take such a part of the time
-# That a step on a device should take: kernels end when their longest block does, however few roots they were given.
-# Ever shorter steps made 5-cliques of R-MAT 20 with 71 million edges take four times as long as tasks of 0.1 s. So a
+_SLICES = 16  # of a range: its first slice is such a part, then slices take such a part of the time
+# That a slice on a device should take: kernels end when their longest block does, however few roots they were given.
+# Ever shorter slices made 5-cliques of R-MAT 20 with 71 million edges take four times as long as tasks of 0.1 s. So a
 # device does whole tasks, as long as they take no longer.
 _DEVICE_SECONDS = 1.0
 _MOST_GROWTH = 4.0
-_SHORT = 2.0  # a step that is so much shorter than it should be
+_SHORT = 2.0  # a slice that is so much shorter than it should be
 
 
 def do_ranges(
@@ -29,20 +29,20 @@ def do_ranges(
     *,
     on_device: bool,
 ) -> list[Range]:
-    """Do ranges, or as much of them as the time allows: one step at least.
+    """Do ranges, or as much of them as the time allows: one slice at least.
 
     Parameters
     ----------
     worker
-        Does it; no step is longer than a task.
+        Does it; no slice is longer than a task.
     tasks
-        As this process would deal them out: its memory is booked for them.
+        As this process cuts them: its memory is reserved for them.
     ranges
         What to do, in this order.
     seconds
         The time.
     cancel
-        Set when nobody wants the ranges any more.
+        Set when the ranges are no longer wanted.
     on_device
         Whether the worker's engine is a device.
 
@@ -58,12 +58,12 @@ def do_ranges(
     """
     seconds = max(seconds, 1e-9)
     ends, until = [task.last for task in tasks], time.monotonic() + seconds
-    of_step = max(seconds / _STEPS, _DEVICE_SECONDS if on_device else 0.0)
+    of_slice = max(seconds / _SLICES, _DEVICE_SECONDS if on_device else 0.0)
     done: list[Range] = []
     for first, last in ranges:
         if done and time.monotonic() >= until:
             break
-        upto = _do_range(worker, ends, first, last, (seconds, of_step, until), cancel, on_device=on_device)
+        upto = _do_range(worker, ends, first, last, (seconds, of_slice, until), cancel, on_device=on_device)
         done.append((first, upto))
         if upto < last:
             break
@@ -80,9 +80,9 @@ def _do_range(
     *,
     on_device: bool,
 ) -> int:
-    """Do a range, or a part of it; gives the end of what is done. Times: of all, of a step, and when it is over."""
-    seconds, of_step, until = times
-    at, length = first, max(int((last - first) * min(of_step / seconds, 1.0)), 1)
+    """Do a range, or a part of it; return the end of what is done. Times: of all, of a slice, and when it is over."""
+    seconds, of_slice, until = times
+    at, length = first, max(int((last - first) * min(of_slice / seconds, 1.0)), 1)
     while True:
         start, upto = time.monotonic(), min(at + length, last, ends[bisect_right(ends, at)])
         worker.run(at, upto)
@@ -91,7 +91,7 @@ def _do_range(
         now = time.monotonic()
         if upto == last or now >= until:
             return upto
-        growth = of_step / max(now - start, 1e-9)
+        growth = of_slice / max(now - start, 1e-9)
         length = max(int((upto - at) * min(max(growth, 1 / _MOST_GROWTH), _MOST_GROWTH)), 1)
         if on_device and growth >= _SHORT:
             length = last - upto

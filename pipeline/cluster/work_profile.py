@@ -1,4 +1,4 @@
-"""How much work lies in a range of roots, as the tasks of a phase estimate it, and ranges of equal work."""
+"""Estimated work per range of roots, by the tasks of a phase; ranges of equal work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from longwall.pipeline.execution.thread_executor import Task
+from longwall.pipeline.execution.phase import Task
 
 _NEAR = 0.25  # of a piece: where a task ends so near to where a cut would be, the cut is there
 _LEAST_SHARE = 0.01  # of the mean: the least work of a root, however little it is estimated to have
@@ -31,12 +31,12 @@ class WorkProfile:
         self._ends = np.concatenate([[0.0], np.cumsum(np.maximum(sizes, _LEAST_SHARE * mean * lengths))])
 
     def size(self, first: int, last: int) -> float:
-        """Give the estimated work of a range."""
+        """Return the estimated work of a range."""
         before, after = np.interp([first, last], self._bounds, self._ends).tolist()
         return float(after - before)
 
     def progress(self, first: int, last: int) -> int:
-        """Give the work of a range in whole units; all ranges of a phase add up to the sizes of its tasks."""
+        """Return the work of a range in whole units; all ranges of a phase add up to the sizes of its tasks."""
         before, after = np.interp([first, last], self._bounds, self._sizes).round().tolist()
         return int(after) - int(before)
 

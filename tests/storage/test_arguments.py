@@ -105,8 +105,8 @@ def test_an_argument_of_another_type_is_named_with_its_type(given, argument, tmp
         ),
         (
             lambda it: longwall.extend_vertices(it.graph),
-            "embeddings: expected a longwall.Embeddings, such as longwall.vertices(graph) or longwall.edges(graph) "
-            "gives, not longwall.Graph",
+            "embeddings: expected a longwall.Embeddings, as longwall.vertices(graph) or longwall.edges(graph) "
+            "returns, not longwall.Graph",
         ),
         (
             lambda it: longwall.vertices("graph.txt"),

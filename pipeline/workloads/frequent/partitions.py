@@ -17,12 +17,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task, Worker, equal_tasks
-from longwall.pipeline.execution.stage_metrics import StageTimer
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
 from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, read_patterns
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
+from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import RunError
 from longwall.storage.memory.reservations import Reservation
 from longwall.storage.tables.chunked_table import ChunkedTable

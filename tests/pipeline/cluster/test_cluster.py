@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from breakable import EDGES, KINDS, LABELS, answer
 from rig import config_of, killing, local_cluster
@@ -53,7 +54,7 @@ def test_a_cluster_is_made_for_a_run(folder: Path, workers: int) -> None:
     assert answer(result.path) == local(folder, kind)
 
 
-def test_what_is_left_of_a_long_task_is_dealt_out_again(
+def test_what_is_left_of_a_long_task_is_dispatched_again(
     cluster: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_SECONDS", "_FIRST_SECONDS", "_LEAST_SECONDS"):
@@ -110,10 +111,34 @@ def test_a_run_goes_on_without_the_cluster_that_it_began_on(folder: Path, monkey
     assert answer(result.path) == local(folder, "listing")
 
 
+def test_a_kernel_without_room_on_a_worker_gives_way_to_a_search(tmp_path: Path) -> None:
+    path = tmp_path / "band.txt"  # many vertices, each next to the three before it
+    path.write_text("".join(f"{i} {i + d}\n" for i in range(40_000) for d in (1, 2, 3)))
+
+    def run(name: str, host: str, **scheduler: Any) -> tuple[int, set[str]]:
+        result = longwall.run(
+            {
+                "graph": {"path": path},
+                "workload": {"kind": "match", "pattern": "cycle-4"},
+                "engine": {"kind": "cpu", "threads": 1},
+                "memory": {"host": host, "spill": tmp_path / "spill"},
+                "run": {"directory": tmp_path / "runs", "name": name},
+                "scheduler": scheduler,
+            }
+        )
+        return result.count, set(pq.read_table(result.path / "metrics.parquet")["stage"].to_pylist())
+
+    count, stages = run("plenty", "64MiB")
+    assert "wedge aggregation" in stages
+    found, stages = run("little", "6MiB", kind="dask", workers=1, threads_per_worker=8)
+    assert "wedge aggregation" not in stages
+    assert found == count > 10_000
+
+
 @pytest.mark.parametrize(
     ("scheduler", "said"),
     [
-        ({"address": "tcp://127.0.0.1:1"}, "nobody answers"),
+        ({"address": "tcp://127.0.0.1:1"}, "nothing answers"),
         ({"address": "tcp://127.0.0.1:1", "workers": 2}, "has its own workers"),
         ({"security": {"ca": "a", "cert": "b", "key": "c"}}, "tls://"),
     ],

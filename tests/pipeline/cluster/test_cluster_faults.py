@@ -26,9 +26,9 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.filterwarnings("default")]
 
 FAULTS_PER_CASE = 4
-_REPLICA = "longwall.pipeline.cluster.worker_process"
-_HAS_REPLICA = f"__import__('{_REPLICA}', fromlist=['_replica'])._replica is not None"
-_IS_OVER = f"(it := __import__('{_REPLICA}', fromlist=['_replica'])._replica) is None or it.over"
+_MODULE = "longwall.pipeline.cluster.worker_process"
+_IS_OPEN = f"__import__('{_MODULE}', fromlist=['_current'])._current is not None"
+_IS_OVER = f"(it := __import__('{_MODULE}', fromlist=['_current'])._current) is None or it.over"
 SHORT = {"_SECONDS": 0.4, "_FIRST_SECONDS": 0.2, "_LEAST_SECONDS": 0.1, "_COMMIT_SECONDS": 0.1}
 MATCH = 'kind = "match"\npattern = '
 KINDS = {
@@ -218,7 +218,7 @@ def test_random_faults_change_no_result(
                     assert "coordinator" in chaos.struck or "interrupt" in chaos.struck
                 elif code == 2:  # the scheduler was gone before the coordinator came
                     assert chaos.struck[-1] == "scheduler"
-                    assert "nobody answers" in said
+                    assert "nothing answers" in said
                 elif (case.run / "checkpoint").exists():
                     sentence(code, said)
                 chaos.mend()
@@ -310,7 +310,7 @@ def test_an_interrupted_run_lets_go_of_the_workers_and_goes_on(
     assert code == 130, said
     assert "longwall resume" in said
     with distributed.Client(rig.address) as client:
-        wait_until(lambda: not any(client.run(eval, _HAS_REPLICA).values()))
+        wait_until(lambda: not any(client.run(eval, _IS_OPEN).values()))
     assert not list((tmp_path / "spill").glob("*"))
     code, said = case.on(rig).end()
     assert code == 0, said
@@ -321,7 +321,7 @@ def test_workers_let_go_of_a_run_whose_coordinator_was_killed(rig: Rig, tmp_path
     case = Case(tmp_path, "counting")
     with distributed.Client(rig.address) as client:
         client.wait_for_workers(3)
-        client.run(exec, f"import {_REPLICA} as it; it._IDLE_SECONDS = 0.5")
+        client.run(exec, f"import {_MODULE} as it; it._IDLE_SECONDS = 0.5")
         coordinator = case.on(rig)
         wait_until(case.committed)
         coordinator.process.kill()

@@ -15,7 +15,7 @@ from rig import config_of, killing, local_cluster
 
 import longwall
 from longwall.pipeline.cluster import connect, dispatcher
-from longwall.pipeline.cluster.dask_executor import begin_replicas
+from longwall.pipeline.cluster.dask_executor import open_on_workers
 from longwall.pipeline.run_store.commit_log import CommitLog
 from longwall.storage.errors import RunError
 
@@ -34,14 +34,14 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def apart(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers spill elsewhere than the coordinator, and do not even hear of its folder."""
+    """Workers spill elsewhere than the coordinator, and its folder is in nothing that they get."""
 
-    def told(client: Any, opening: Any) -> None:
-        opening["config"]["memory"]["spill"] = str(folder / "spill of workers")
-        assert str(folder / "spill") + "/" not in str(opening)
-        begin_replicas(client, opening)
+    def opened(client: Any, header: Any) -> None:
+        header["config"]["memory"]["spill"] = str(folder / "spill of workers")
+        assert str(folder / "spill") + "/" not in str(header)
+        open_on_workers(client, header)
 
-    monkeypatch.setattr(connect, "begin_replicas", told)
+    monkeypatch.setattr(connect, "open_on_workers", opened)
 
 
 def config(folder: Path, kind: str, name: str, **scheduler: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def local(folder: Path, kind: str) -> dict[str, Any]:
 
 
 def check(folder: Path, kind: str) -> None:
-    """The run is done and right; a worker that comes late may still send a file that nobody wants."""
+    """The run is done and right; a worker that comes late may still send a file that no commit names."""
     run = folder / "urls" / "cluster"
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["status"] == "done"

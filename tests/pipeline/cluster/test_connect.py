@@ -154,14 +154,14 @@ def test_certificates_that_are_none_are_named(certificates: Path) -> None:
 def test_nobody_at_the_address_is_said(tmp_path: Path) -> None:
     for port in (1, 9):
         said = refused(section(f"tcp://127.0.0.1:{port}"))
-        assert "nobody answers" in said
+        assert "nothing answers" in said
         assert "Error" not in said, "names of classes are not for users"
-    assert "nobody answers" in refused(section("tcp://no-such-host.invalid:8786"))
+    assert "nothing answers" in refused(section("tcp://no-such-host.invalid:8786"))
     config = write_config(tmp_path, 'address = "tcp://127.0.0.1:1"')
     done = CliRunner().invoke(app, ["run", str(config), "--quiet"])
     assert done.exit_code == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith('error: scheduler.address = "tcp://127.0.0.1:1": nobody answers')
+    assert line.startswith('error: scheduler.address = "tcp://127.0.0.1:1": nothing answers')
     assert not (tmp_path / "runs" / "mine").exists()
 
 
@@ -242,7 +242,7 @@ def test_another_version_of_longwall_is_named(
         distributed.Client(cluster, set_as_default=False) as client,
         pytest.raises(InputError) as caught,
     ):
-        handshake.introduced(client, "auto")
+        handshake.describe_workers(client, "auto")
     assert ("tcp://b:2" in str(caught.value)) == (who == "worker")
     assert ("0.0.1" in str(caught.value)) == (not isinstance(answer, Exception))
 
@@ -409,18 +409,18 @@ def test_no_pickle_is_read_from_disk() -> None:
 
 def test_workers_read_the_graph_while_the_coordinator_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clients: list[Any] = []
-    begin, read = connect.begin_replicas, running.read_graph
-    replica = "__import__('longwall.pipeline.cluster.worker_process', fromlist=['_replica'])._replica is not None"
+    begin, read = connect.open_on_workers, running.read_graph
+    is_open = "__import__('longwall.pipeline.cluster.worker_process', fromlist=['_current'])._current is not None"
 
-    def noting(client: Any, opening: Any) -> None:
+    def noting(client: Any, header: Any) -> None:
         clients.append(client)
-        begin(client, opening)
+        begin(client, header)
 
     def reading(*arguments: Any) -> Any:
-        wait_until(lambda: all(clients[0].run(eval, replica).values()))
+        wait_until(lambda: all(clients[0].run(eval, is_open).values()))
         return read(*arguments)
 
-    monkeypatch.setattr(connect, "begin_replicas", noting)
+    monkeypatch.setattr(connect, "open_on_workers", noting)
     monkeypatch.setattr(running, "read_graph", reading)
     path = tmp_path / "graph.txt"
     path.write_text("0 1\n1 2\n0 2\n2 3\n")

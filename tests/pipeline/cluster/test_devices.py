@@ -15,7 +15,7 @@ from longwall.kernels.cuda.runtime.device import open_device
 from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.pipeline.cluster.connect import connected
 from longwall.pipeline.cluster.devices import devices_of
-from longwall.pipeline.cluster.handshake import introduced, most_on_a_device
+from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.config import load_config
 from longwall.storage.errors import InputError, RunError
 
@@ -99,7 +99,7 @@ def test_a_list_of_devices_is_what_a_run_gets(two_devices: None, folder: Path) -
 def test_workers_of_a_cluster_take_turns_with_the_devices(two_devices: None, folder: Path) -> None:
     spec = load_config(config(folder, "cliques", "any", {}, kind="dask", workers=3))
     with connected(spec.scheduler, 2, str(folder), devices_of(spec)) as client:
-        found = introduced(client, "auto")
+        found = describe_workers(client, "auto")
     assert len({worker["device"] for worker in found.values()}) == 2
     assert most_on_a_device(found) == 2
 
@@ -117,7 +117,7 @@ def test_workers_with_and_without_a_device_mix(two_devices: None, folder: Path) 
     with distributed.SpecCluster(workers=started, scheduler=scheduler) as cluster:
         address = cluster.scheduler_address
         with distributed.Client(cluster, set_as_default=False) as client:
-            devices = [worker["device"] for worker in introduced(client, "auto").values()]
+            devices = [worker["device"] for worker in describe_workers(client, "auto").values()]
         assert sorted(device is None for device in devices) == [False, True]
         mixed = longwall.run(config(folder, "listing", "mixed", {}, kind="dask", address=address))
     local = longwall.run(config(folder, "listing", "local", {"kind": "cpu"}))

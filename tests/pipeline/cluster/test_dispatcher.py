@@ -1,11 +1,12 @@
-"""Ranges that are dealt out to a cluster that loses, repeats and refuses them: each is committed once."""
+"""Ranges that are dispatched to a cluster that loses, repeats and refuses them: each is committed once."""
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,11 +19,41 @@ from hypothesis import strategies as st
 from longwall.pipeline.cluster import dispatcher
 from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.execution.environment import Metrics
-from longwall.pipeline.execution.thread_executor import Task, Work, missing_tasks
-from longwall.pipeline.run_store.commit_log import Commit, Phase
+from longwall.pipeline.execution.phase import DoesNotFit, MergingPhase, Phase, Task
+from longwall.pipeline.execution.thread_executor import missing_tasks
+from longwall.pipeline.run_store.commit_log import Commit, PhaseRecord
 from longwall.storage.errors import FinalError, RunError
 
 WORKERS = ["a", "b", "c"]
+
+
+@dataclass(frozen=True)
+class Plain(Phase):
+    """A phase that this process only dispatches."""
+
+    name = "phase"
+    activity = "counting"
+
+    def tasks(self, env: Any) -> Any: ...
+
+    def open(self, env: Any) -> Any: ...
+
+
+class Sticky(Plain):
+    sticky = True
+
+
+@dataclass(frozen=True)
+class Merging(MergingPhase):
+    name = "phase"
+    activity = "counting"
+    tasks = Plain.tasks
+    open = Plain.open
+
+    def combine(self, values: Sequence[int]) -> Sequence[int]:
+        return [sum(values)]
+
+    def merge(self, env: Any, files: Any) -> Any: ...
 
 
 class Observer:
@@ -45,7 +76,7 @@ class Journal:
     def __init__(self) -> None:
         self.batches: list[int] = []
 
-    def append(self, phase: Phase, commits: list[Commit]) -> None:
+    def append(self, phase: PhaseRecord, commits: list[Commit]) -> None:
         self.batches.append(len(commits))
         for ranges, partial in commits:
             phase.add(ranges, partial)
@@ -63,9 +94,12 @@ class Cluster:
         self.adopted: list[str] = []
         self.refusals: list[str] = []
         self.retries = 200
-        self.homes: dict[int, str] = {}
+        self.preferred: dict[int, str] = {}
 
-    def threads(self, kept: bool = False) -> int:
+    def pickled(self, phase: Phase) -> Phase:
+        return phase
+
+    def threads(self, sticky: bool = False) -> int:
         return len(WORKERS)
 
     def ask(
@@ -81,7 +115,7 @@ class Cluster:
             ranges, files = self._open.pop(future)
             found.append((future, self._merged(files) if files else self._answer(ranges)))
             if self._draw.random() < 0.1:
-                found.append(found[-1])  # told twice
+                found.append(found[-1])  # it arrives twice
         return found
 
     def _merged(self, files: list[dict[str, Any]]) -> dict[str, Any]:
@@ -94,7 +128,7 @@ class Cluster:
     def _answer(self, ranges: list[tuple[int, int]]) -> Any:
         worker = self._draw.choice(WORKERS)
         if worker in self._refusing - set(self.refusals[:-1]):
-            return {"reason": "the disk is full", "address": worker}
+            return {"reason": "the disk is full", "address": worker, "fits": True}
         if self._lost is not None and self._draw.random() < 0.2:
             return self._lost
         done = [*ranges[: self._draw.randint(1, len(ranges))]]
@@ -125,11 +159,11 @@ class Cluster:
         self.dropped += futures
         for future in futures:
             if self._draw.random() < 0.5:
-                self._open.pop(future, None)  # else its answer comes, and nobody wants it
+                self._open.pop(future, None)  # else its answer comes, and is not wanted
 
 
-def context() -> Any:
-    """What of a run deals out."""
+def environment() -> Any:
+    """The part of a run that a dispatcher needs."""
     budgets = make_budgets(0, 1 << 40)
     return SimpleNamespace(
         cancel=threading.Event(),
@@ -140,12 +174,14 @@ def context() -> Any:
     )
 
 
-def deal(cluster: Cluster, phase: Phase, tasks: list[Task], run: Any = None, **options: Any) -> list[Task]:
-    """Deal out what the phase lacks; gives what that was."""
-    left = list(missing_tasks(tasks, phase))
-    work = Work(phase, tasks, 1, lambda number: None, **options)  # type: ignore[arg-type, return-value]
-    dispatcher.Dispatcher(cluster, run or context(), work, left).finish()  # type: ignore[arg-type]
-    return left
+def dispatch(
+    cluster: Cluster, record: PhaseRecord, tasks: list[Task], env: Any = None, phase: Phase | None = None
+) -> list[Task]:
+    """Dispatch what is missing of a phase; return what that was."""
+    missing = list(missing_tasks(tasks, record))
+    executor: Any = cluster
+    dispatcher.Dispatcher(executor, env or environment(), phase or Plain(), record, tasks, missing).finish()
+    return missing
 
 
 TASKS = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 1000)), min_size=1, max_size=12).map(
@@ -160,25 +196,25 @@ TASKS = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 1000)), min_size=1
 
 @settings(max_examples=50, deadline=None)
 @given(TASKS, st.integers(), st.lists(st.integers(0, 600), max_size=6), st.booleans(), st.booleans())
-def test_every_root_is_committed_once(tasks, seed, done, late, kept):
+def test_every_root_is_committed_once(tasks, seed, done, late, sticky):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dispatcher, "_LATE", 0.0 if late else 4.0)
         patch.setattr(dispatcher, "_COMMIT_SECONDS", random.Random(seed).choice([0.0, 1000.0]))
         total, journal = tasks[-1].last, Journal()
-        phase = Phase("0 phase", total, journal)
+        record = PhaseRecord("phase", total, journal)
         ends = sorted({min(cut, total) for cut in done})
-        phase.done = [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=False)]
-        lacking = total - sum(b - a for a, b in phase.done)
+        record.done = [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=False)]
+        lacking = total - sum(b - a for a, b in record.done)
         cluster = Cluster(random.Random(seed), frozenset("a") if seed % 3 == 0 else frozenset())
         if not lacking:
             return
-        run = context()
-        left = deal(cluster, phase, tasks, run, kept=kept)
-    assert phase.complete
-    assert sum(last - first for first, last in phase.done) == total
-    assert sum(partial.value for partial in phase.partials) == lacking
-    assert sorted(cluster.adopted) == sorted(file["name"] for partial in phase.partials for file in partial.files)
-    assert abs(run.observer.advanced - sum(task.size for task in left)) <= len(left) + len(phase.partials)
+        env = environment()
+        missing = dispatch(cluster, record, tasks, env, Sticky() if sticky else Plain())
+    assert record.complete
+    assert sum(last - first for first, last in record.done) == total
+    assert sum(partial.value for partial in record.partials) == lacking
+    assert sorted(cluster.adopted) == sorted(file["name"] for partial in record.partials for file in partial.files)
+    assert abs(env.observer.advanced - sum(task.size for task in missing)) <= len(missing) + len(record.partials)
 
 
 @pytest.mark.parametrize(
@@ -193,23 +229,41 @@ def test_every_root_is_committed_once(tasks, seed, done, late, kept):
 def test_what_cannot_be_mended_ends_the_run(lost, said):
     pytest.importorskip("distributed", reason="Dask is not installed")
     with pytest.raises(RunError, match=said):
-        deal(Cluster(random.Random(1), lost=lost), Phase("0 phase", 1000, Journal()), [Task(0, 1000, 1000)])
+        dispatch(Cluster(random.Random(1), lost=lost), PhaseRecord("phase", 1000, Journal()), [Task(0, 1000, 1000)])
 
 
 def test_workers_that_all_refuse_end_the_run():
     cluster = Cluster(random.Random(1), frozenset(WORKERS))
-    cluster._answer = lambda ranges: {"reason": "the disk is full", "address": "a"}  # type: ignore[method-assign]
+    refusal = {"reason": "the disk is full", "address": "a", "fits": True}
+    cluster._answer = lambda ranges: refusal  # type: ignore[method-assign]
     with pytest.raises(RunError, match="the disk is full"):
-        deal(cluster, Phase("0 phase", 1000, Journal()), [Task(0, 1000, 1000)])
+        dispatch(cluster, PhaseRecord("phase", 1000, Journal()), [Task(0, 1000, 1000)])
+
+
+def test_one_worker_without_room_ends_a_phase_that_the_plan_can_do_without():
+    cluster, record = Cluster(random.Random(1)), PhaseRecord("phase", 1000, Journal())
+    answer = cluster._answer
+
+    def answered(ranges: list[tuple[int, int]]) -> Any:
+        found = answer(ranges)
+        return {"reason": "no room", "address": "a", "fits": False} if found["address"] == "a" else found
+
+    cluster._answer = answered  # type: ignore[method-assign]
+    env = environment()
+    with pytest.raises(DoesNotFit, match="no room"):
+        dispatch(cluster, record, [Task(0, 1000, 1000)], env)
+    assert not cluster.refusals
+    assert not env.cancel.is_set()
+    assert cluster.dropped
 
 
 def test_a_cancelled_run_drops_what_it_asked_for():
-    cluster, phase, run = Cluster(random.Random(1)), Phase("0 phase", 1000, Journal()), context()
-    cluster.arrived = lambda: run.cancel.set() or []  # type: ignore[func-returns-value, method-assign]
+    cluster, record, env = Cluster(random.Random(1)), PhaseRecord("phase", 1000, Journal()), environment()
+    cluster.arrived = lambda: env.cancel.set() or []  # type: ignore[func-returns-value, method-assign]
     with pytest.raises(KeyboardInterrupt):
-        deal(cluster, phase, [Task(0, 1000, 1000)], run)
+        dispatch(cluster, record, [Task(0, 1000, 1000)], env)
     assert len(cluster.dropped) == dispatcher._WAITING * len(WORKERS)
-    assert not phase.done
+    assert not record.done
 
 
 def test_many_short_ranges_are_asked_for_by_the_bundle_and_committed_together(monkeypatch):
@@ -219,10 +273,10 @@ def test_many_short_ranges_are_asked_for_by_the_bundle_and_committed_together(mo
         **{"done": ranges, "value": sum(b - a for a, b in ranges), "files": [], "levels": {}, "seconds": 0.001},
         **{"worker": "a", "address": "a", "engine": "cpu"},
     }
-    phase = Phase("0 phase", 1 << 20, journal)
-    deal(cluster, phase, [Task(0, 1 << 20, 1 << 20)])
-    assert phase.complete
-    assert len(phase.done) >= 10_000
+    record = PhaseRecord("phase", 1 << 20, journal)
+    dispatch(cluster, record, [Task(0, 1 << 20, 1 << 20)])
+    assert record.complete
+    assert len(record.done) >= 10_000
     assert cluster._futures < 100
     assert len(journal.batches) < 20
 
@@ -233,13 +287,15 @@ def test_files_are_merged_in_a_tree_and_values_are_combined(tasks, seed, late):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dispatcher, "_LATE", 0.0 if late else 4.0)
         patch.setattr(dispatcher, "_COMMIT_SECONDS", 0.0)
-        phase, run, total = Phase("0 phase", tasks[-1].last, Journal()), context(), tasks[-1].last
-        deal(Cluster(random.Random(seed)), phase, tasks, run, combine=sum, merge=lambda files: None)
-    assert phase.complete
-    assert sum(partial.value for partial in phase.partials) == total
-    files = phase.files()
+        journal, env, total = Journal(), environment(), tasks[-1].last
+        record = PhaseRecord("phase", total, journal)
+        dispatch(Cluster(random.Random(seed)), record, tasks, env, Merging())
+    assert record.complete
+    assert set(journal.batches) == {1}
+    assert sum(partial.value for partial in record.partials) == total
+    files = record.files()
     assert sum(file["sum"] for file in files) == total
-    assert run.resources.disk.used == 10 * len(files)
+    assert env.resources.disk.used == 10 * len(files)
     assert len(files) < 8 * 3  # less than 8 for every height of the tree, of at most 500 files
 
 

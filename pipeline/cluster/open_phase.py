@@ -1,0 +1,113 @@
+"""The phase that a worker process has open: one at a time, from the first request in it to the first in a later one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+from longwall.pipeline.cluster.time_slices import do_ranges
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import MakeWorker, MergingPhase, Phase, Task
+from longwall.pipeline.run_store.commit_log import PartialResult, Range
+from longwall.storage.errors import RunError
+
+_WAIT_SECONDS = 0.2
+
+
+class OpenPhase(NamedTuple):
+    """A phase that is open in this process."""
+
+    number: int
+    """Its place among the phases that the coordinator dispatches."""
+    phase: Phase
+    tasks: Sequence[Task]
+    """As this process cuts them: its memory is reserved for them."""
+    make_worker: MakeWorker
+
+    def do(self, env: Environment, ranges: Sequence[Range], seconds: float) -> tuple[list[Range], PartialResult]:
+        """Do ranges, or as much of them as `seconds` allow, with a worker of their own; return what is done."""
+        worker = self.make_worker()
+        try:
+            on_device = env.resources.on_device
+            done = do_ranges(worker, self.tasks, ranges, seconds, env.cancel, on_device=on_device)
+            return done, worker.take_partial()
+        finally:
+            worker.close()
+
+    def merge(self, env: Environment, files: Sequence[dict[str, Any]]) -> tuple[list[Range], PartialResult]:
+        """Merge files of commits; no range is done by it."""
+        assert isinstance(self.phase, MergingPhase)
+        return [], self.phase.merge(env, files)
+
+
+class CurrentPhase:
+    """Opens the phase that requests are in, and closes it for a later one.
+
+    Parameters
+    ----------
+    env
+        What the process works with.
+    """
+
+    def __init__(self, env: Environment):
+        self._env = env
+        self._changed = threading.Condition()
+        self._open: OpenPhase | None = None
+        self._reserved = ExitStack()  # what `_open` has
+        self._latest = -1  # the last phase that was asked for
+        self._requests = 0  # under way in `_open`
+
+    @contextmanager
+    def entered(self, number: int, load: Callable[[], Phase]) -> Iterator[OpenPhase]:
+        """Have a phase open during a request in it.
+
+        Parameters
+        ----------
+        number
+            The phase's.
+        load
+            Returns the phase; called if it is not open.
+
+        Raises
+        ------
+        RunError
+            If a later phase was asked for already, or the run was cancelled.
+        DoesNotFit
+            If there is no room for the phase, and the plan has another way.
+        """
+        opened = self._enter(number, load)
+        try:
+            yield opened
+        finally:
+            with self._changed:
+                self._requests -= 1
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Release what the phase has; no request is under way in it."""
+        with self._changed:
+            self._open = None
+            self._reserved.close()
+
+    def _enter(self, number: int, load: Callable[[], Phase]) -> OpenPhase:
+        with self._changed:
+            self._latest = max(self._latest, number)
+            while self._requests and self._open is not None and self._open.number < number == self._latest:
+                if self._env.cancel.is_set():
+                    break
+                self._changed.wait(_WAIT_SECONDS)
+            if self._env.cancel.is_set():
+                raise RunError("the run was cancelled")
+            if number < self._latest:
+                raise RunError("the phase is over")
+            if self._open is None or self._open.number != number:
+                self.close()
+                self._open = self._opened(number, load())
+            self._requests += 1
+            return self._open
+
+    def _opened(self, number: int, phase: Phase) -> OpenPhase:
+        tasks = phase.tasks(self._env)
+        return OpenPhase(number, phase, tasks, self._reserved.enter_context(phase.open(self._env)))

@@ -1,0 +1,251 @@
+"""Every phase is data: it can be pickled, and its result depends neither on who does its ranges nor on their cuts."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import pickle
+import pkgutil
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import longwall.pipeline.phases
+import longwall.pipeline.workloads
+from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.phase import MergingPhase, Phase
+from longwall.pipeline.execution.thread_executor import begin_phase
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.homomorphism_count import HomomorphismCount
+from longwall.pipeline.phases.kernel_count import KernelCount
+from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
+from longwall.pipeline.phases.search_count import SearchCount
+from longwall.pipeline.phases.search_list import SearchList
+from longwall.pipeline.phases.triangles_per_vertex import TrianglesPerVertex
+from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
+from longwall.pipeline.run_store.run_files import RunFiles
+from longwall.pipeline.workloads.motifs.by_enumeration import MotifClassCount
+from longwall.pipeline.workloads.motifs.orbits import OrbitCounts
+from longwall.storage.memory.resources import EngineChoice, open_resources
+from longwall.storage.observer import NullObserver
+from longwall.storage.tables.chunk_file import read_chunk
+
+if TYPE_CHECKING:
+    from longwall.storage.graph.graph import Graph
+
+MOST_BYTES = 1 << 15  # of a pickled phase: every request to a worker of a cluster carries one
+PROCESSES = 4
+NOT_HERE = ("longwall.pipeline.workloads.frequent",)  # packages whose phases have no example yet
+
+
+class Example(NamedTuple):
+    """A phase of a class, and how its results are read."""
+
+    make: Callable[[Coordinator], Phase]
+    result: Callable[[Coordinator, Any, Sequence[Any], Sequence[dict[str, Any]]], Any]
+    """Of the phase, the values of its commits, and their files."""
+
+
+def plan(env: Coordinator, pattern: str, *, counting: bool) -> MatchPlan:
+    return plan_match(parse_pattern(pattern), env.graph.stats, induced=False, counting=counting)
+
+
+def homomorphisms(env: Coordinator) -> Phase:
+    parts = plan_homomorphisms(parse_pattern("0-1,1-2,2-3,3-4"))
+    assert parts is not None
+    return HomomorphismCount(parts.program, "0-1,1-2,2-3,3-4", 1e6, exact=True)
+
+
+def last_level(env: Coordinator) -> Phase:
+    diamond = plan(env, "diamond", counting=False)
+    files: tuple[dict[str, Any], ...] | None = None
+    for columns in range(2, diamond.program.depth):
+        files = tuple(env.run(WriteLevel(diamond, columns, files)).files())
+    return ListLastLevel(diamond, diamond.program.depth, files, None)
+
+
+def total(env: Coordinator, phase: Phase, values: Sequence[int], files: Any) -> int:
+    return sum(values)
+
+
+def rows_of(env: Coordinator, phase: Phase, values: Sequence[int], files: Sequence[dict[str, Any]]) -> Any:
+    found = [row for file in files for row in pq.read_table(env.results.parent / file["name"]).to_pylist()]
+    assert sum(values) == len(found)
+    return sorted(tuple(row.values()) for row in found)
+
+
+def chunks_of(env: Coordinator, phase: Phase, values: Sequence[int], files: Sequence[dict[str, Any]]) -> Any:
+    found: list[list[int]] = []
+    for file in files:
+        with env.files.opened(file) as path:
+            table = read_chunk(path, checksum=file["checksum"], below=env.graph.num_vertices)
+            found += table.columns().T.tolist()
+    assert sum(values) == len(found)
+    return sorted(found)
+
+
+def vertex_counts(env: Coordinator, phase: Phase, values: Any, files: Sequence[dict[str, Any]]) -> Any:
+    return sum(env.files.read_array(file) for file in files).tolist()  # type: ignore[union-attr]
+
+
+def homomorphism_totals(env: Coordinator, phase: HomomorphismCount, values: Sequence[Any], files: Any) -> Any:
+    counts, magnitudes = phase.totals(values)
+    return counts, [pytest.approx(one) for one in magnitudes]
+
+
+def motif_classes(env: Coordinator, phase: MotifClassCount, values: Sequence[Any], files: Any) -> Any:
+    counts = np.zeros(phase.shape[0] * phase.shape[1], np.int64)
+    for places, numbers in values:
+        counts[places] += np.array(numbers, np.int64)
+    return counts.tolist()
+
+
+EXAMPLES: dict[type[Phase], Example] = {
+    SearchCount: Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), total),
+    KernelCount: Example(lambda env: KernelCount("wedge aggregation", 4, 1e6), total),
+    HomomorphismCount: Example(homomorphisms, homomorphism_totals),
+    SearchList: Example(lambda env: SearchList(plan(env, "diamond", counting=False), None), rows_of),
+    WriteLevel: Example(lambda env: WriteLevel(plan(env, "diamond", counting=False), 2, None), chunks_of),
+    ListLastLevel: Example(last_level, rows_of),
+    TrianglesPerVertex: Example(lambda env: TrianglesPerVertex(1e6), vertex_counts),
+    OrbitCounts: Example(lambda env: OrbitCounts(1e6, 4), vertex_counts),
+    MotifClassCount: Example(lambda env: MotifClassCount(4, 1e6), motif_classes),
+}
+
+
+def left_out(module: str) -> bool:
+    return module.startswith(NOT_HERE)
+
+
+def all_phases() -> list[type[Phase]]:
+    """Return the classes of phases that can be made."""
+    for package in (longwall.pipeline.phases, longwall.pipeline.workloads):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not left_out(module.name):
+                import_module(module.name)
+    found, classes = [], [Phase]
+    while classes:
+        one = classes.pop()
+        classes += one.__subclasses__()
+        if not inspect.isabstract(one) and one.__module__.startswith("longwall.") and not left_out(one.__module__):
+            found.append(one)
+    return sorted(set(found), key=lambda one: one.__name__)
+
+
+@pytest.fixture(params=all_phases(), ids=lambda one: one.__name__)
+def example(request: pytest.FixtureRequest) -> Example:
+    assert request.param in EXAMPLES, f"add an example of {request.param.__name__} to EXAMPLES"
+    return EXAMPLES[request.param]
+
+
+@pytest.fixture(scope="module")
+def graph(lab: Any) -> Graph:
+    made: Graph = lab.graph(nx.gnm_random_graph(60, 400, seed=1).edges)
+    return made
+
+
+class Apart:
+    """Deals ranges to environments of their own, each with its own copy of the phase, as a cluster may."""
+
+    def __init__(self) -> None:
+        self.engines: set[str] = set()
+        self._numbers = random.Random(1)
+
+    def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:
+        pickled = pickle.dumps(phase)
+        record, _, missing = begin_phase(phase, env)
+        cuts = [(task.first, (task.first + task.last) // 2, task.last) for task in missing]
+        ranges = [pair for cut in cuts for pair in pairwise(cut) if pair[0] < pair[1]]
+        self._numbers.shuffle(ranges)
+        shares = [ranges[number::PROCESSES] for number in range(PROCESSES)]
+        assert all(shares)
+        for share in shares:
+            with self._process(env) as apart, pickle.loads(pickled).open(apart) as make_worker:
+                worker = make_worker()
+                for first, last in share:
+                    worker.run(first, last)
+                found = worker.take_partial()
+                worker.close()
+                apart.resources.disk.charge(-checkpoint_bytes(found.files), "")
+            env.resources.disk.charge(checkpoint_bytes(found.files), "what the run has finished")
+            record.commit(share, found)
+        return record
+
+    @contextmanager
+    def _process(self, env: Coordinator) -> Iterator[Environment]:
+        """Have an environment that shares nothing with others but the config, the graph, and files."""
+        store = env.files.store
+        resources = open_resources(
+            host=1 << 28, disk=1 << 28, device=None, spill=store.folder / "spill", engine=EngineChoice("cpu", 2)
+        )
+        with resources:
+            made = Environment(
+                spec=env.spec,
+                graph=env.graph,
+                resources=resources,
+                files=RunFiles(store, resources.disk, lambda prefix: self._numbers.getrandbits(60)),
+                results=env.results,
+                observer=NullObserver(),
+                cancel=threading.Event(),
+                alone=False,
+            )
+            yield made
+            made.close()
+            assert resources.host.used == resources.disk.used == 0
+
+
+def test_a_phase_is_data(example: Example, graph: Graph, lab: Any, tmp_path: Path) -> None:
+    phase = example.make(lab.context(graph, threads=2, folder=tmp_path))
+    assert dataclasses.is_dataclass(phase)
+    for field in dataclasses.fields(phase):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(phase, field.name, None)
+    pickled = pickle.dumps(phase)
+    assert pickle.loads(pickled) == phase
+    assert len(pickled) <= MOST_BYTES
+
+
+def test_tasks_cover_the_roots(example: Example, graph: Graph, lab: Any, tmp_path: Path) -> None:
+    phase = example.make(lab.context(graph, folder=tmp_path))
+    totals = set()
+    for threads in (1, 3):
+        tasks = phase.tasks(lab.context(graph, threads=threads, folder=tmp_path))
+        assert [task.first for task in tasks] == [0, *(task.last for task in tasks[:-1])]
+        assert all(task.first < task.last for task in tasks)
+        assert all(task.size >= 0 for task in tasks)
+        totals.add(tasks[-1].last)
+    assert len(totals) == 1
+
+
+def test_a_result_does_not_depend_on_the_executor(example: Example, graph: Graph, lab: Any, tmp_path: Path) -> None:
+    results = []
+    for executor in (None, Apart()):
+        folder = tmp_path / type(executor).__name__
+        folder.mkdir()
+        env: Coordinator = lab.context(graph, threads=2, folder=folder)
+        env.executor = executor or env.executor
+        phase = example.make(env)
+        record = env.run(phase)
+        assert record.complete
+        values, files = record.values, record.files()
+        results.append(example.result(env, phase, values, files))
+        results.append(example.result(env, phase, phase.combine(values), files))
+        if isinstance(phase, MergingPhase):
+            merged = phase.merge(env, files)
+            assert set(merged.replaces) == {file["name"] for file in files}
+            results.append(example.result(env, phase, values, merged.files))
+    assert all(result == results[0] for result in results)
+    assert results[0]
