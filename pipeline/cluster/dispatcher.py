@@ -24,13 +24,12 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit, MergingPhase, Phase, Task
 from longwall.pipeline.run_store.commit_log import (
     Commit,
-    LevelFigures,
     PartialResult,
     PhaseRecord,
     Range,
     checkpoint_bytes,
 )
-from longwall.stages.stage_timer import add_figures
+from longwall.stages.stage_timer import LevelFigures, add_figures
 from longwall.storage.errors import FinalError, InputError, RunError
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
@@ -17,27 +16,10 @@ from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of
 from longwall.pipeline.execution.worker_memory import WorkerMemory
-from longwall.pipeline.phases.search_count import predict
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
 from longwall.stages.export import EmbeddingWriter, RowLimit
-from longwall.storage.errors import InputError
-
-
-class Listed(NamedTuple):
-    """The result of a listing.
-
-    Attributes
-    ----------
-    rows
-        Rows written.
-    lower_bound
-        Whether there may be more embeddings: the limit was reached.
-    """
-
-    rows: int
-    lower_bound: bool
 
 
 @dataclass(frozen=True)
@@ -154,43 +136,6 @@ def search_share(plan: MatchPlan, env: Environment) -> SearchShare:
     graph, memory = load_graph(env)
     of_worker = WorkerMemory.within(plan.pattern.num_vertices, graph, env, memory, exporting=True)
     return SearchShare(plan.program, env, graph, of_worker)
-
-
-def list_matches(plan: MatchPlan, env: Coordinator, *, written: int = 0) -> Listed:
-    """Write the embeddings of a plan as Parquet.
-
-    Parameters
-    ----------
-    plan
-        The pattern's.
-    env
-        The run.
-    written
-        Rows that other listings of the run wrote: ``export.limit`` is for all of them.
-
-    Raises
-    ------
-    InputError
-        If a chunk of one row's extensions does not fit a budget, or a column does not exist.
-    """
-    from longwall.pipeline.phases.list_by_levels import list_by_levels
-
-    names = [f"v{vertex}" for vertex in range(plan.pattern.num_vertices)]
-    unknown = sorted(set(env.spec.export.columns or ()) - set(names))
-    if unknown:
-        raise InputError(f"export.columns: the pattern has no column {unknown[0]!r}, only {', '.join(names)}")
-    predicted = predict(plan, env)
-    if env.spec.scheduler.order == "levels":
-        record = list_by_levels(plan, env, written, predicted)
-    else:
-        phase = SearchList(plan, None)
-        record = env.run(SearchList(plan, rows_left(env, phase.name, written)))
-    record_search(plan, env, record, predicted)
-    rows: int = sum(record.values)
-    if not rows:
-        embedding_writer(plan, search_share(plan, env), RowLimit(None)).write_empty()
-    limit = env.spec.export.limit
-    return Listed(rows, limit is not None and written + rows >= limit)
 
 
 def rows_left(env: Coordinator, phase: str, written: int) -> int | None:

@@ -87,8 +87,9 @@ def _quotients(pattern: Pattern) -> list[tuple[int, Pattern]]:
         for block in partition:
             coefficient *= (-1) ** (len(block) - 1) * factorial(len(block) - 1)
         merged = {v: i for i, block in enumerate(partition) for v in block}
-        edges = {tuple(sorted((merged[u], merged[v]))) for u, v in pattern.edges}
-        quotient = Pattern(len(partition), tuple(sorted(edges)))  # type: ignore[arg-type]
+        ends = ((merged[u], merged[v]) for u, v in pattern.edges)
+        edges = {(min(pair), max(pair)) for pair in ends}
+        quotient = Pattern(len(partition), tuple(sorted(edges)))
         for i, (earlier, known) in enumerate(found):
             if isomorphic(known, quotient):
                 found[i] = earlier + coefficient, known

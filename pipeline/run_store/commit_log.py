@@ -245,8 +245,8 @@ class CommitLog:
         unfinished = {name for name in there.keys() - kept if name.startswith((RESULTS, "checkpoint/"))}
         self.store.delete(unfinished)
         for name in named | unfinished:
-            prefix, number = re.fullmatch(r"(.*?)(\d*)(?:\.\w+)*", name).groups()  # type: ignore[union-attr]
-            if number:
+            if match := re.fullmatch(r"(.*?)(\d+)(?:\.\w+)*", name):
+                prefix, number = match.groups()
                 self._next[prefix] = max(self._next.get(prefix, 0), int(number) + 1)
         self._disk, self._gone = disk, named - there.keys()
         finished = [file for file in self.files() if file["name"] in there]

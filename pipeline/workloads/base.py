@@ -102,7 +102,7 @@ def count_or_list(plan: CountPlan | MatchPlan, env: Coordinator, *, written: int
     written
         Embeddings of other patterns that the run has written: ``export.limit`` is for all of them.
     """
-    from longwall.pipeline.phases.search_list import list_matches
+    from longwall.pipeline.phases.listing import list_matches
     from longwall.pipeline.planning.search_plan import MatchPlan
 
     if isinstance(plan, MatchPlan):

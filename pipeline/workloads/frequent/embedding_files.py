@@ -14,7 +14,7 @@ from longwall.kernels.patterns.dfs_codes import restrictions
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Worker
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.pipeline.run_store.store import RESULTS
+from longwall.pipeline.run_store.run_names import RESULTS
 from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns
 from longwall.pipeline.workloads.frequent.partitions import PartitionPhase, Partitions, PartitionWorker
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower

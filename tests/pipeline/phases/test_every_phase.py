@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 15  # of a pickled phase: every request to a worker of a cluster carries one
 PROCESSES = 4
-NOT_HERE = ("longwall.pipeline.workloads.frequent",)  # packages whose phases have no example yet
+NOT_HERE = ("longwall.pipeline.workloads.frequent",)  # phases that need each other: see test_frequent_partitions.py
 
 
 class Example(NamedTuple):

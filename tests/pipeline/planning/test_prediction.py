@@ -13,8 +13,8 @@ from strategies import graphs, queries
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
+from longwall.pipeline.phases.listing import list_matches
 from longwall.pipeline.phases.search_count import count_matches
-from longwall.pipeline.phases.search_list import list_matches
 from longwall.pipeline.planning import prediction
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
 from longwall.pipeline.planning.search_plan import MatchPlan
