@@ -34,6 +34,7 @@ from longwall.storage.signals import interrupted_by, interrupting, last_signal, 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
     from longwall.storage.graph.graph import Graph
+    from longwall.storage.memory.resources import Resources
 
 _FREE_SECTIONS = ("memory", "engine", "scheduler")
 COMPILING = "compiling kernels: this takes a few seconds"
@@ -162,8 +163,6 @@ def _run(
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
-    from longwall.pipeline.execution.thread_executor import ThreadExecutor
-    from longwall.pipeline.run_store.run_files import RunFiles
     from longwall.storage.memory.allocator import return_freed_memory
     from longwall.storage.pages.paged_graph import GraphPages
 
@@ -171,7 +170,7 @@ def _run(
     timings: dict[str, float] = {}
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
-    # The coordinator of a cluster deals work out, and needs no device.
+    # The coordinator of a cluster does no tasks, and needs no device.
     resources = open_resources(spec.on_host() if on_cluster else spec)
     engine = resources.engine
     if cache_note():
@@ -201,21 +200,7 @@ def _run(
         )
         directory.manifest["budget"] = resources.limits()
         directory.save()
-        log = directory.log
-        log.restore(resources.disk)
-        env = Coordinator(
-            spec=spec,
-            graph=graph,
-            resources=resources,
-            files=RunFiles(log.store, resources.disk, log.next_number),
-            results=directory.results,
-            observer=observer,
-            cancel=cancel,
-            alone=not on_cluster,
-            log=log,
-            metrics=metrics,
-            executor=ThreadExecutor(),
-        )
+        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
         opened.callback(env.close)
         if on_cluster:
             env.executor = opened.enter_context(executor_of(env, cluster))
@@ -228,22 +213,7 @@ def _run(
             ):
                 counts = spec.workload.execute(plan, env)
         finally:
-            directory.manifest["memory"] = {
-                name: {"limit": budget.limit, "peak": budget.peak}
-                for name, budget in (("host", resources.host), ("disk", resources.disk))
-            }
-            peak = engine.memory.peak()
-            if peak is not None:
-                device = {
-                    "limit": resources.device,
-                    "peak": peak.allocator,
-                    "driver": peak.driver,
-                    "before": peak.before,
-                }
-                directory.manifest["memory"]["device"] = device
-                metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
-            if env.device_graph is not None:
-                directory.manifest["memory"]["graph"] = asdict(env.device_graph.placement)
+            directory.manifest["memory"] = _memory_facts(env)
     _require_fitting(counts, spec)
     engine_name = "+".join(sorted(env.executor.engines)) or _engine_facts(spec, engine, devices)["name"]
     truncated = any(one.lower_bound for one in counts)
@@ -263,6 +233,54 @@ def _run(
         timings=timings,
         truncated=truncated,
     )
+
+
+def _coordinator(
+    directory: RunDirectory,
+    spec: RunSpec,
+    graph: Graph,
+    resources: Resources,
+    observer: Observer,
+    metrics: Metrics,
+    cancel: threading.Event,
+    *,
+    alone: bool,
+) -> Coordinator:
+    """Return what the plan works with; what an earlier attempt finished is checked first."""
+    from longwall.pipeline.execution.thread_executor import ThreadExecutor
+    from longwall.pipeline.run_store.run_files import RunFiles
+
+    log = directory.log
+    log.restore(resources.disk)
+    return Coordinator(
+        spec=spec,
+        graph=graph,
+        resources=resources,
+        files=RunFiles(log.store, resources.disk, log.next_number),
+        results=directory.results,
+        observer=observer,
+        cancel=cancel,
+        alone=alone,
+        log=log,
+        metrics=metrics,
+        executor=ThreadExecutor(),
+    )
+
+
+def _memory_facts(env: Coordinator) -> dict[str, Any]:
+    """Return what the manifest says of memory: limits and peaks, and where the graph was."""
+    resources = env.resources
+    facts: dict[str, Any] = {
+        name: {"limit": budget.limit, "peak": budget.peak}
+        for name, budget in (("host", resources.host), ("disk", resources.disk))
+    }
+    if (peak := env.engine.memory.peak()) is not None:
+        limit = {"limit": resources.device, "peak": peak.allocator}
+        facts["device"] = limit | {"driver": peak.driver, "before": peak.before}
+        env.metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
+    if env.device_graph is not None:
+        facts["graph"] = asdict(env.device_graph.placement)
+    return facts
 
 
 def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:

@@ -59,7 +59,7 @@ def test_cliques_and_searches(lab: Any, data: Path, truth: Any, name: str, acces
         context = context_of(lab, graph, access, share)
         found = plan_count(parse_pattern(f"clique-{k}"), graph).count(context)
         assert found == truth[name]["cliques"][str(k)]
-        assert context.on_engine.placement.access == access
+        assert context.device_graph.placement.access == access
     context = context_of(lab, graph, access, share)
     found = search_count.count_matches(plan_match(parse_pattern("diamond"), graph.stats, induced=True), context)
     assert found == truth[name]["induced"]["diamond"]

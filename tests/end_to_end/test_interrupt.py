@@ -159,13 +159,13 @@ def end(number, frame):
 
 if sys.argv[1] == "own handler":
     signal.signal(signal.SIGTERM, end)
-run_tasks = workers.LocalScheduler.run
+run_phase = workers.ThreadExecutor.run
 
 def run(*arguments):
     os.kill(os.getpid(), signal.SIGTERM)
-    return run_tasks(*arguments)
+    return run_phase(*arguments)
 
-workers.LocalScheduler.run = run
+workers.ThreadExecutor.run = run
 before = signal.getsignal(signal.SIGTERM)
 try:
     longwall.run("short.toml")

@@ -16,12 +16,9 @@ FILE_LINES = 480
 FUNCTION_LINES = 60
 ENGINE_MEMBERS = 15
 
-CROWDED_FOLDERS = {
-    "pipeline/workloads/frequent": (13, "the pattern growth in one process and in partitions, a file for each part"),
-}
 LONG_FUNCTIONS = {
     "storage/ingest/text/text_kernel.py: parse_lines": (138, "a state machine that Numba compiles, as kernels are"),
-    "pipeline/run.py: _run": (91, "opens, plans, executes and publishes in one nest of context managers"),
+    "pipeline/run.py: _run": (76, "opens, plans, executes and publishes in one nest of context managers"),
     "pipeline/planning/search_compiler.py: compile_program": (87, "one pass whose parts share a dozen tables"),
 }
 """What exceeds a limit -> how large it may be, and why. An exception that is within the limit again must go."""
@@ -79,7 +76,7 @@ def test_no_folder_is_crowded() -> None:
     folders = [relative(path.parent) for path in files]
     sizes = {folder: folders.count(folder) for folder in folders}
     assert {relative(path) for path in map(ROOT.joinpath, FLOORS)} <= sizes.keys()
-    assert exceeding(sizes, FOLDER_MODULES, CROWDED_FOLDERS) == {}
+    assert exceeding(sizes, FOLDER_MODULES, {}) == {}
 
 
 def test_no_file_is_long() -> None:

@@ -67,8 +67,8 @@ def test_a_file_that_is_shortened_has_its_first_rows(tmp_path: Path, rows: int) 
 def test_a_file_stays_whole_where_it_cannot_be_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "embeddings-1.parquet"
     pq.write_table(pa.table({"v0": range(10)}), path)
-    monkeypatch.setattr("os.fsync", lambda descriptor: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(OSError, match="full"):
+    monkeypatch.setattr("os.fsync", lambda descriptor: (_ for _ in ()).throw(OSError(28, "the disk is full")))
+    with pytest.raises(OSError, match="the disk is full"):
         shorten(path, 3)
     assert len(pq.read_table(path)) == 10
 
