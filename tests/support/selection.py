@@ -76,7 +76,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Send all tests of a file to one worker: what the file starts, such as warm processes, is started once then."""
+    """Send all tests of a file to one worker: what the file starts, such as warm processes, is started once then.
+
+    ``--dist`` with anything else than its default ``load`` has its usual meaning.
+    """
+    if config.getvalue("dist") != "load":
+        return None
     from xdist.scheduler import LoadFileScheduling
 
     return LoadFileScheduling(config, log)
