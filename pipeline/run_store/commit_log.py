@@ -29,7 +29,7 @@ from longwall.pipeline.run_store.commit_files import CommitFiles
 from longwall.pipeline.run_store.run_names import MANIFEST, RESULTS, busy, is_own
 from longwall.pipeline.run_store.store import RunStore, require_unchanged
 from longwall.stages.stage_timer import LevelFigures
-from longwall.storage.errors import FinalError
+from longwall.storage.errors import FinalError, InputError
 from longwall.storage.memory.reservations import MemoryBudget
 
 COMMIT_SECONDS = 5.0  # of work that a crash may cost each worker, where its tasks are no longer
@@ -181,6 +181,7 @@ class CommitLog:
         self.store, self.owner, self.lost = store, uuid.uuid4().hex, False
         self._lock = threading.Lock()
         self._found: dict[str, PhaseRecord] = {}
+        self._begun: set[str] = set()  # the phases of this attempt
         self._next: dict[str, int] = {}
         self._numbers = random.SystemRandom()
         self._disk: MemoryBudget | None = None
@@ -259,8 +260,14 @@ class CommitLog:
         ------
         FinalError
             If the commits are of another number of roots.
+        InputError
+            If an earlier attempt wrote results in a phase that this attempt does not do, or not before this one: they
+            would be results of the run besides those of this phase.
         """
         with self._lock:
+            self._begun.add(name)
+            if name not in self._found:
+                self._require_no_other_results()
             record = self._found.setdefault(name, PhaseRecord(name, total, self))
         if record.total != total:
             raise FinalError(
@@ -322,6 +329,14 @@ class CommitLog:
             raise FinalError(
                 f"{self.store.where}: another process has resumed this run, so this one has stopped and records no more"
             )
+
+    def _require_no_other_results(self) -> None:
+        for name, record in self._found.items():
+            if name not in self._begun and any(file["name"].startswith(RESULTS) for file in record.files()):
+                raise InputError(
+                    f'{self.store.where}: the run has finished a part of "{name}", which is not done now: resume it '
+                    "with the scheduler.order that it began with, or start a new run"
+                )
 
     def _is_owner(self) -> bool:
         if self.store.alone:

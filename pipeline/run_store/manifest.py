@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MARK = "# The config of this run, written by Longwall.\n"
 """The beginning of a run's config, which distinguishes it from other files of that name."""
 _MOST_BYTES = 1 << 28  # a million result files
-FORMAT = 3  # of the commit log, and of what its numbers mean
+FORMAT = 4  # of the commit log, and of what its numbers mean
 _LIBRARIES = ("numpy", "numba", "pyarrow", "zarr", "numcodecs", "cupy-cuda13x", "cupy-cuda12x")
 
 

@@ -66,6 +66,20 @@ def expected(config: dict[str, Any]) -> list[tuple[int, ...]]:
     return rows(longwall.run(config | {"run": config["run"] | {"name": "whole"}}))
 
 
+@pytest.mark.parametrize(("began", "resumed"), [("depth", "levels"), ("levels", "depth")])
+def test_a_listing_is_resumed_in_the_order_that_it_began_with(config: dict[str, Any], began: str, resumed: str) -> None:
+    config, made = config | {"scheduler": {"order": began}}, []
+    with pytest.MonkeyPatch.context() as patch:
+        create = CommitFiles.create
+        patch.setattr(CommitFiles, "create", lambda self, entries: made.append(0) or create(self, entries))
+        whole = expected(config)
+    run = begin(config, len(made) - 1)
+    assert any((run / "results.partial").iterdir())
+    with pytest.raises(InputError, match=r"resume it with the scheduler\.order that it began with, or start a new run"):
+        longwall.resume(run, overrides=[f"scheduler.order={resumed}"])
+    assert rows(longwall.resume(run)) == whole
+
+
 @pytest.mark.parametrize("link", ["results.partial", "checkpoint", "results", "manifest.json", "config.toml"])
 def test_no_link_in_a_run_folder_is_followed(config: dict[str, Any], tmp_path: Path, link: str) -> None:
     run = begin(config)
