@@ -230,7 +230,7 @@ class Session:
         rows
             About how many keys will come.
         what
-            What is sorted, in sentences to the user.
+            What is sorted, as messages to the user name it.
         """
         size = min(self._host_free // _SORT_SHARE, max(_LEAST_SORT, rows * _SORT_ROW_BYTES))
         with self.pool.reserve(size, what):

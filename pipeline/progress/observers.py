@@ -63,7 +63,7 @@ class PlainObserver:
             self._write(progress_text(self._name, self._done, self._total, self._unit, seconds, self._share))
 
     def note(self, text: str) -> None:
-        """Write the sentence."""
+        """Write the message."""
         with self._lock:
             self._write(text)
 
@@ -109,7 +109,7 @@ class LastingObserver:
     def _tell(self, event: Callable[[Observer], None]) -> None:
         try:
             event(self.observer)
-        except (OSError, ValueError):  # whoever read it went away, its disk is full, or it was closed
+        except (OSError, ValueError):  # its reader went away, its disk is full, or it was closed
             self.observer = NullObserver()
             silence(sys.stderr)
 

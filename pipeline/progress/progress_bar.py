@@ -61,7 +61,7 @@ class TerminalObserver:
             self._progress.update(task, share=share)
 
     def note(self, text: str) -> None:
-        """Write the sentence above the bar."""
+        """Write the message above the bar."""
         self._progress.console.print(text, highlight=False, markup=False)
 
     def close(self) -> None:
