@@ -343,7 +343,7 @@ def test_a_run_of_an_earlier_version_is_refused_and_may_be_replaced(config: dict
     (run / "checkpoint" / name).write_text("12345678 {}\n")
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps(manifest | {"checkpoint_format": 2}))
-    with pytest.raises(InputError, match=r"its checkpoint has another format \(2, .*has 3\); start a new run"):
+    with pytest.raises(InputError, match=r"its checkpoint has another format \(2, .*has 4\); start a new run"):
         longwall.resume(run)
     config["run"]["overwrite"] = True
     assert longwall.run(config).table().num_rows
