@@ -21,7 +21,8 @@ from longwall.storage.tables.embedding_table import EmbeddingTable
 
 Made = TypeVar("Made")
 
-_ROW_BYTES, _ROW_COLUMN_BYTES = 64, 56  # of a row, and for each of its columns: flat, as int64 for the user
+ROW_BYTES, ROW_COLUMN_BYTES = 64, 56
+"""Bytes of a row, and for each of its columns: flat, as int64 for the user or in original ids, being written."""
 
 
 class CallBench(Bench, Protocol):
@@ -150,7 +151,7 @@ class Filter(Stage):
 
     def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterator[EmbeddingTable]:
         """Yield the rows that are kept."""
-        row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * chunk.num_levels
+        row_bytes = ROW_BYTES + ROW_COLUMN_BYTES * chunk.num_levels
         return bench.by_parts(chunk, row_bytes, lambda part: filter_rows(part, self.keep, bench.graph))
 
 

@@ -21,7 +21,16 @@ from longwall.stages import filtering
 from longwall.stages.aggregation import by_key, by_pattern
 from longwall.stages.base import Stage
 from longwall.stages.extension import unguided_edges
-from longwall.stages.tables import AllEdges, AllVertices, ExtendEdges, ExtendVertices, Filter, StoredRows
+from longwall.stages.tables import (
+    ROW_BYTES,
+    ROW_COLUMN_BYTES,
+    AllEdges,
+    AllVertices,
+    ExtendEdges,
+    ExtendVertices,
+    Filter,
+    StoredRows,
+)
 from longwall.storage.arguments import brief, require_type, wrong_type
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
@@ -32,9 +41,6 @@ from longwall.storage.tables.embedding_table import Columns, EmbeddingTable, Not
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-# Of a row, and for each of its columns: flat, as int64 for the user or in original ids, being written.
-_ROW_BYTES, _ROW_COLUMN_BYTES = 64, 56
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +93,7 @@ class Embeddings:
         """The rows in parts, as Arrow record batches in original vertex ids (see `schema`)."""
         import pyarrow as pa
 
-        rows = max(self.session.work // (_ROW_BYTES + _ROW_COLUMN_BYTES * len(self.names)), 1)
+        rows = max(self.session.work // (ROW_BYTES + ROW_COLUMN_BYTES * len(self.names)), 1)
         with self.session.pool.reserve(self.session.work, "work space"), closing(self.table.stream()) as chunks:
             for chunk in chunks:
                 for begin in range(0, len(chunk), rows):
@@ -419,7 +425,7 @@ def _count_by(embeddings: Embeddings, key: Callable[[Any, GraphArrays, Any], Any
 
     session, table = embeddings.session, embeddings.table
     last = table.num_levels - 1
-    row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels
+    row_bytes = ROW_BYTES + ROW_COLUMN_BYTES * table.num_levels
     touched: set[int] = set()
 
     def keys_of(part: EmbeddingTable) -> Any:

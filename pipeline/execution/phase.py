@@ -67,9 +67,9 @@ class Phase(ABC):
         return re.sub(r"[^\w-]+", "-", self.name, flags=re.ASCII)
 
     @property
-    @abstractmethod
     def activity(self) -> str:
         """What the user reads beside the progress."""
+        return self.name
 
     @property
     def unit(self) -> str:

@@ -191,11 +191,6 @@ class PartitionPhase(Phase):
     lineage: Lineage
 
     @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return self.name
-
-    @property
     def unit(self) -> str:
         """See `Phase`."""
         return PARTS

@@ -189,11 +189,6 @@ class CountSupports(Phase):
         return f"supports {self.cut.begin} of {self.cut.batch}"
 
     @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return self.name
-
-    @property
     def unit(self) -> str:
         """See `Phase`."""
         return PARTS

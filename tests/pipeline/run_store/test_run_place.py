@@ -175,7 +175,7 @@ class TestObjectPlaceInMemory(ObjectPlaceTests):
         return "memory://runs"
 
 
-class TestObjectPlaceOfFiles(ObjectPlaceTests):
+class TestObjectPlaceOnDisk(ObjectPlaceTests):
     """Files and folders, as fsspec shows them."""
 
     @pytest.fixture
