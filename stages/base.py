@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Literal, Protocol
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+Partial = TypeVar("Partial")
+Result = TypeVar("Result")
 
 Verb = Literal["source", "extend", "filter", "aggregate", "count", "export"]
 
@@ -16,6 +20,25 @@ class Bench(Protocol):
     def done(self) -> bool:
         """Whether no more rows are wanted, or the run is to end."""
         ...
+
+
+@dataclass(frozen=True)
+class Aggregation(Generic[Partial, Result]):
+    """What an aggregation does: the same on a chunk, across the threads of a process, and across processes.
+
+    Attributes
+    ----------
+    chunk
+        Returns the partial value of a chunk of rows, or of what else is aggregated.
+    combine
+        Returns one partial value for several, in any order.
+    finalize
+        Returns the result for the partial value of everything.
+    """
+
+    chunk: Callable[..., Partial]
+    combine: Callable[[Sequence[Partial]], Partial]
+    finalize: Callable[[Partial], Result]
 
 
 class Stage(ABC):
