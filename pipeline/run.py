@@ -239,13 +239,18 @@ def _publish(
     return Result(
         path=directory.where,
         workload=workload.kind,
-        count=sum(one.count or 0 for one in counts) if workload.adds_up else None,
+        count=_sum(counts) if workload.adds_up else None,
         patterns=tuple(counts),
         seconds=time.perf_counter() - began,
         engine=engine,
         timings=timings,
         truncated=truncated,
     )
+
+
+def _sum(counts: Sequence[PatternCount]) -> int | None:
+    """Return the sum of all counts; None where one of them is no number."""
+    return None if any(one.value is not None for one in counts) else sum(one.count or 0 for one in counts)
 
 
 def _coordinator(

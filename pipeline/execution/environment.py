@@ -41,6 +41,8 @@ class PatternCount:
     """The label of each edge of `pattern`, or None where edges have no labels."""
     lower_bound: bool = False
     """Whether there may be more than `count`: ``export.limit`` ended the search."""
+    value: Any = None
+    """The answer of an algorithm of one's own, where that is not a whole number."""
 
 
 class MetricsRow(NamedTuple):
