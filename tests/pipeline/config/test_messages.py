@@ -69,7 +69,11 @@ LISTED = workload(kind="cliques", k=4, output="embeddings")
             "exactly one of path",
         ),
         (workload(), "workload.kind", "choose one of cliques, custom, frequent, transactions, match, motifs"),
-        (workload(kind="paths"), "workload.kind", "hoose one of cliques, custom, frequent, transactions, match, motifs"),
+        (
+            workload(kind="paths"),
+            "workload.kind",
+            "hoose one of cliques, custom, frequent, transactions, match, motifs",
+        ),
         (workload(kind="frequent"), "workload.min_support", "missing; frequent needs it"),
         (workload(kind="frequent", min_support=0), "workload.min_support", "a number from 1 up, or a share"),
         (workload(kind="frequent", min_support=1.5), "workload.min_support", "not 1.5"),
