@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
-from longwall.pipeline.inputs import describe_graph, open_resources, read_graph
+from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import TOO_LARGE, write_counts
 from longwall.pipeline.run_store.run_directory import RunDirectory
@@ -163,6 +163,7 @@ def _run(
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
+    from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.storage.memory.allocator import return_freed_memory
 
     return_freed_memory()
@@ -176,6 +177,7 @@ def _run(
         observer.note(cache_note())
     with resources, ExitStack() as opened:
         resources.spill.check()
+        beside = open_beside(spec, resources)
         if on_cluster:
             from longwall.pipeline.cluster.connect import cluster_of, executor_of
 
@@ -189,18 +191,17 @@ def _run(
             graph = read_graph(spec, observer, resources, notes)
         with _timed(timings, "plan"):
             plan = spec.workload.plan(graph)
-        _settle(
-            directory,
-            {
-                "engine": _engine_facts(spec, engine, devices),
-                "graph": describe_graph(spec, graph) | ({"columns": notes} if notes else {}),
-                "plan": plan.to_dict(),
-            },
-        )
+        facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
+        _settle(directory, {"engine": _engine_facts(spec, engine, devices), "graph": facts, "plan": plan.to_dict()})
         directory.manifest["budget"] = resources.limits()
         directory.save()
-        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
+        alone = not on_cluster and beside is None
+        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=alone)
         opened.callback(env.close)
+        if beside is not None:
+            opened.enter_context(beside.engine.watch_compilation(say_compiling))
+            env.executor = ThreadExecutor([helper := env.beside(beside)])
+            opened.callback(helper.close)
         if on_cluster:
             env.executor = opened.enter_context(executor_of(env, cluster))
         try:
@@ -208,7 +209,7 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 _timed(timings, "mine"),
-                interrupted_by(partial(_stop, cancel, engine)),
+                interrupted_by(partial(_stop, cancel, (resources, beside))),
             ):
                 counts = spec.workload.execute(plan, env)
         finally:
@@ -352,6 +353,8 @@ def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str]) -> dict
         return {"name": "cluster", "device": None}
     if devices:
         return {"name": "cuda", "device": f"{len(devices)} devices"}
+    if spec.engine.kind == "both":
+        return {"name": "cpu+cuda", "device": engine.device.name}
     return {"name": engine.name, "device": engine.device.name}
 
 
@@ -413,10 +416,12 @@ def open_graph(
     )
 
 
-def _stop(cancel: threading.Event, engine: Engine) -> None:
+def _stop(cancel: threading.Event, resources: Sequence[Resources | None]) -> None:
     """Let the worker threads end, so that the main thread does not wait for them in vain."""
     cancel.set()
-    engine.interrupt()
+    for one in resources:
+        if one is not None:
+            one.engine.interrupt()
 
 
 @contextmanager

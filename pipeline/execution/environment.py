@@ -165,6 +165,19 @@ class Coordinator(Environment):
     executor: Executor
     """Does the phases."""
 
+    def beside(self, resources: Resources) -> Environment:
+        """Return an environment of another engine of this process."""
+        return Environment(
+            spec=self.spec,
+            graph=self.graph,
+            resources=resources,
+            files=self.files,
+            results=self.results,
+            observer=self.observer,
+            cancel=self.cancel,
+            alone=False,
+        )
+
     def run(self, phase: Phase) -> PhaseRecord:
         """Do what is missing of a phase, and return its commits, those of earlier attempts included; see `Executor`."""
         return self.executor.run(phase, self)

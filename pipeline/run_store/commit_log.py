@@ -103,7 +103,7 @@ class PhaseRecord:
         if not self._names.issuperset(partial.replaces):
             raise self._contradiction("a file was replaced that was never recorded")
         rows = [file["rows"] for file in partial.files if "rows" in file]
-        named = partial.value["rows"] if isinstance(partial.value, dict) else partial.value
+        named = partial.value["rows"] if rows and isinstance(partial.value, dict) else partial.value
         if rows and sum(rows) != named:
             raise self._contradiction(f"{named!r:.60} rows were recorded of files that have {sum(rows)}")
         self._names.update(names)
