@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import longwall
+from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
@@ -356,3 +357,35 @@ def test_an_installed_package_adds_a_workload(tmp_path: Path, value: str, says: 
         assert says in done.stderr
     else:
         assert json.loads(done.stdout.splitlines()[-1])["count"] == 7
+
+
+def test_a_process_with_another_file_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "plexes.py"
+    path.write_text((EXAMPLES / "plexes.py").read_text())
+    name = f"{path}:Plexes"
+    sent = AlgorithmClass(name, find_class(name)[1])
+    assert type(sent.make({"k": 2, "size": 4})).__name__ == "Plexes"
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(longwall.InputError, match="another one here than where the run was started"):
+        sent.make({"k": 2, "size": 4})
+
+
+def test_a_class_of_a_script_is_for_one_process(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import longwall, sys\n"
+        "from longwall.pipeline.workloads.custom import loading\n"
+        "class Mine(longwall.Algorithm):\n"
+        "    def extend(self, columns, graph, xp): return None\n"
+        "    def process(self, columns, graph, xp): return longwall.Found(len(columns[0]))\n"
+        "config = {'graph': {'path': sys.argv[1]}, 'workload': {'kind': 'custom', 'algorithm': Mine},\n"
+        "          'engine': {'kind': 'cpu'}, 'run': {'directory': sys.argv[2]}}\n"
+        "print(longwall.run(config).count)\n"
+        "loading._given.clear()\n"
+        "longwall.run(config | {'workload': {'kind': 'custom', 'algorithm': '__main__:Mine'}})\n"
+    )
+    graph = edges_file(tmp_path, nx.path_graph(9))
+    command = [sys.executable, str(script), str(graph), str(tmp_path / "runs")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "9\n"
+    assert "is defined in a script or a notebook" in done.stderr
