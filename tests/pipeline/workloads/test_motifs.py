@@ -393,7 +393,7 @@ def test_other_workloads_have_no_method():
 
 def test_counts_that_fit_no_integer_are_refused(lab, engine_kind, monkeypatch):
     star = lab.graph([(0, i) for i in range(1, 2001)])
-    monkeypatch.setattr("longwall.pipeline.workloads.motifs.by_enumeration._EXACT_BELOW", 2.0**20)
+    monkeypatch.setattr("longwall.stages.motif_counting._EXACT_BELOW", 2.0**20)
     with pytest.raises(FinalError, match="do not fit 64-bit integers"):
         run(lab, star, 3, engine_kind, method="enumeration")
 
