@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class CountMotifClasses(CountRanges):
 
     method = "motifs"
 
-    @property
+    @cached_property
     def source(self) -> Roots:
         """See `CountRanges`."""
         return Roots("arcs", growth=self.k - 2)

@@ -14,6 +14,8 @@ from longwall.stages.source import Roots
 from longwall.storage.pages.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
+# A task takes about 10 us besides its work, so it has so many arcs or, where more work is estimated, so many steps.
+_ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
 _READ_BYTES = 64  # of an arc in a list of what is read
 _READS_SHARE = 2  # the part of the memory that such lists may take
 _BIN = 16  # arcs that are weighed together
@@ -47,7 +49,7 @@ def root_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
 
 def _arc_tasks(env: Environment, cost: float) -> list[Task]:
     graph, memory = load_graph(env)
-    pieces = pieces_of(env, cost)
+    pieces = min(pieces_of(env, cost), max(graph.num_arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
     if graph.pages is not None:  # what a range reads is listed before
         pieces = max(pieces, -(-graph.num_arcs * _READ_BYTES // (memory // _READS_SHARE)))
     return equal_tasks(graph.num_arcs, pieces)

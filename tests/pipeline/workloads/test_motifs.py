@@ -307,6 +307,7 @@ def test_an_interrupted_run_is_resumed_where_it_was(lab, tmp_path, monkeypatch, 
     monkeypatch.setattr(commit_log, "COMMIT_SECONDS", 0.0)
     monkeypatch.setattr("longwall.pipeline.execution.thread_executor._COMMITS_COST", float("inf"))
     monkeypatch.setattr("longwall.pipeline.execution.thread_executor._CRASH_COSTS", 0.0)
+    monkeypatch.setattr("longwall.pipeline.execution.task_ranges._ARCS_PER_TASK", 1)
     graph = generate("rmat", seed=2, scale=8, edge_factor=4)
     section = {"kind": "motifs", "k": 4, **workload}
     whole = lab.context(graph, workload=section)
