@@ -40,6 +40,10 @@ class Aggregation(Generic[Partial, Result]):
     combine: Callable[[Sequence[Partial]], Partial]
     finalize: Callable[[Partial], Result]
 
+    def result(self, partials: Sequence[Partial]) -> Result:
+        """Return the result, for the partial values of all chunks."""
+        return self.finalize(self.combine(partials))
+
 
 class Stage(ABC):
     """One step of a plan: what becomes of a chunk. A stage is data, and can be pickled; what it works with is a bench.

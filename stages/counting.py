@@ -1,16 +1,16 @@
 """The counting stage: what a table's rows lead to, without writing any further level."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.pages import Pages
 from longwall.kernels.interface.workspaces import Searcher
-from longwall.stages.base import Bench, Stage
+from longwall.stages.base import Aggregation, Bench, Stage
 from longwall.stages.stage_timer import StageTimer
+from longwall.storage.errors import RunError
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 
@@ -64,6 +64,11 @@ class FusedCount(Stage):
         text = f"count        pattern vertices {vertices} (fused, never written): {self.terms}"
         return f"{text}\n             divided by {self.redundancy}" if self.redundancy > 1 else text
 
+    @property
+    def aggregation(self) -> Aggregation[int, int]:
+        """From the numbers of matches below the rows of chunks to the number of embeddings."""
+        return Aggregation(count_planned, sum, self._embeddings)
+
     def run(self, chunk: EmbeddingTable, bench: CountBench) -> Iterable[Any]:
         """Add the number to the bench's."""
         begin = 0
@@ -79,6 +84,12 @@ class FusedCount(Stage):
     def _count(self, chunk: EmbeddingTable, bench: CountBench, begin: int, size: int) -> tuple[int, int]:
         rows = chunk.sliced(begin, begin + size).to(bench.xp)
         return count_planned(rows, bench.searcher, bench.graph.pages), size
+
+    def _embeddings(self, matches: int) -> int:
+        embeddings, rest = divmod(matches, self.redundancy)
+        if rest:
+            raise RunError(f"internal fault: {matches} matches cannot be divided by the redundancy {self.redundancy}")
+        return embeddings
 
 
 def count_planned(table: EmbeddingTable, searcher: Searcher, pages: Pages | None = None) -> int:
@@ -99,29 +110,3 @@ def count_planned(table: EmbeddingTable, searcher: Searcher, pages: Pages | None
     if pages is not None:
         pages.prepare(table.num_levels, searcher.reads(rows, counting=True))
     return searcher.count_rows(rows)
-
-
-def arc_reads(graph: GraphArrays, first: int, last: int, part: NeighbourRange, xp: Any) -> Iterator[RowReads]:
-    """What kernels read that look at the rows of both ends of every edge: each owner's row, each neighbour's.
-
-    Parameters
-    ----------
-    graph
-        The data graph, in arrays of `xp`.
-    first, last
-        Range of arcs.
-    part
-        ALL, or SMALLER for kernels that only look at neighbours with smaller ids, and at those neighbours' ones.
-    xp
-        numpy or cupy.
-    """
-    vertex = int(xp.searchsorted(graph.indptr, first, side="right")) - 1
-    beyond = int(xp.searchsorted(graph.indptr, last, side="left"))
-    owners = xp.arange(vertex, beyond, dtype=xp.uint32)
-    yield RowReads(owners, part)
-    neighbours = graph.indices[first:last]
-    if part == NeighbourRange.SMALLER:
-        offsets = xp.clip(graph.indptr[vertex : beyond + 1], first, last) - first
-        owner = EmbeddingTable((owners, neighbours), (offsets,), xp).column(0)
-        neighbours = neighbours[neighbours < owner]
-    yield RowReads(neighbours, part)

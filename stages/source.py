@@ -1,12 +1,15 @@
-"""The source stage: the first levels of an embedding table, straight from the graph."""
+"""The source stages: the first levels of an embedding table, straight from the graph, or ranges of roots."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from longwall.kernels.interface.engine import Engine, ShortOfMemory
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import Level
 from longwall.stages.base import Bench, Stage
@@ -65,6 +68,57 @@ class EdgeSource(Stage):
         return [edge_source(bench.graph, self.levels, first, first + size, bench.xp)], size
 
 
+class RootsBench(Bench, Protocol):
+    """What `Roots` works with."""
+
+    graph: GraphArrays
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class Roots(Stage):
+    """Ranges of roots for a kernel that reads the graph on its own; no table is made of them.
+
+    Attributes
+    ----------
+    kind
+        What the roots are.
+    part
+        What the kernel reads of the rows of both ends of the edges at its roots.
+    copies
+        Whether the kernel reads copies of the graph's pages: then these have what is left of the device.
+    growth
+        The power of its number of continuations to which the work at an arc grows; 0: arcs are alike.
+    """
+
+    kind: Literal["arcs", "vertices"]
+    part: NeighbourRange = NeighbourRange.ALL
+    copies: bool = False
+    growth: int = 0
+
+    verb = "source"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        part = "" if self.part == NeighbourRange.ALL else f"{self.part.name.lower()} "
+        return f"source       {self.kind} of the graph, and the {part}neighbours of both ends of their edges"
+
+    def run(self, chunk: tuple[int, int], bench: RootsBench) -> Iterable[tuple[int, int]]:  # noqa: ARG002
+        """Return the range as it is: a kernel does it in parts where memory is short."""
+        return (chunk,)
+
+    def prepare(self, first: int, last: int, bench: RootsBench) -> None:
+        """Prepare the pages that the kernel reads for a range; without memory to look at that, all stays as it is."""
+        graph = bench.graph
+        if graph.pages is None:
+            return
+        if self.kind == "vertices":
+            first, last = int(graph.indptr[first]), int(graph.indptr[last])
+        with suppress(ShortOfMemory), bench.engine.faults():
+            look = graph.pages.prepare if self.copies else graph.pages.touch
+            look(1, list(arc_reads(graph, first, last, self.part, bench.engine.xp)))
+
+
 def host_arrays(graph: Graph) -> GraphArrays:
     """The arrays of a graph as kernels read them."""
     return GraphArrays(
@@ -118,3 +172,29 @@ def admissible(graph: GraphArrays, level: Level, vertices: Any) -> Any:
     if level.label >= 0:
         mask &= graph.labels[vertices] == level.label
     return mask
+
+
+def arc_reads(graph: GraphArrays, first: int, last: int, part: NeighbourRange, xp: Any) -> Iterator[RowReads]:
+    """What kernels read that look at the rows of both ends of every edge: each owner's row, each neighbour's.
+
+    Parameters
+    ----------
+    graph
+        The data graph, in arrays of `xp`.
+    first, last
+        Range of arcs.
+    part
+        ALL, or SMALLER for kernels that only look at neighbours with smaller ids, and at those neighbours' ones.
+    xp
+        numpy or cupy.
+    """
+    vertex = int(xp.searchsorted(graph.indptr, first, side="right")) - 1
+    beyond = int(xp.searchsorted(graph.indptr, last, side="left"))
+    owners = xp.arange(vertex, beyond, dtype=xp.uint32)
+    yield RowReads(owners, part)
+    neighbours = graph.indices[first:last]
+    if part == NeighbourRange.SMALLER:
+        offsets = xp.clip(graph.indptr[vertex : beyond + 1], first, last) - first
+        owner = EmbeddingTable((owners, neighbours), (offsets,), xp).column(0)
+        neighbours = neighbours[neighbours < owner]
+    yield RowReads(neighbours, part)

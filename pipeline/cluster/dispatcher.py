@@ -328,8 +328,9 @@ class Dispatcher:
             for name in (file["name"] for file in files if file.get("cut")):
                 self._env.log.store.local(name)
             commits = [(one.ranges, shortened(one.partial, run)) for one in self._found]
-            values = self._phase.combine([partial.value for _, partial in commits])
-            self._record.commit_all([_combined(commits, values[0])] if len(values) == 1 else commits)
+            if (aggregation := self._phase.aggregation) is not None:
+                commits = [_combined(commits, aggregation.combine([partial.value for _, partial in commits]))]
+            self._record.commit_all(commits)
             disk.charge(-sum(one.freed for one in self._found), "")
             for one in self._found:
                 self._file_up(one.merges, one.partial.files)

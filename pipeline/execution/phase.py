@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Environment
     from longwall.pipeline.run_store.commit_log import PartialResult
+    from longwall.stages.base import Aggregation
 
 ARCS = "arcs"
 """The usual unit of progress; each edge counts twice."""
@@ -81,9 +82,10 @@ class Phase(ABC):
         """Most rows of result files that are wanted, for a phase whose values are rows of such files."""
         return None
 
-    def combine(self, values: Sequence[Any]) -> Sequence[Any]:
-        """Return one value for the values of several partial results, in any order; by default they stay apart."""
-        return values
+    @property
+    def aggregation(self) -> Aggregation[Any, Any] | None:
+        """What the values of partial results are, and how they become the result; None: they stay apart."""
+        return None
 
     @abstractmethod
     def tasks(self, env: Environment) -> Sequence[Task]:

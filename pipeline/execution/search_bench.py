@@ -15,9 +15,9 @@ from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_works
 from longwall.pipeline.execution.chunk_stack import ChunkStack, trimmed
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks
-from longwall.pipeline.execution.range_workers import KernelWorker
+from longwall.pipeline.execution.stage_workers import StageWorker
 from longwall.pipeline.execution.worker_memory import WorkerMemory
-from longwall.stages.base import Stage, Verb, stream
+from longwall.stages.base import Stage, Verb
 from longwall.stages.extension.planned import ExtensionStep, PendingRows, extend_planned
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -86,7 +86,7 @@ class SearchShare:
             self._windows[level] = max(2 * done, self._windows[level])
 
 
-class SearchBench(KernelWorker):
+class SearchBench(StageWorker):
     """A worker that sends its roots through stages, and what these work with; see the benches of the stages.
 
     Parameters
@@ -98,23 +98,13 @@ class SearchBench(KernelWorker):
     """
 
     def __init__(self, share: SearchShare, stages: Sequence[Stage]):
-        self._stages = stages
         self.searcher = share.searcher()
-        super().__init__(share.env, self.searcher)
+        super().__init__(share.env, stages, self.searcher)
         resources, memory = share.env.resources, share.memory
         self.share, self.timer = share, StageTimer()
         self.graph, self.xp = share.graph, resources.engine.xp
         name = f"stack-{next(_numbers)}"
         self._stack = ChunkStack(self.xp, memory.stack, memory.host_stack, resources.spill, resources.disk, name)
-
-    def run(self, first: int, last: int) -> None:
-        """Send roots through the stages."""
-        stream((first, last), self._stages, self)
-
-    @property
-    def done(self) -> bool:
-        """Whether the run is to end."""
-        return self.share.env.cancel.is_set()
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], Made]) -> Made:
         """Do a piece of work that is as large as memory allows, `most` at most."""

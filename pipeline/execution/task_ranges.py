@@ -1,23 +1,26 @@
 """Tasks over ranges of roots, which are arcs or vertices, for kernels that count on their own."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import ShortOfMemory
-from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks
-from longwall.stages.counting import arc_reads
+from longwall.stages.source import Roots
 from longwall.storage.pages.paged_graph import state_bytes
 
 _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that is cut short is lost
+# A task takes about 10 us besides its work, so it has so many arcs or, where more work is estimated, so many steps.
+_ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
 _READ_BYTES = 64  # of an arc in a list of what is read
 _READS_SHARE = 2  # the part of the memory that such lists may take
+_BIN = 16  # arcs that are weighed together
+_ARCS_AT_ONCE = 1 << 18
+_ARC_BYTES = 64  # of the arrays that weigh one
 
 
 def pieces_of(env: Environment, cost: float) -> int:
@@ -36,35 +39,58 @@ def range_memory(env: Environment) -> int:
     return memory // env.engine.workers // (1 if graph.pages is None else 2)
 
 
-def prepare_range(
-    env: Environment, first: int, last: int, part: NeighbourRange, *, vertices: bool = False, copies: bool = False
-) -> None:
-    """Prepare the pages that a kernel reads for a range of arcs, or of vertices; see `arc_reads`.
-
-    With `copies`, for kernels that look for them, the hottest pages are copied to the device. Where there is no memory
-    to look at what is read, all stays as it is.
-    """
-    graph, _ = load_graph(env)
-    if graph.pages is not None:
-        if vertices:
-            first, last = (int(env.graph.indptr[vertex]) for vertex in (first, last))
-        with suppress(ShortOfMemory), env.engine.faults():
-            look = graph.pages.prepare if copies else graph.pages.touch
-            look(1, list(arc_reads(graph, first, last, part, env.engine.xp)))
+def root_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
+    """Return tasks over the roots of a source, cut by arcs or, where their work differs much, by what is estimated."""
+    arcs = _arc_tasks(env, cost)
+    if roots.kind == "vertices":
+        return _vertex_tasks(env, arcs)
+    return _weighed_tasks(env, arcs, roots.growth) if roots.growth and len(arcs) > 1 else arcs
 
 
-def arc_tasks(env: Environment, cost: float) -> list[Task]:
-    """Return tasks over the arcs."""
+def _arc_tasks(env: Environment, cost: float) -> list[Task]:
     graph, memory = load_graph(env)
-    pieces = pieces_of(env, cost)
+    pieces = min(pieces_of(env, cost), max(graph.num_arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
     if graph.pages is not None:  # what a range reads is listed before
         pieces = max(pieces, -(-graph.num_arcs * _READ_BYTES // (memory // _READS_SHARE)))
     return equal_tasks(graph.num_arcs, pieces)
 
 
-def vertex_tasks(env: Environment, cost: float) -> list[Task]:
-    """Return tasks over the vertices, cut so that each has about as many arcs as the others."""
-    ends = np.searchsorted(env.graph.indptr, [task.last for task in arc_tasks(env, cost)], side="left")
+def _vertex_tasks(env: Environment, tasks: Sequence[Task]) -> list[Task]:
+    """Cut the vertices so that each task has about as many arcs as the others."""
+    ends = np.searchsorted(env.graph.indptr, [task.last for task in tasks], side="left")
     cuts = np.unique(np.concatenate([[0], ends, [env.graph.num_vertices]])).tolist()
     arcs = env.graph.indptr[cuts].tolist()
     return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(arcs), strict=True)]
+
+
+def _weighed_tasks(env: Environment, uniform: Sequence[Task], growth: int) -> list[Task]:
+    """Cut the arcs into tasks of about equal work, most of which is at arcs between hubs; sizes are estimates of it."""
+    arcs = uniform[-1].last
+    size = min(arcs, _ARCS_AT_ONCE) * _ARC_BYTES + -(-arcs // _BIN) * 16
+    with env.resources.host.reserve(size, "the weights of arcs"):
+        weights = np.concatenate(
+            [_weights(env, growth, at, min(at + _ARCS_AT_ONCE, arcs)) for at in range(0, arcs, _ARCS_AT_ONCE)]
+        )
+        ends = np.cumsum(weights, out=weights)
+        shares = np.linspace(0, ends[-1], len(uniform) + 1)[1:-1]
+        heavy = np.minimum((np.searchsorted(ends, shares) + 1) * _BIN, arcs)
+        cuts = np.unique(np.concatenate([[0], heavy, [task.last for task in uniform]])).astype(np.int64)
+        # In thousands, so that progress has whole numbers.
+        done = np.concatenate([[0.0], ends[(cuts[1:] - 1) // _BIN]]) / ends[-1] * 1000 * len(uniform)
+    places = done.astype(np.int64).tolist()
+    bounds = cuts.tolist()
+    return [Task(bounds[i], bounds[i + 1], places[i + 1] - places[i]) for i in range(len(bounds) - 1)]
+
+
+def _weights(env: Environment, growth: int, first: int, last: int) -> NDArray[np.float64]:
+    """Weigh bins of arcs: by a power of the number of continuations of each arc, roughly."""
+    indptr, indices = env.graph.indptr, env.graph.indices
+    begin = int(np.searchsorted(indptr, first, side="right")) - 1
+    end = int(np.searchsorted(indptr, last, side="left"))
+    bounds = np.clip(indptr[begin : end + 1], first, last)
+    owners = np.repeat(np.arange(begin, end), bounds[1:] - bounds[:-1])
+    seconds = np.asarray(indices[first:last]).astype(np.int64)
+    continuations = indptr[owners + 1] - np.arange(first, last) + indptr[seconds + 1] - indptr[seconds]
+    weights = np.where(seconds > owners, continuations.astype(np.float64) ** growth, 1.0)
+    found: NDArray[np.float64] = np.add.reduceat(weights, np.arange(0, last - first, _BIN))
+    return found

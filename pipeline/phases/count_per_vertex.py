@@ -2,102 +2,56 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longwall.kernels.interface.frontier import NeighbourRange
-from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import VertexCounter
-from longwall.pipeline.execution.adaptive_batch import make_workspace
-from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import MakeWorker, MergingPhase, Task
-from longwall.pipeline.execution.range_workers import RangeWorker
-from longwall.pipeline.execution.task_ranges import arc_tasks, prepare_range, range_memory, range_reads
+from longwall.pipeline.execution.phase import MergingPhase
+from longwall.pipeline.phases.range_count import RangePhase
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.run_store.store import changed
-from longwall.storage.errors import FinalError
+from longwall.stages.range_counting import CountOfVertices, VertexCounts
 from longwall.storage.hashed_file import file_sha256
-
-_EXACT_BELOW = 2.0**62
 
 
 @dataclass(frozen=True)
-class CountPerVertex(MergingPhase):
-    """Count something per vertex, over ranges of arcs; a subclass says with which kernel.
+class CountPerVertex(RangePhase, MergingPhase):
+    """Count something per vertex; the partial values of the stage are arrays in files, and values are 0."""
 
-    Attributes
-    ----------
-    cost
-        Estimated number of elementary steps.
-    """
+    count: CountOfVertices
 
-    cost: float
+    def take(self, env: Environment) -> Callable[[Any], PartialResult]:
+        """See `RangePhase`; a file has all that the worker found, and replaces the one before."""
+        before: list[dict[str, Any]] = []
 
-    reads: ClassVar[NeighbourRange] = NeighbourRange.ALL
-    """What the kernel reads of the rows of both ends of every edge."""
-    copies: ClassVar[bool] = False
-    """Whether the kernel reads copies of the graph's pages: then these have what is left of the device."""
+        def take(counter: Any) -> PartialResult:
+            file = self._write(env, self.count.aggregation.chunk(counter))
+            replaced = tuple(one["name"] for one in before)
+            for one in before:
+                env.resources.disk.charge(-one["stored"], "")  # the commit removes it
+            before[:] = [file]
+            return PartialResult(0, (file,), replaces=replaced)
 
-    @property
-    def rows(self) -> int:
-        """Numbers per vertex."""
-        return 1
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return "counting"
-
-    @abstractmethod
-    def counter(self, env: Environment, graph: GraphArrays, memory: int) -> VertexCounter:
-        """Return a worker's workspace of at most so many bytes."""
-
-    def tasks(self, env: Environment) -> Sequence[Task]:
-        """Return tasks over the arcs."""
-        return arc_tasks(env, self.cost)
-
-    @contextmanager
-    def open(self, env: Environment) -> Iterator[MakeWorker]:
-        """Let the page cache grow, where the kernel reads copies of pages."""
-        graph, _ = load_graph(env)
-        reads = range_reads(self.tasks(env), graph)
-
-        def make_worker() -> _VertexWorker:
-            counter = make_workspace(env.engine, range_memory(env), lambda memory: self.counter(env, graph, memory))
-            worker = _VertexWorker(env, counter, self)
-            if self.copies:
-                grow_page_cache(env, reads)
-            return worker
-
-        with growing_page_cache(env):
-            yield make_worker
+        return take
 
     def merge(self, env: Environment, files: Sequence[dict[str, Any]]) -> PartialResult:
         """Add files of counts up into one."""
         with env.resources.host.reserve(self._bytes(env), "counts that are added up"):
-            file = self.write(env, _sum(env, files))
+            file = self._write(env, self._sum(env, files))
         return PartialResult(0, (file,), replaces=tuple(file["name"] for file in files))
 
-    def write(self, env: Environment, counts: NDArray[np.int64]) -> dict[str, Any]:
-        """Write a file of counts; return what a commit says of it. It must be there as long as the run goes on."""
-        file = env.files.write_array(self.folder, counts.shape, counts.dtype, [counts])
-        return file | {"bytes": file["stored"]}
-
     @contextmanager
-    def run(self, env: Coordinator) -> Iterator[NDArray[np.int64]]:
+    def run(self, env: Coordinator) -> Iterator[VertexCounts]:
         """Count, and have the counts while the block lasts; their memory is reserved.
 
         Yields
         ------
         int64[num_vertices] or int64[rows, num_vertices]
-            As the kernel has them.
+            The result of the stage's aggregation.
 
         Raises
         ------
@@ -106,56 +60,35 @@ class CountPerVertex(MergingPhase):
         """
         record = env.run(self)
         with env.resources.host.reserve(self._bytes(env), "the counts"):
-            yield _sum(env, record.files())
+            yield self.count.aggregation.finalize(self._sum(env, record.files()))
 
     def _bytes(self, env: Environment) -> int:
-        return 2 * 8 * self.rows * env.graph.num_vertices
+        return 2 * 8 * self.count.rows * env.graph.num_vertices
+
+    def _write(self, env: Environment, counts: VertexCounts) -> dict[str, Any]:
+        """Write a file of counts; return what a commit says of it. It must be there as long as the run goes on."""
+        file = env.files.write_array(self.folder, counts.shape, counts.dtype, [counts])
+        return file | {"bytes": file["stored"]}
+
+    def _sum(self, env: Environment, files: Sequence[dict[str, Any]]) -> VertexCounts:
+        """Add up files of counts, at least one: a graph has arcs, and so a task."""
+        total: VertexCounts | None = None
+        for file in files:
+            counts = _read(env, file)
+            total = self.count.aggregation.combine([counts] if total is None else [total, counts])
+            del counts
+        assert total is not None
+        return total
 
 
-class _VertexWorker(RangeWorker):
-    """Its file has all that it found; each commit replaces the one before."""
-
-    def __init__(self, env: Environment, counter: VertexCounter, phase: CountPerVertex):
-        super().__init__(env, counter)
-        self._counter, self._phase = counter, phase
-        self._before: dict[str, Any] | None = None
-
-    def run_part(self, first: int, last: int) -> None:
-        prepare_range(self.env, first, last, self._phase.reads, copies=self._phase.copies)
-        self._counter.add(first, last)
-
-    def take_partial(self) -> PartialResult:
-        file, before = self._phase.write(self.env, self._counter.counts()), self._before
-        self._before = file
-        if before is None:
-            return PartialResult(0, (file,))
-        self.env.resources.disk.charge(-before["stored"], "")  # the commit removes it
-        return PartialResult(0, (file,), replaces=(before["name"],))
-
-
-def _sum(env: Environment, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
-    """Add up files of counts, at least one."""
-    total: NDArray[np.int64] | None = None
-    size = 0.0
-    for file in files:
-        counts = _read(env, file)
-        size += float(counts.sum(dtype=np.float64))
-        if size >= _EXACT_BELOW:
-            raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
-        total = counts if total is None else np.add(total, counts, out=total)
-        del counts
-    assert total is not None, "a graph has arcs, and so a task"
-    return total
-
-
-def _read(env: Environment, file: dict[str, Any]) -> NDArray[np.int64]:
+def _read(env: Environment, file: dict[str, Any]) -> VertexCounts:
     with env.files.opened(file) as path:
         try:
             with path.open("rb") as opened:
                 if file_sha256(opened) != file["sha256"]:
                     raise changed(str(path))
                 opened.seek(0)
-                counts: NDArray[np.int64] = np.load(opened)
+                counts: VertexCounts = np.load(opened)
         except (OSError, ValueError, EOFError):
             raise changed(str(path)) from None
     return counts

@@ -5,7 +5,6 @@ many other patterns are counted through homomorphisms. Induced counts are signed
 of all patterns with more edges, where those are cheaper than a search.
 """
 
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,12 +18,12 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
-from longwall.pipeline.phases.homomorphism_count import HomomorphismCount, Totals
-from longwall.pipeline.phases.kernel_count import KernelCount, Method
+from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import count_matches
 from longwall.pipeline.planning.homomorphisms import HomomorphismSum, plan_homomorphisms
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
+from longwall.stages.range_counting import CountCliques, CountFourCycles, CountHomomorphisms, CountRanges, Totals
 from longwall.storage.errors import FinalError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.stats import GraphStats
@@ -59,8 +58,10 @@ class CountPlan(ABC):
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
 
-    def _searched(self, env: Coordinator) -> int:
-        """Count by a search, where the specialised kernel does not suffice."""
+    def _searched(self, env: Coordinator, short: str = "") -> int:
+        """Count by a search, where the specialised kernel does not suffice, or there is no room for what it needs."""
+        if short:
+            env.observer.note(f"the budget has no room for {short}: searching instead")
         return _search(self.pattern, env.graph.stats, induced=False).count(env)
 
     def _title(self) -> str:
@@ -102,31 +103,23 @@ class CountBySearch(CountPlan):
 class CountByKernel(CountPlan):
     """A count that a kernel of its own takes."""
 
-    method: Method
+    phase: RangeCount
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
-        return self._facts(self.method)
+        return self._facts(self.phase.count.method)
 
     def describe(self) -> str:
         """The plan as text."""
-        how = {
-            "clique bitmaps": "a bitmap table over the out-neighbours of each vertex; AND and population count",
-            "wedge aggregation": "wedges grouped by their ends; c wedges with the same ends are c (c - 1) / 2 cycles",
-        }[self.method]
-        return f"{self._title()}count        {self.method}: {how}"
+        return self._title() + self.phase.describe()
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        began = time.perf_counter()
         try:
-            record = env.run(KernelCount(self.method, self.pattern.num_vertices, self.cost))
+            found: int = self.phase.run(env)
         except DoesNotFit:
-            _note_no_room(env, self.method)
-            return self._searched(env)
-        total: int = sum(record.values)
-        env.metrics.record(self.method, 0, record.total, total, time.perf_counter() - began, 0, len(record.done))
-        return total
+            return self._searched(env, self.phase.count.method)
+        return found
 
 
 @dataclass(frozen=True)
@@ -139,6 +132,10 @@ class CountByHomomorphisms(CountPlan):
     def program(self) -> RowProgram:
         """The row program."""
         return self.parts.program
+
+    def phase(self, *, exact: bool) -> RangeCount:
+        """Return what runs the program, for integers or in floating point alone."""
+        return RangeCount(CountHomomorphisms(self.program, self.pattern.edge_text, exact), self.cost)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -153,21 +150,21 @@ class CountByHomomorphisms(CountPlan):
         """The plan as text."""
         terms = "\n".join(f"             {c:+d} x hom({q.edge_text})" for c, q in self.parts.quotients)
         return (
-            f"{self._title()}count        homomorphisms: {self.program.passes} passes over the neighbours' rows of "
-            f"every vertex, {self.program.wide_passes} over all rows, divided by {self.automorphisms}\n"
+            f"{self._title()}{self.phase(exact=True).describe()}\n"
+            f"sum          of homomorphism counts, divided by {self.automorphisms}\n"
             f"{terms}\nestimate     {self.cost:.3g} elementary steps"
         )
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
         try:
-            counts, magnitudes = self._totals(env, exact=True)
+            totals: Totals = self.phase(exact=True).run(env)
+            counts, magnitudes = totals
             if _largest_scalar(self.pattern.num_vertices, env.graph) >= _EXACT_BELOW:
                 # Scalars may have wrapped around, and their floating-point twins with them.
-                _, magnitudes = self._totals(env, exact=False)
+                _, magnitudes = self.phase(exact=False).run(env)
         except DoesNotFit:
-            _note_no_room(env, "rows")
-            return self._searched(env)
+            return self._searched(env, CountHomomorphisms.method)
         coefficients = [c for c, _ in self.parts.quotients]
         size = sum(c * m for c, m in zip(coefficients, magnitudes, strict=True))
         error = sum(abs(c) * m for c, m in zip(coefficients, magnitudes, strict=True)) * 1e-9
@@ -181,13 +178,6 @@ class CountByHomomorphisms(CountPlan):
         if rest:
             raise RunError(f"internal fault: {mappings} mappings, {self.automorphisms} automorphisms")
         return embeddings
-
-    def _totals(self, env: Coordinator, *, exact: bool) -> Totals:
-        began = time.perf_counter()
-        phase = HomomorphismCount(self.program, self.pattern.edge_text, self.cost, exact)
-        record = env.run(phase)
-        env.metrics.record("rows", 0, record.total, 0, time.perf_counter() - began, 0, len(record.done))
-        return phase.totals(record.values)
 
 
 @dataclass(frozen=True)
@@ -218,10 +208,6 @@ class CountByInclusionExclusion(CountPlan):
         """Count the embeddings."""
         mappings = sum(c * plan.automorphisms * plan.count(env) for c, plan in self.terms)
         return mappings // self.automorphisms
-
-
-def _note_no_room(env: Coordinator, what: str) -> None:
-    env.observer.note(f"the budget has no room for {what}: searching instead")
 
 
 def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
@@ -261,8 +247,11 @@ def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountBySea
 
 
 def _clique(pattern: Pattern, stats: GraphStats) -> CountByKernel:
-    rows = plan_match(pattern, stats).rows
-    return CountByKernel(pattern, sum(rows), "clique bitmaps")
+    return _by_kernel(pattern, sum(plan_match(pattern, stats).rows), CountCliques(pattern.num_vertices))
+
+
+def _by_kernel(pattern: Pattern, cost: float, count: CountRanges) -> CountByKernel:
+    return CountByKernel(pattern, cost, RangeCount(count, cost))
 
 
 def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
@@ -270,7 +259,7 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     if pattern.is_clique:
         return _clique(pattern, stats)
     if pattern.num_vertices == 4 and all(len(near) == 2 for near in pattern.neighbours):
-        return CountByKernel(pattern, float(stats.sum_degree_squared) / 4, "wedge aggregation")
+        return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountFourCycles())
     search = _search(pattern, stats, induced=False)
     parts = plan_homomorphisms(Pattern(pattern.num_vertices, pattern.edges))
     if parts is None:

@@ -23,7 +23,7 @@ from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.pipeline.planning.prediction import estimate_levels, predicted_rows
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.stages.base import Stage
+from longwall.stages.base import Aggregation, Stage
 from longwall.storage.errors import InputError, RunError
 
 _PREDICTION_SHARE, _LEAST_EFFORT, _MOST_EFFORT = 0.01, 1e5, 1e7  # in steps, as the planner estimates them
@@ -47,9 +47,10 @@ class SearchCount(Phase):
         """See `Phase`."""
         return "counting"
 
-    def combine(self, values: Sequence[int]) -> Sequence[int]:
-        """Add up."""
-        return [sum(values)]
+    @property
+    def aggregation(self) -> Aggregation[int, int]:
+        """See `Phase`."""
+        return self.plan.fused_count.aggregation
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the arcs."""
@@ -91,13 +92,10 @@ class _CountWorker(SearchBench):
 def count_matches(plan: MatchPlan, env: Coordinator) -> int:
     """Count the embeddings (distinct subgraphs) of a plan; nothing but the source's edges is ever written."""
     predicted = predict(plan, env) if plan.cost > _LONG_COUNT else {}
-    record = env.run(SearchCount(plan))
-    total: int = sum(record.values)
+    phase = SearchCount(plan)
+    record = env.run(phase)
     record_levels(env, record.partials, {1: "source", plan.pattern.num_vertices - 1: "count"}, predicted)
-    embeddings, rest = divmod(total, plan.redundancy)
-    if rest:
-        raise RunError(f"internal fault: {total} matches cannot be divided by the redundancy {plan.redundancy}")
-    return embeddings
+    return phase.aggregation.result(record.values)
 
 
 def predict(plan: MatchPlan, env: Coordinator) -> dict[int, float]:

@@ -84,16 +84,23 @@ class MatchPlan:
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """The stages, one for each level that is enumerated, and one that counts or exports."""
-        program, last = self.program, self.pattern.num_vertices - 1
+        program = self.program
         stages: list[Stage] = [EdgeSource((program.levels[0], program.levels[1]), self._sets(0) + self._sets(1))]
         for depth, level in enumerate(program.levels[2:], 2):
             stages.append(Extend(depth, self.order[depth], level.candidates, self._sets(depth)))
         if not self.counting:
             return (*stages, Export(program.depth))
+        return (*stages, self.fused_count)
+
+    @property
+    def fused_count(self) -> FusedCount:
+        """The last stage of a plan that counts."""
+        program = self.program
         terms = " + ".join(
             f"{c} " + " ".join(f"|set {program.blocks[b].candidates}|" for b in blocks) for c, blocks in program.terms
         )
-        return (*stages, FusedCount(last, self.order[len(program.levels) :], terms, self.redundancy))
+        vertices = self.order[len(program.levels) :]
+        return FusedCount(self.pattern.num_vertices - 1, vertices, terms, self.redundancy)
 
     def describe(self) -> str:
         """The plan as text, a line per level."""

@@ -25,7 +25,7 @@ import longwall
 from longwall.kernels.cpu import prefix_tree
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
-from longwall.pipeline.execution import search_bench, thread_executor, worker_memory
+from longwall.pipeline.execution import search_bench, task_ranges, thread_executor, worker_memory
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_workspace
 from longwall.pipeline.execution.chunk_stack import ChunkStack
 from longwall.pipeline.phases import search_list
@@ -262,7 +262,8 @@ def short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def eager_commits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every task is committed."""
+    """Every task is committed, and there are many."""
+    monkeypatch.setattr(task_ranges, "_ARCS_PER_TASK", 1)
     monkeypatch.setattr(commit_log, "COMMIT_SECONDS", 0.0)
     monkeypatch.setattr(thread_executor, "_COMMITS_COST", float("inf"))
     monkeypatch.setattr(thread_executor, "_CRASH_COSTS", 0.0)

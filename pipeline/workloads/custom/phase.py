@@ -22,7 +22,7 @@ from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.custom.algorithm import Algorithm, Array, GraphView
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass
 from longwall.pipeline.workloads.custom.stages import Grow, Roots, WriteRows
-from longwall.stages.base import Stage, stream
+from longwall.stages.base import Aggregation, Stage, stream
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import FinalError, InputError
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
+Value = dict[str, Any]
+"""The value of a partial result: ``rows``, the number that was written, and ``found``."""
 VERTEX = "vertex"
 """In a schema: internal ids, which are written as ids of the input."""
 _STACK_SHARE = 2  # of a worker's memory: its stack; the rest is for candidates
@@ -70,11 +72,19 @@ class RunAlgorithm(Phase):
         """Make the algorithm's object."""
         return self.algorithm.make(json.loads(self.parameters))
 
-    def combine(self, values: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    @property
+    def aggregation(self) -> Aggregation[Value, Any]:
+        """See `Phase`: from what `process` found to the algorithm's answer."""
+        return Aggregation(_AlgorithmWorker.take_value, self._combined, self._finalized)
+
+    def _combined(self, values: Sequence[Value]) -> Value:
         """Add up the rows, and combine what was found."""
         found = [value["found"] for value in values if value["found"] is not None]
         combined = json_value(self.make().combine(found), f"{self.name}: combine") if found else None
-        return [{"rows": sum(value["rows"] for value in values), "found": combined}]
+        return {"rows": sum(value["rows"] for value in values), "found": combined}
+
+    def _finalized(self, value: Value) -> Any:
+        return json_value(self.make().finalize(value["found"]), f"{self.name}: finalize")
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""
@@ -198,9 +208,12 @@ class _AlgorithmWorker(Worker):
 
     def take_partial(self) -> PartialResult:
         files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._files.take())
+        return PartialResult(self.take_value(), files, self.timer.take())
+
+    def take_value(self) -> Value:
         rows, self._rows = self._rows, 0
         found, self._values = (self._values or [None])[0], []
-        return PartialResult({"rows": rows, "found": found}, files, self.timer.take())
+        return {"rows": rows, "found": found}
 
     def close(self) -> None:
         self._files.abandon()

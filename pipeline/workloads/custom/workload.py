@@ -89,16 +89,17 @@ class Custom(Workload):
     def execute(self, plan: CustomPlan, env: Coordinator) -> list[PatternCount]:
         """Run the algorithm."""
         from longwall.pipeline.execution.stage_metrics import record_levels
-        from longwall.pipeline.workloads.custom.phase import arrow_schema, json_value
+        from longwall.pipeline.workloads.custom.phase import arrow_schema
         from longwall.storage.parquet_files import write_parquet
 
         algorithm = plan.phase.make()
         record = env.run(plan.phase)
         record_levels(env, record.partials, {0: "export", 1: "source"})
-        (whole,) = plan.phase.combine(record.values)
+        aggregation = plan.phase.aggregation
+        whole = aggregation.combine(record.values)
         if algorithm.schema and not whole["rows"]:  # so that a result without rows still has its columns
             write_parquet(arrow_schema(algorithm).empty_table(), env.results / "rows-00000.parquet")
-        answer = json_value(algorithm.finalize(whole["found"]), f"{plan.phase.name}: finalize")
+        answer = aggregation.finalize(whole)
         number = answer if isinstance(answer, int) and not isinstance(answer, bool) else None
         title = type(algorithm).__name__
         return [PatternCount(title, None, number, value=None if number is not None else answer)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from longwall.pipeline.execution.environment import Metrics
 from longwall.pipeline.execution.phase import DoesNotFit, MergingPhase, Phase, Task
 from longwall.pipeline.execution.thread_executor import missing_tasks
 from longwall.pipeline.run_store.commit_log import Commit, PhaseRecord
+from longwall.stages.base import Aggregation
 from longwall.storage.errors import FinalError, RunError
 
 WORKERS = ["a", "b", "c"]
@@ -50,8 +51,7 @@ class Merging(MergingPhase):
     tasks = Plain.tasks
     open = Plain.open
 
-    def combine(self, values: Sequence[int]) -> Sequence[int]:
-        return [sum(values)]
+    aggregation = Aggregation(sum, sum, abs)
 
     def merge(self, env: Any, files: Any) -> Any: ...
 

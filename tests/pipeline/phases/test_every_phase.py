@@ -13,25 +13,25 @@ from contextlib import contextmanager
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import longwall.pipeline.phases
 import longwall.pipeline.workloads
+import longwall.stages
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MergingPhase, Phase
 from longwall.pipeline.execution.thread_executor import begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.homomorphism_count import HomomorphismCount
-from longwall.pipeline.phases.kernel_count import KernelCount
+from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
+from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
-from longwall.pipeline.phases.triangles_per_vertex import TrianglesPerVertex
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
@@ -39,8 +39,15 @@ from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
-from longwall.pipeline.workloads.motifs.by_enumeration import MotifClassCount
-from longwall.pipeline.workloads.motifs.orbits import OrbitCounts
+from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
+from longwall.stages.range_counting import (
+    CountCliques,
+    CountFourCycles,
+    CountHomomorphisms,
+    CountOfVertices,
+    CountRanges,
+    CountTrianglesOfVertices,
+)
 from longwall.storage.memory.resources import EngineChoice, open_resources
 from longwall.storage.observer import NullObserver
 from longwall.storage.tables.chunk_file import read_chunk
@@ -66,10 +73,10 @@ def plan(env: Coordinator, pattern: str, *, counting: bool) -> MatchPlan:
     return plan_match(parse_pattern(pattern), env.graph.stats, induced=False, counting=counting)
 
 
-def homomorphisms(env: Coordinator) -> Phase:
+def homomorphisms() -> CountRanges:
     parts = plan_homomorphisms(parse_pattern("0-1,1-2,2-3,3-4"))
     assert parts is not None
-    return HomomorphismCount(parts.program, "0-1,1-2,2-3,3-4", 1e6, exact=True)
+    return CountHomomorphisms(parts.program, "0-1,1-2,2-3,3-4", exact=True)
 
 
 def last_level(env: Coordinator) -> Phase:
@@ -78,10 +85,6 @@ def last_level(env: Coordinator) -> Phase:
     for columns in range(2, diamond.program.depth):
         files = tuple(env.run(WriteLevel(diamond, columns, files)).files())
     return ListLastLevel(diamond, diamond.program.depth, files, None)
-
-
-def total(env: Coordinator, phase: Phase, values: Sequence[int], files: Any) -> int:
-    return sum(values)
 
 
 def rows_of(env: Coordinator, phase: Phase, values: Sequence[int], files: Sequence[dict[str, Any]]) -> Any:
@@ -104,16 +107,20 @@ def vertex_counts(env: Coordinator, phase: Phase, values: Any, files: Sequence[d
     return sum(env.files.read_array(file) for file in files).tolist()  # type: ignore[union-attr]
 
 
-def homomorphism_totals(env: Coordinator, phase: HomomorphismCount, values: Sequence[Any], files: Any) -> Any:
-    counts, magnitudes = phase.totals(values)
+def aggregated(env: Coordinator, phase: Any, values: Sequence[Any], files: Any) -> Any:
+    return phase.aggregation.result(values)
+
+
+def close_totals(env: Coordinator, phase: RangeCount, values: Sequence[Any], files: Any) -> Any:
+    counts, magnitudes = phase.aggregation.result(values)
     return counts, [pytest.approx(one) for one in magnitudes]
 
 
-def motif_classes(env: Coordinator, phase: MotifClassCount, values: Sequence[Any], files: Any) -> Any:
-    counts = np.zeros(phase.shape[0] * phase.shape[1], np.int64)
-    for places, numbers in values:
-        counts[places] += np.array(numbers, np.int64)
-    return counts.tolist()
+def counts(count: CountRanges) -> Example:
+    """An example of a stage that counts ranges."""
+    if isinstance(count, CountOfVertices):
+        return Example(lambda env: CountPerVertex(count, 1e6), vertex_counts)
+    return Example(lambda env: RangeCount(count, 1e6), close_totals if count.method == "rows" else aggregated)
 
 
 def algorithm(env: Coordinator) -> Phase:
@@ -123,23 +130,28 @@ def algorithm(env: Coordinator) -> Phase:
 
 
 def found_rows(env: Coordinator, phase: RunAlgorithm, values: Sequence[Any], files: Sequence[dict[str, Any]]) -> Any:
-    (whole,) = phase.combine(values)
+    whole = phase.aggregation.combine(values)
     rows = rows_of(env, phase, [whole["rows"]], files)
     assert whole["found"] == len(rows)
     return rows
 
 
-EXAMPLES: dict[type[Phase], Example] = {
-    SearchCount: Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), total),
-    KernelCount: Example(lambda env: KernelCount("wedge aggregation", 4, 1e6), total),
-    HomomorphismCount: Example(homomorphisms, homomorphism_totals),
-    SearchList: Example(lambda env: SearchList(plan(env, "diamond", counting=False), None), rows_of),
-    WriteLevel: Example(lambda env: WriteLevel(plan(env, "diamond", counting=False), 2, None), chunks_of),
-    ListLastLevel: Example(last_level, rows_of),
-    TrianglesPerVertex: Example(lambda env: TrianglesPerVertex(1e6), vertex_counts),
-    OrbitCounts: Example(lambda env: OrbitCounts(1e6, 4), vertex_counts),
-    MotifClassCount: Example(lambda env: MotifClassCount(4, 1e6), motif_classes),
-    RunAlgorithm: Example(algorithm, found_rows),
+COUNTS = [
+    CountCliques(4),
+    CountFourCycles(),
+    homomorphisms(),
+    CountMotifClasses(4),
+    CountTrianglesOfVertices(),
+    CountOrbits(4),
+]
+EXAMPLES: dict[type[Phase], list[Example]] = {
+    SearchCount: [Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), aggregated)],
+    RangeCount: [counts(one) for one in COUNTS if not isinstance(one, CountOfVertices)],
+    CountPerVertex: [counts(one) for one in COUNTS if isinstance(one, CountOfVertices)],
+    SearchList: [Example(lambda env: SearchList(plan(env, "diamond", counting=False), None), rows_of)],
+    WriteLevel: [Example(lambda env: WriteLevel(plan(env, "diamond", counting=False), 2, None), chunks_of)],
+    ListLastLevel: [Example(last_level, rows_of)],
+    RunAlgorithm: [Example(algorithm, found_rows)],
 }
 
 
@@ -147,25 +159,34 @@ def left_out(module: str) -> bool:
     return module.startswith(NOT_HERE)
 
 
-def all_phases() -> list[type[Phase]]:
-    """Return the classes of phases that can be made."""
-    for package in (longwall.pipeline.phases, longwall.pipeline.workloads):
+def classes_below(base: type[Any], *packages: ModuleType) -> set[type[Any]]:
+    """Return the classes below another one that can be made, of some packages."""
+    for package in packages:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not left_out(module.name):
                 import_module(module.name)
-    found, classes = [], [Phase]
+    found, classes = set(), [base]
     while classes:
         one = classes.pop()
         classes += one.__subclasses__()
         if not inspect.isabstract(one) and one.__module__.startswith("longwall.") and not left_out(one.__module__):
-            found.append(one)
-    return sorted(set(found), key=lambda one: one.__name__)
+            found.add(one)
+    return found
 
 
-@pytest.fixture(params=all_phases(), ids=lambda one: one.__name__)
+def test_every_phase_and_every_count_has_an_example() -> None:
+    phases = classes_below(Phase, longwall.pipeline.phases, longwall.pipeline.workloads)
+    assert phases == EXAMPLES.keys(), "change EXAMPLES"
+    assert classes_below(CountRanges, longwall.stages) == {type(one) for one in COUNTS}, "change COUNTS"
+
+
+@pytest.fixture(
+    params=[one for examples in EXAMPLES.values() for one in examples],
+    ids=[f"{phase.__name__}-{number}" for phase, examples in EXAMPLES.items() for number in range(len(examples))],
+)
 def example(request: pytest.FixtureRequest) -> Example:
-    assert request.param in EXAMPLES, f"add an example of {request.param.__name__} to EXAMPLES"
-    return EXAMPLES[request.param]
+    made: Example = request.param
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +280,8 @@ def test_a_result_does_not_depend_on_the_executor(example: Example, graph: Graph
         assert record.complete
         values, files = record.values, record.files()
         results.append(example.result(env, phase, values, files))
-        results.append(example.result(env, phase, phase.combine(values), files))
+        if phase.aggregation is not None:
+            results.append(example.result(env, phase, [phase.aggregation.combine(values)], files))
         if isinstance(phase, MergingPhase):
             merged = phase.merge(env, files)
             assert set(merged.replaces) == {file["name"] for file in files}

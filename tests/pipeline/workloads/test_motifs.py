@@ -307,6 +307,7 @@ def test_an_interrupted_run_is_resumed_where_it_was(lab, tmp_path, monkeypatch, 
     monkeypatch.setattr(commit_log, "COMMIT_SECONDS", 0.0)
     monkeypatch.setattr("longwall.pipeline.execution.thread_executor._COMMITS_COST", float("inf"))
     monkeypatch.setattr("longwall.pipeline.execution.thread_executor._CRASH_COSTS", 0.0)
+    monkeypatch.setattr("longwall.pipeline.execution.task_ranges._ARCS_PER_TASK", 1)
     graph = generate("rmat", seed=2, scale=8, edge_factor=4)
     section = {"kind": "motifs", "k": 4, **workload}
     whole = lab.context(graph, workload=section)
@@ -393,7 +394,7 @@ def test_other_workloads_have_no_method():
 
 def test_counts_that_fit_no_integer_are_refused(lab, engine_kind, monkeypatch):
     star = lab.graph([(0, i) for i in range(1, 2001)])
-    monkeypatch.setattr("longwall.pipeline.workloads.motifs.by_enumeration._EXACT_BELOW", 2.0**20)
+    monkeypatch.setattr("longwall.stages.motif_counting._EXACT_BELOW", 2.0**20)
     with pytest.raises(FinalError, match="do not fit 64-bit integers"):
         run(lab, star, 3, engine_kind, method="enumeration")
 

@@ -18,9 +18,9 @@ from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.stages.counting import arc_reads, count_planned
+from longwall.stages.counting import count_planned
 from longwall.stages.extension.planned import extend_planned
-from longwall.stages.source import edge_source, host_arrays
+from longwall.stages.source import arc_reads, edge_source, host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.pages.paged_graph import GraphPages, host_state_bytes, load_paged, state_bytes

@@ -1,0 +1,78 @@
+"""Workers that send their roots through stages; those of kernels that go over ranges of roots on their own."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from longwall.kernels.interface.workspaces import Workspace
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import Worker
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.stages.base import Stage, stream
+from longwall.stages.range_counting import Counter
+
+
+class StageWorker(Worker):
+    """A worker that sends its roots through stages; it is their bench.
+
+    Parameters
+    ----------
+    env
+        What the process works with.
+    stages
+        What the roots go through.
+    workspace
+        Of a kernel; its bytes on the host are reserved until the worker is closed.
+    """
+
+    def __init__(self, env: Environment, stages: Sequence[Stage], workspace: Workspace):
+        self.env, self._stages = env, stages
+        self._workspace_memory = env.resources.host.reserve(workspace.workspace_bytes, "a worker's workspace")
+
+    def run(self, first: int, last: int) -> None:
+        """Send roots through the stages."""
+        stream((first, last), self._stages, self)
+
+    @property
+    def done(self) -> bool:
+        """Whether the run is to end."""
+        return self.env.cancel.is_set()
+
+    def close(self) -> None:
+        """Release the workspace."""
+        self._workspace_memory.release()
+
+
+class RangeBench(StageWorker):
+    """A worker whose stages count ranges of roots; see `longwall.stages.range_counting.CountingBench`.
+
+    Parameters
+    ----------
+    env, stages
+        See `StageWorker`.
+    counter
+        The workspace of the last stage.
+    take
+        Returns what it found since the last call.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        stages: Sequence[Stage],
+        counter: Counter,
+        take: Callable[[Counter], PartialResult],
+    ):
+        super().__init__(env, stages, counter)
+        self.graph, _ = load_graph(env)
+        self.engine, self.counter, self._take = env.engine, counter, take
+        self._batch, self._make_room = AdaptiveBatch(env.engine), partial(shrink_page_cache, self.graph.pages)
+
+    def fit(self, stage: Stage, most: int, work: Callable[[int], int]) -> int:  # noqa: ARG002
+        """Do a piece of work that is as large as memory allows, `most` at most."""
+        return self._batch.run(most, work, self._make_room)
+
+    def take_partial(self) -> PartialResult:
+        """Return what the counter found since the last call."""
+        return self._take(self.counter)

@@ -1,0 +1,130 @@
+"""Count with a kernel that goes over ranges of roots on its own."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.pipeline.execution.adaptive_batch import make_workspace
+from longwall.pipeline.execution.device_graph import grow_page_cache, growing_page_cache, load_graph
+from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.phase import ARCS, DoesNotFit, MakeWorker, Phase, Task
+from longwall.pipeline.execution.stage_workers import RangeBench
+from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.stages.base import Aggregation, Stage
+from longwall.stages.range_counting import Counter, CountRanges
+
+
+@dataclass(frozen=True)
+class RangePhase(Phase):
+    """Send ranges of roots through a stage that counts them.
+
+    Attributes
+    ----------
+    count
+        The stage.
+    cost
+        Estimated number of elementary steps.
+    """
+
+    count: CountRanges
+    cost: float
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What the ranges go through."""
+        return self.count.source, self.count
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return self.count.name
+
+    @property
+    def activity(self) -> str:
+        """See `Phase`."""
+        return "counting"
+
+    @property
+    def unit(self) -> str:
+        """See `Phase`."""
+        return "parts of the work" if self.count.source.growth else ARCS
+
+    def describe(self) -> str:
+        """Return the stages as text, for ``longwall explain``."""
+        return "\n".join(stage.describe() for stage in self.stages)
+
+    def tasks(self, env: Environment) -> Sequence[Task]:
+        """Return tasks over the roots."""
+        return root_tasks(env, self.count.source, self.cost)
+
+    @contextmanager
+    def open(self, env: Environment) -> Iterator[MakeWorker]:
+        """Reserve the workers' counts; let the page cache grow, where the kernel reads copies of pages."""
+        graph, _ = load_graph(env)
+        grows = self.count.source.copies and graph.pages is not None
+        reads = range_reads(self.tasks(env), graph) if grows else None
+        counts = self.count.host_bytes(env.engine.workers)
+        with env.resources.host.reserve(counts, "the workers' counts"), growing_page_cache(env):
+            yield partial(self._worker, env, graph, reads)
+
+    @abstractmethod
+    def take(self, env: Environment) -> Callable[[Any], PartialResult]:
+        """Return what takes the partial results of one worker from its counter."""
+
+    def _worker(self, env: Environment, graph: GraphArrays, reads: int | None) -> RangeBench:
+        try:
+            counter: Counter = make_workspace(
+                env.engine, range_memory(env), partial(self.count.counter, env.engine, graph)
+            )
+        except WorkspaceTooLarge as error:
+            if self.count.optional:
+                raise DoesNotFit from error
+            raise
+        bench = RangeBench(env, self.stages, counter, self.take(env))
+        if reads is not None:
+            grow_page_cache(env, reads)
+        return bench
+
+
+@dataclass(frozen=True)
+class RangeCount(RangePhase):
+    """Count what is one value for the whole graph: a number, or several."""
+
+    @property
+    def aggregation(self) -> Aggregation[Any, Any]:
+        """See `Phase`."""
+        return self.count.aggregation
+
+    def take(self, env: Environment) -> Callable[[Any], PartialResult]:  # noqa: ARG002
+        """See `RangePhase`."""
+        chunk = self.aggregation.chunk
+        return lambda counter: PartialResult(chunk(counter))
+
+    def run(self, env: Coordinator) -> Any:
+        """Count, and put what it took into the metrics.
+
+        Returns
+        -------
+        Any
+            The result of the stage's aggregation.
+
+        Raises
+        ------
+        DoesNotFit
+            If there is no room for an optional stage.
+        """
+        began = time.perf_counter()
+        record = env.run(self)
+        found = self.aggregation.combine(record.values)
+        seconds = time.perf_counter() - began
+        env.metrics.record(self.count.method, 0, record.total, self.count.found(found), seconds, 0, len(record.done))
+        return self.aggregation.finalize(found)

@@ -1,0 +1,333 @@
+"""Counting stages over ranges of roots: the kernel of each reads the graph on its own, and no rows are made."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import RowProgram
+from longwall.kernels.interface.workspaces import RangeCounter, RowCounter, VertexCounter, Workspace
+from longwall.stages.base import Aggregation, Stage
+from longwall.stages.source import Roots, RootsBench
+from longwall.storage.errors import FinalError
+
+_EXACT_BELOW = 2.0**62
+Totals = tuple[list[int], list[float]]
+"""The sum of each product of a row program: modulo 2**64, and in floating point."""
+
+
+class Counter(Workspace, Protocol):
+    """The workspace of one worker of a counting stage."""
+
+    def add(self, first: int, last: int) -> None:
+        """Count what belongs to the roots `first` to `last` - 1; where it fails, nothing has changed."""
+        ...
+
+
+class CountingBench(RootsBench, Protocol):
+    """What a `CountRanges` works with."""
+
+    counter: Counter
+
+    def fit(self, stage: Stage, most: int, work: Callable[[int], int]) -> int:
+        """Do a piece of work that is as large as memory allows, `most` at most."""
+        ...
+
+
+class CountRanges(Stage):
+    """Count what belongs to ranges of roots.
+
+    Attributes
+    ----------
+    method
+        What the stage is called in metrics and manifests.
+    optional
+        Whether the plan has another way where the workspace does not fit.
+    """
+
+    verb = "count"
+    method: ClassVar[str]
+    optional: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def source(self) -> Roots:
+        """The stage before it: the roots, and what is read for them."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What distinguishes the count from others of a run."""
+
+    @property
+    @abstractmethod
+    def aggregation(self) -> Aggregation[Any, Any]:
+        """From a worker's counter, what it found since it was last asked; how that is combined, and the result."""
+
+    @abstractmethod
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """Make a worker's workspace of at most so many bytes."""
+
+    def found(self, partial: Any) -> int:  # noqa: ARG002
+        """Return how many rows the metrics say were found, for the partial value of everything."""
+        return 0
+
+    def host_bytes(self, workers: int) -> int:  # noqa: ARG002
+        """Return the bytes of the host that the counters of so many workers take besides their workspaces."""
+        return 0
+
+    def run(self, chunk: tuple[int, int], bench: CountingBench) -> Iterable[Any]:
+        """Count a range, in parts where memory is short."""
+        first, last = chunk
+        while first < last and not bench.done:
+            first = bench.fit(self, last - first, partial(self._count, bench, first))
+        return ()
+
+    def _count(self, bench: CountingBench, first: int, size: int) -> int:
+        self.source.prepare(first, first + size, bench)
+        bench.counter.add(first, first + size)
+        return first + size
+
+
+Kernel = TypeVar("Kernel", bound=Workspace)
+Result = TypeVar("Result")
+Number = TypeVar("Number", int, float)
+
+
+class Taken(ABC, Generic[Kernel, Result]):
+    """The workspace of a kernel, and what it found since it was last asked."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+
+    @property
+    def workspace_bytes(self) -> int:
+        """See `Workspace`."""
+        return self.kernel.workspace_bytes
+
+    @abstractmethod
+    def add(self, first: int, last: int) -> None:
+        """See `Counter`."""
+
+    @abstractmethod
+    def take(self) -> Result:
+        """Return what was found since the last call."""
+
+
+class _Sum(Taken[RangeCounter, int]):
+    _sum = 0
+
+    def add(self, first: int, last: int) -> None:
+        self._sum += self.kernel.count(first, last)
+
+    def take(self) -> int:
+        found, self._sum = self._sum, 0
+        return found
+
+
+def unchanged(value: Result) -> Result:
+    """Return the value, which is the result already."""
+    return value
+
+
+@dataclass(frozen=True)
+class _CountSubgraphs(CountRanges):
+    """Count the embeddings of one pattern."""
+
+    optional = True
+
+    @property
+    def aggregation(self) -> Aggregation[int, int]:
+        """Numbers, which are added up."""
+        return Aggregation(_Sum.take, sum, unchanged)
+
+    def found(self, partial: int) -> int:
+        """See `CountRanges`."""
+        return partial
+
+
+@dataclass(frozen=True)
+class CountCliques(_CountSubgraphs):
+    """Count the cliques of `k` vertices (k >= 3)."""
+
+    k: int
+
+    method = "clique bitmaps"
+    source = Roots("arcs", NeighbourRange.SMALLER, copies=True)
+
+    @property
+    def name(self) -> str:
+        """See `CountRanges`."""
+        return f"{self.method} of {self.k} vertices"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return f"count        {self.method}: bitmap tables of the out-neighbours of each vertex; AND, population count"
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return _Sum(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
+
+
+@dataclass(frozen=True)
+class CountFourCycles(_CountSubgraphs):
+    """Count the cycles of 4 vertices by their wedges (Chiba and Nishizeki)."""
+
+    method = "wedge aggregation"
+    source = Roots("vertices")
+
+    @property
+    def name(self) -> str:
+        """See `CountRanges`."""
+        return f"{self.method} of 4 vertices"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return (
+            f"count        {self.method}: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
+        )
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return _Sum(engine.kernels.four_cycle_counter(engine.device, graph, memory))
+
+
+class _Totals(Taken[RowCounter, Totals]):
+    _before: Totals | None = None
+
+    def add(self, first: int, last: int) -> None:
+        self.kernel.add(first, last)
+
+    def take(self) -> Totals:
+        counts, magnitudes = (part.tolist() for part in self.kernel.totals())
+        before, self._before = self._before or ([0] * len(counts), [0.0] * len(counts)), (counts, magnitudes)
+        return _differences(counts, before[0]), _differences(magnitudes, before[1])
+
+
+def _differences(now: list[Number], before: list[Number]) -> list[Number]:
+    return [a - b for a, b in zip(now, before, strict=True)]
+
+
+def _add_totals(totals: Sequence[Totals]) -> Totals:
+    counts = [sum(column) % 2**64 for column in zip(*(counts for counts, _ in totals), strict=True)]
+    return counts, [sum(column) for column in zip(*(magnitudes for _, magnitudes in totals), strict=True)]
+
+
+@dataclass(frozen=True)
+class CountHomomorphisms(CountRanges):
+    """Run a row program over all vertices: sums of products of homomorphism counts.
+
+    Attributes
+    ----------
+    program
+        The row program.
+    pattern
+        Edges of the pattern that it is for.
+    exact
+        Whether the integers are computed; the floating-point sums always are.
+    """
+
+    program: RowProgram
+    pattern: str
+    exact: bool
+
+    method = "rows"
+    source = Roots("vertices")
+    optional = True
+
+    @property
+    def name(self) -> str:
+        """See `CountRanges`."""
+        return f"{'homomorphisms' if self.exact else 'magnitudes of homomorphisms'} for {self.pattern}"
+
+    @property
+    def aggregation(self) -> Aggregation[Totals, Totals]:
+        """The sum of each product, modulo 2**64, and the same in floating point."""
+        return Aggregation(_Totals.take, _add_totals, unchanged)
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return (
+            f"count        homomorphisms: {self.program.passes} passes over the neighbours' rows of every vertex, "
+            f"{self.program.wide_passes} over all rows"
+        )
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return _Totals(engine.kernels.row_counter(engine.device, graph, self.program, memory, exact=self.exact))
+
+
+VertexCounts = NDArray[np.int64]
+
+
+def _add_counts(counts: Sequence[VertexCounts]) -> VertexCounts:
+    """Add arrays up, into the first one."""
+    size = sum(float(one.sum(dtype=np.float64)) for one in counts)
+    if size >= _EXACT_BELOW:
+        raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
+    total, *others = counts
+    for other in others:
+        np.add(total, other, out=total)
+    return total
+
+
+class CountOfVertices(CountRanges):
+    """Count something for every vertex; partial values are arrays of all that a worker found so far.
+
+    Attributes
+    ----------
+    rows
+        Numbers per vertex.
+    """
+
+    @property
+    def rows(self) -> int:
+        """See above."""
+        return 1
+
+    @property
+    def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
+        """Arrays, which are added up into the first one."""
+        return Aggregation(_counts_so_far, _add_counts, self._finished)
+
+    @abstractmethod
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+        """See `CountRanges`."""
+
+    def _finished(self, counts: VertexCounts) -> VertexCounts:
+        """Return the result for the sums of what the kernel found; it may take their place."""
+        return counts
+
+
+def _counts_so_far(counter: VertexCounter) -> VertexCounts:
+    return counter.counts()
+
+
+@dataclass(frozen=True)
+class CountTrianglesOfVertices(CountOfVertices):
+    """Count the triangles of every vertex."""
+
+    method = "triangles per vertex"
+    source = Roots("arcs", NeighbourRange.SMALLER, copies=True)
+
+    @property
+    def name(self) -> str:
+        """See `CountRanges`."""
+        return self.method
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "count        triangles of every vertex: the common out-neighbours of both ends of every edge"
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+        """See `CountRanges`."""
+        return engine.kernels.triangle_vertex_counter(engine.device, graph, memory)
