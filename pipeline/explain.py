@@ -93,7 +93,7 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resou
     from longwall.storage.pages.placement import bring_graph
 
     search = plan.search if isinstance(plan, CountBySearch) else plan
-    if not isinstance(search, MatchPlan):
+    if not isinstance(search, MatchPlan) or search.joined:
         return []
     arrays = host_arrays(graph)
     try:

@@ -1,12 +1,21 @@
-"""The filtering stage: keep the rows for which a user's function holds, and compact back to the root."""
+"""The filtering stage: keep some rows, and compact back to the root."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
 
+from longwall.kernels.interface.frontier import NeighbourRange, RowReads
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.stages.base import Bench, Stage
+from longwall.stages.extension.adjacency_lists import is_edge
+from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import Columns, EmbeddingTable
 
 Predicate = Callable[[Any, Any, Any], Any]
+Kept = tuple[EmbeddingTable, int]
+"""Rows that are kept, and how many were looked at."""
 
 
 def filter_rows(table: EmbeddingTable, keep: Predicate, graph: Any) -> EmbeddingTable:
@@ -35,3 +44,89 @@ def filter_rows(table: EmbeddingTable, keep: Predicate, graph: Any) -> Embedding
             f"it returned {mask.dtype} of shape {mask.shape}"
         )
     return table.filtered(mask)
+
+
+class VerifyBench(Bench, Protocol):
+    """What `Verify` works with."""
+
+    graph: GraphArrays
+    xp: Any
+    timer: StageTimer
+    most_verified: int
+    """Rows that are verified at once."""
+
+    def fit(self, stage: Stage, most: int, work: Callable[[int], Kept]) -> Kept:
+        """Do a piece of work that is as large as memory allows, `most` at most."""
+        ...
+
+    def waiting(self) -> int:
+        """Return how many tables wait."""
+        ...
+
+    def wait(self, rows: EmbeddingTable) -> None:
+        """Keep rows until `resume`, on disk where memory is short."""
+        ...
+
+    def resume(self) -> EmbeddingTable:
+        """Return the rows that were last kept."""
+        ...
+
+
+@dataclass(frozen=True)
+class Verify(Stage):
+    """Keep the rows whose last vertex is, or is not, adjacent to some earlier ones: binary joins with the edges.
+
+    The worst-case optimal join intersects the lists of all matched neighbours; binary joins extend by one edge of the
+    pattern, and verify the others afterwards (GAMMA, section III-A).
+
+    Attributes
+    ----------
+    level
+        Number of the last level.
+    present, absent
+        Earlier levels whose vertex must, and must not, be adjacent to it.
+    """
+
+    level: int
+    present: tuple[int, ...]
+    absent: tuple[int, ...]
+
+    verb = "filter"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        parts = [f"{verb} {', '.join(map(str, levels))}" for verb, levels in self._conditions()]
+        return f"filter       rows whose vertex of level {self.level} {' and '.join(parts)}"
+
+    def _conditions(self) -> list[tuple[str, tuple[int, ...]]]:
+        both = (("is adjacent to those of levels", self.present), ("is not adjacent to those of levels", self.absent))
+        return [condition for condition in both if condition[1]]
+
+    def run(self, chunk: EmbeddingTable, bench: VerifyBench) -> Iterator[EmbeddingTable]:
+        """Yield the rows that are kept."""
+        waiting, below = [chunk], bench.waiting()
+        del chunk
+        while waiting and not bench.done:
+            rows = waiting.pop()
+            with bench.timer.time(self.level):
+                kept, size = bench.fit(self, min(bench.most_verified, len(rows)), partial(self._kept, rows, bench))
+            if size < len(rows):
+                bench.wait(rows.sliced(size, len(rows)))
+            made = [kept]
+            del rows, kept
+            if len(made[0]):
+                yield made.pop()
+            if bench.waiting() > below:
+                waiting.append(bench.resume())
+
+    def _kept(self, chunk: EmbeddingTable, bench: VerifyBench, size: int) -> Kept:
+        rows = chunk.sliced(0, size).to(bench.xp)
+        last = rows.column(self.level)
+        if bench.graph.pages is not None:
+            times = len(self.present) + len(self.absent)
+            bench.graph.pages.touch(self.level, [RowReads(last, NeighbourRange.ALL, times)])
+        mask = bench.xp.ones(size, bool)
+        for levels, adjacent in ((self.present, True), (self.absent, False)):
+            for level in levels:
+                mask &= is_edge(bench.graph, last, rows.column(level), bench.xp) == adjacent
+        return rows.filtered(mask), size

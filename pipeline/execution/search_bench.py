@@ -23,6 +23,7 @@ from longwall.stages.stage_timer import StageTimer
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 _LEAST_WINDOW = 1 << 10  # rows
+_VERIFIED = 8  # the part of a chunk's rows that is verified at once: binary searches take 60 bytes for a row
 _numbers = itertools.count()  # of the benches of this process: their spilled chunks have names of their own
 
 Made = TypeVar("Made")
@@ -46,7 +47,7 @@ class SearchShare:
     def __init__(self, program: SearchProgram, env: Environment, graph: GraphArrays, memory: WorkerMemory):
         self.program, self.env, self.graph, self.memory = program, env, graph, memory
         self.batches: dict[Verb, AdaptiveBatch] = {
-            verb: AdaptiveBatch(env.engine) for verb in ("source", "extend", "count", "export")
+            verb: AdaptiveBatch(env.engine) for verb in ("source", "extend", "filter", "count", "export")
         }
         self._windows: dict[int, int] = {}  # by the number of levels
 
@@ -102,6 +103,7 @@ class SearchBench(StageWorker):
         super().__init__(share.env, stages, self.searcher)
         resources, memory = share.env.resources, share.memory
         self.share, self.timer = share, StageTimer()
+        self.most_verified = max(memory.rows // _VERIFIED, 1)
         self.graph, self.xp = share.graph, resources.engine.xp
         name = f"stack-{next(_numbers)}"
         self._stack = ChunkStack(self.xp, memory.stack, memory.host_stack, resources.spill, resources.disk, name)

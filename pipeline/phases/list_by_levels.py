@@ -59,9 +59,12 @@ class _Level(Phase):
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Reserve the workers' tables, and read chunks ahead."""
-        share, source, extend = search_share(self.plan, env), self.plan.stages[0], self.plan.stages[self.columns - 2]
+        share = search_share(self.plan, env)
         with share.memory.reserved(env, self.tasks(env)), self._read_ahead(share) as ahead:
-            yield self._workers(share, [source] if self.before is None else [_StoredChunks(ahead), extend])
+            made_by = [self.plan.stages[0]]
+            if self.before is not None:
+                made_by = [_StoredChunks(ahead), *self.plan.level_stages(self.columns - 1)]
+            yield self._workers(share, made_by)
 
     @abstractmethod
     def _workers(self, share: SearchShare, stages: Sequence[Stage]) -> MakeWorker:

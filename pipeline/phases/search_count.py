@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from longwall.kernels.interface.engine import ShortOfMemory
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
@@ -61,15 +62,19 @@ class SearchCount(Phase):
         """Reserve the workers' tables."""
         share = self._share(env)
         stages = self.plan.stages
-        if share.graph.pages is None:  # one kernel walks through all levels behind the source
+        if self._fused(share.graph):  # one kernel walks through all levels behind the source
             stages = (stages[0], stages[-1])
         with share.memory.reserved(env, self.tasks(env)):
             yield lambda: _CountWorker(share, stages)
 
+    def _fused(self, graph: GraphArrays) -> bool:
+        """Return whether one kernel walks through all levels."""
+        return graph.pages is None and not self.plan.joined
+
     def _share(self, env: Environment) -> SearchShare:
         graph, memory = load_graph(env)
         program = self.plan.program
-        if graph.pages is None:
+        if self._fused(graph):
             return SearchShare(program, env, graph, WorkerMemory.for_edges(env, memory))
         of_worker = WorkerMemory.within(program.depth, graph, env, memory, exporting=False)
         return SearchShare(program, env, graph, of_worker)
@@ -106,6 +111,8 @@ def predict(plan: MatchPlan, env: Coordinator) -> dict[int, float]:
     dict of int to float
         Level, as the metrics know it, to rows; empty where sampling has too little memory.
     """
+    if plan.joined:  # a sample would be of the rows before they are verified
+        return {}
     graph, memory = load_graph(env)
     env.observer.phase("sampling", None, "steps")
     effort = min(_MOST_EFFORT, max(plan.cost * _PREDICTION_SHARE, _LEAST_EFFORT))

@@ -10,6 +10,7 @@ from longwall.stages.base import Stage
 from longwall.stages.counting import FusedCount
 from longwall.stages.export import Export
 from longwall.stages.extension.planned import Extend
+from longwall.stages.filtering import Verify
 from longwall.stages.source import EdgeSource
 
 
@@ -43,6 +44,9 @@ class MatchPlan:
         Estimated number of elementary steps.
     rows
         Estimated number of partial embeddings per enumerated depth.
+    joined
+        In a plan of edge joins, whose program has the edges of a spanning tree only: for each depth, the other
+        (non-)edges between its vertex and earlier ones, which are verified when its level is made. Empty in others.
     """
 
     pattern: Pattern
@@ -57,6 +61,7 @@ class MatchPlan:
     program: SearchProgram
     cost: float
     rows: tuple[float, ...]
+    joined: tuple[Verify, ...] = ()
 
     @property
     def title(self) -> str:
@@ -67,7 +72,7 @@ class MatchPlan:
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data, for the manifest."""
         return {
-            "kind": "search",
+            "kind": "edge joins" if self.joined else "search",
             "pattern": self.pattern.edge_text,
             "labels": self.pattern.labels,
             "induced": self.induced,
@@ -86,11 +91,17 @@ class MatchPlan:
         """The stages, one for each level that is enumerated, and one that counts or exports."""
         program = self.program
         stages: list[Stage] = [EdgeSource((program.levels[0], program.levels[1]), self._sets(0) + self._sets(1))]
-        for depth, level in enumerate(program.levels[2:], 2):
-            stages.append(Extend(depth, self.order[depth], level.candidates, self._sets(depth)))
+        for depth in range(2, len(program.levels)):
+            stages += self.level_stages(depth)
         if not self.counting:
             return (*stages, Export(program.depth))
         return (*stages, self.fused_count)
+
+    def level_stages(self, depth: int) -> tuple[Stage, ...]:
+        """Return the stages that make a level of the rows of the one before (depth >= 2)."""
+        candidates = self.program.levels[depth].candidates
+        extend = Extend(depth, self.order[depth], candidates, self._sets(depth))
+        return extend, *(one for one in self.joined if one.level == depth)
 
     @property
     def fused_count(self) -> FusedCount:

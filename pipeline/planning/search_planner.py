@@ -13,6 +13,7 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
 from longwall.pipeline.planning.search_compiler import compile_program
 from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.stages.filtering import Verify
 from longwall.storage.graph.stats import GraphStats
 
 BEAM = 24
@@ -149,6 +150,42 @@ def plan_match(pattern: Pattern, stats: GraphStats, *, induced: bool = False, co
                 )
     assert best is not None, "a connected pattern has a connected order"
     return best
+
+
+def plan_edge_joins(pattern: Pattern, stats: GraphStats, *, induced: bool = False, counting: bool = True) -> MatchPlan:
+    """Plan the matching of a pattern by binary joins with the edges, one edge of the pattern at a time.
+
+    Rows are extended along a spanning tree of the pattern, in the matching order of the search; every other edge is
+    verified when both of its vertices are matched. Parameters as of `plan_match`.
+    """
+    order = plan_match(pattern, stats, induced=induced, counting=False).order
+    position = {vertex: level for level, vertex in enumerate(order)}
+    tree, joined = [(order[0], order[1])], []
+    for level, vertex in enumerate(order[2:], 2):
+        earlier = sorted(position[other] for other in pattern.neighbours[vertex] if position[other] < level)
+        tree.append((order[earlier[0]], vertex))
+        absent = sorted(set(range(level)) - set(earlier)) if induced else []
+        if earlier[1:] or absent:
+            joined.append(Verify(level, tuple(earlier[1:]), tuple(absent)))
+    spanning = Pattern(pattern.num_vertices, tuple(sorted((min(pair), max(pair)) for pair in tree)), pattern.labels)
+    pairs, redundancy = restrictions(pattern, order, 0)
+    program = compile_program(spanning, order, pairs, induced=False, suffix=0, descending=True)
+    cost, rows = _estimate(program, order, pattern, _sizes(stats))
+    return MatchPlan(
+        pattern,
+        induced,
+        counting,
+        order,
+        0,
+        tuple(pairs),
+        redundancy,
+        True,
+        automorphism_count(pattern),
+        program,
+        cost,
+        tuple(rows),
+        tuple(joined),
+    )
 
 
 def _suffixes(pattern: Pattern, order: tuple[int, ...], *, induced: bool, counting: bool) -> list[int]:

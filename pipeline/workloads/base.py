@@ -80,11 +80,19 @@ class Workload(Section, ABC):
         """Do the work of a plan."""
 
 
-def plan_pattern(pattern: Pattern, graph: Graph, output: Output, *, induced: bool = False) -> CountPlan | MatchPlan:
-    """Plan how to count the embeddings of a pattern or, where they are the output, how to list them."""
-    from longwall.pipeline.phases.count_plans import plan_count
-    from longwall.pipeline.planning.search_planner import plan_match
+Join = Literal["vertices", "edges"]
 
+
+def plan_pattern(
+    pattern: Pattern, graph: Graph, output: Output, *, induced: bool = False, join: Join = "vertices"
+) -> CountPlan | MatchPlan:
+    """Plan how to count the embeddings of a pattern or, where they are the output, how to list them."""
+    from longwall.pipeline.phases.count_plans import CountBySearch, plan_count
+    from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
+
+    if join == "edges":
+        search = plan_edge_joins(pattern, graph.stats, induced=induced, counting=output == "count")
+        return CountBySearch(pattern, search.cost, search) if search.counting else search
     if output == "embeddings":
         return plan_match(pattern, graph.stats, induced=induced, counting=False)
     return plan_count(pattern, graph, induced=induced)

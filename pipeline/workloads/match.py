@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
-from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
+from longwall.pipeline.workloads.base import Join, Workload, count_or_list, plan_pattern
 from longwall.pipeline.workloads.sections import as_tuple
 from longwall.storage.errors import InputError
 from longwall.storage.paths import path_exists
@@ -35,6 +35,11 @@ class Match(Workload):
     )
     induced: bool = Field(default=False, description="whether non-edges of the pattern must be non-edges of the graph")
     output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
+    join: Join = Field(
+        default="vertices",
+        description="`vertices`: a vertex of the pattern at a time; or, for comparison, `edges`: an edge at a time, "
+        "GAMMA's binary joins",
+    )
 
     @field_validator("pattern")
     @classmethod
@@ -69,7 +74,7 @@ class Match(Workload):
         pattern = parse_pattern(self.pattern, self.pattern_labels)
         if pattern.labels is not None and not graph.has_labels:
             raise InputError("workload.pattern_labels is given, but the graph has no labels: add graph.labels")
-        return plan_pattern(pattern, graph, self.output, induced=self.induced)
+        return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join)
 
     def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the embeddings."""

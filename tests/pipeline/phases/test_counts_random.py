@@ -22,7 +22,7 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.phases import count_plans, search_count
 from longwall.pipeline.phases.count_plans import plan_count
-from longwall.pipeline.planning.search_planner import plan_match
+from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 from longwall.storage.errors import InputError, RunError
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -39,14 +39,15 @@ K44 = SmallGraph(tuple(product(range(4), range(4, 8))), {v: v % 2 for v in range
 
 @pytest.fixture(scope="session")
 def count(lab, engine_kind):
-    """Count the mappings of a query by the plan that a run would take, or always (never) by a search."""
+    """Count the mappings of a query by the plan that a run would take, or always (never) by a search; or by joins."""
 
     def by_plan(small: SmallGraph, query: naive.Query, *, how: str = "chosen", **context) -> int:
         graph = lab.graph(small.edges, small.labels if query.labels is not None else None)
         pattern = make_pattern(query.edges, query.labels)
         run = lab.context(graph, engine=engine_kind, **context)
-        if how == "search":
-            plan = plan_match(pattern, graph.stats, induced=query.induced)
+        if how in ("search", "edges"):
+            plan_search = plan_edge_joins if how == "edges" else plan_match
+            plan = plan_search(pattern, graph.stats, induced=query.induced)
             return search_count.count_matches(plan, run) * plan.automorphisms
         with pytest.MonkeyPatch.context() as patch:
             if how == "shortcut":
@@ -59,7 +60,7 @@ def count(lab, engine_kind):
     return by_plan
 
 
-ways = st.sampled_from(["chosen", "search", "shortcut", "shortcut"])
+ways = st.sampled_from(["chosen", "search", "edges", "shortcut", "shortcut"])
 
 
 @settings(relaxed, max_examples=on_device(250, 25))
@@ -93,7 +94,7 @@ def test_every_pattern_of_a_size(count, size, induced):
     for found in PATTERNS[size]:
         query = naive.Query(size, found.edges, None, induced)
         want = naive.igraph_count_mappings(small.edges, query)
-        for how in ("chosen", "search", "shortcut"):
+        for how in ("chosen", "search", "edges", "shortcut"):
             assert count(small, query, how=how) == want, (query, how)
 
 
