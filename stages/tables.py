@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -90,6 +90,43 @@ class StoredRows(Stage):
         """Yield the chunks of a table."""
         with closing(chunk.stream()) as chunks:
             yield from chunks
+
+
+@dataclass(frozen=True)
+class UnreadChunk:
+    """A chunk of a table that is read when it is known which columns are wanted.
+
+    Attributes
+    ----------
+    table, number
+        Where it is.
+    """
+
+    table: ChunkedTable
+    number: int
+
+    @property
+    def num_levels(self) -> int:
+        """Number of columns."""
+        return self.table.num_levels
+
+    def rows(self, levels: Sequence[int] | None) -> AbstractContextManager[EmbeddingTable]:
+        """Read what the columns of some levels need, by default of all; it is in memory while the context is open."""
+        return self.table.chunk(self.number, levels)
+
+
+class StoredChunks(Stage):
+    """The chunks of a table, which the next stage reads."""
+
+    verb = "source"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "source       rows of a table, some columns"
+
+    def run(self, chunk: ChunkedTable, bench: CallBench) -> Iterator[UnreadChunk]:  # noqa: ARG002 - a `Stage`
+        """Yield the chunks of a table."""
+        return (UnreadChunk(chunk, number) for number in range(chunk.num_chunks))
 
 
 @dataclass(frozen=True)

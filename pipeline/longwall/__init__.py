@@ -6,9 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from longwall.pipeline.embeddings.aggregation import aggregate
     from longwall.pipeline.embeddings.calls import (
-        Embeddings,
-        aggregate,
         edges,
         export,
         extend_edges,
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
         filter,  # noqa: A004 - GAMMA's name
         vertices,
     )
+    from longwall.pipeline.embeddings.embeddings import Embeddings
     from longwall.pipeline.execution.environment import PatternCount
     from longwall.pipeline.result import Result
     from longwall.pipeline.run import open_graph, resume, run
@@ -48,13 +48,13 @@ __all__ = [
 
 # Where each public name lives. They are imported on first use: `import longwall` costs nothing.
 _HOMES = {
-    "Embeddings": ("longwall.pipeline.embeddings.calls", "Embeddings"),
+    "Embeddings": ("longwall.pipeline.embeddings.embeddings", "Embeddings"),
     "Graph": ("longwall.storage.graph.graph", "Graph"),
     "InputError": ("longwall.storage.errors", "InputError"),
     "PatternCount": ("longwall.pipeline.execution.environment", "PatternCount"),
     "Result": ("longwall.pipeline.result", "Result"),
     "RunError": ("longwall.storage.errors", "RunError"),
-    "aggregate": ("longwall.pipeline.embeddings.calls", "aggregate"),
+    "aggregate": ("longwall.pipeline.embeddings.aggregation", "aggregate"),
     "edges": ("longwall.pipeline.embeddings.calls", "edges"),
     "export": ("longwall.pipeline.embeddings.calls", "export"),
     "extend_edges": ("longwall.pipeline.embeddings.calls", "extend_edges"),
