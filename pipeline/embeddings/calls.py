@@ -8,7 +8,7 @@ changed: every call returns a new one; its files go when it is collected or clos
 
 import operator
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from longwall.stages.tables import (
     ExtendVertices,
     Filter,
     StoredRows,
+    WriteRows,
 )
 from longwall.storage.arguments import brief, wrong_type
 from longwall.storage.errors import InputError, RunError
@@ -31,7 +32,7 @@ from longwall.storage.pages.placement import EDGES_PAGE_SHARE
 from longwall.storage.paths import require_path, user_path
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 def vertices(
@@ -185,9 +186,7 @@ def export(embeddings: Embeddings, path: str | Path) -> Path:
     InputError
         If the file exists.
     """
-    import pyarrow as pa
-
-    from longwall.storage.parquet_files import ParquetSink
+    from longwall.storage.parquet_files import ParquetSink, RowGroups
 
     require_embeddings(embeddings)
     require_path("path", path, "the path of a Parquet file")
@@ -198,30 +197,15 @@ def export(embeddings: Embeddings, path: str | Path) -> Path:
         raise InputError(f"{target}: the folder {target.parent} does not exist: create it first")
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
     try:
-        with ParquetSink(partial, embeddings.schema) as sink:
-            for group in _row_groups(embeddings.batches()):
-                sink.write(pa.Table.from_batches(group))
+        with ParquetSink(partial, embeddings.schema) as sink, RowGroups(sink.write) as groups:
+            writing = WriteRows(embeddings.batch, embeddings.row_bytes, groups.add)
+            embeddings.session.run([StoredRows(), writing], embeddings.table)
         partial.rename(target)
     except OSError as error:
         raise RunError(f"{target}: the file could not be written ({error.strerror or error})") from error
     finally:
         partial.unlink(missing_ok=True)
     return target
-
-
-def _row_groups(batches: "Iterator[pa.RecordBatch]") -> "Iterator[list[pa.RecordBatch]]":
-    """Put small batches together, to no more rows than the largest batch so far has."""
-    group: list[pa.RecordBatch] = []
-    rows = most = 0
-    for batch in batches:
-        most = max(most, batch.num_rows)
-        if rows + batch.num_rows > most and group:
-            yield group
-            group, rows = [], 0
-        group.append(batch)
-        rows += batch.num_rows
-    if group:
-        yield group
 
 
 def _extended(embeddings: Embeddings, stage: Stage, most_candidates: int) -> Embeddings:

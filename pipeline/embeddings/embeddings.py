@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.embeddings.session import Session
 from longwall.stages.extension import unguided_edges
-from longwall.stages.tables import ROW_BYTES, ROW_COLUMN_BYTES
+from longwall.stages.tables import ROW_BYTES, ROW_COLUMN_BYTES, host_parts
 from longwall.storage.arguments import require_type, wrong_type
 from longwall.storage.graph.graph import Graph
 from longwall.storage.tables.chunked_table import ChunkedTable
@@ -66,15 +66,22 @@ class Embeddings:
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
         """The rows in parts, as Arrow record batches in original vertex ids (see `schema`)."""
+        work = self.session.work
+        with self.session.pool.reserve(work, "work space"), closing(self.table.stream()) as chunks:
+            for chunk in chunks:
+                yield from map(self.batch, host_parts(chunk, self.row_bytes, work))
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes that `batch` takes for a row."""
+        return ROW_BYTES + ROW_COLUMN_BYTES * len(self.names)
+
+    def batch(self, part: EmbeddingTable) -> "pa.RecordBatch":
+        """Some of the rows, on the host, as `batches` has them."""
         import pyarrow as pa
 
-        rows = max(self.session.work // (ROW_BYTES + ROW_COLUMN_BYTES * len(self.names)), 1)
-        with self.session.pool.reserve(self.session.work, "work space"), closing(self.table.stream()) as chunks:
-            for chunk in chunks:
-                for begin in range(0, len(chunk), rows):
-                    part = chunk.sliced(begin, min(begin + rows, len(chunk)))
-                    columns = (self.graph.original_ids[ids] for ids in self._vertices(part))
-                    yield pa.record_batch([pa.array(column) for column in columns], schema=self.schema)
+        columns = (self.graph.original_ids[ids] for ids in self._vertices(part))
+        return pa.record_batch([pa.array(column) for column in columns], schema=self.schema)
 
     def _vertices(self, part: EmbeddingTable) -> Iterator[Any]:
         """The columns in internal vertex ids."""
