@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from longwall.stages.base import Bench, Stage
 from longwall.stages.stage_timer import StageTimer
+from longwall.stages.tables import StoredRows
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
@@ -329,6 +330,38 @@ class Export(Stage):
         if (share := bench.limit.share) is not None:
             bench.near_limit(share)
         return ()
+
+
+class MappingBench(Bench, Protocol):
+    """What `WriteMappings` works with."""
+
+    rows_at_once: int
+    """Rows that are written at once."""
+
+    def write_rows(self, rows: NDArray[np.uint32]) -> None:
+        """Write flat rows, uint32[columns, n]."""
+        ...
+
+
+@dataclass(frozen=True)
+class WriteMappings(Stage):
+    """Write the subgraphs of the mappings of a level, each once, as Parquet."""
+
+    verb = "export"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "export       each subgraph once, as Parquet files"
+
+    def run(self, chunk: EmbeddingTable, bench: MappingBench) -> Iterable[Any]:
+        """Write the rows of a chunk."""
+        for begin in range(0, len(chunk), bench.rows_at_once):
+            bench.write_rows(chunk.sliced(begin, min(begin + bench.rows_at_once, len(chunk))).columns())
+        return ()
+
+
+WRITE_LEVEL: tuple[Stage, ...] = (StoredRows(), WriteMappings())
+"""A pass over the rows of a level that writes them."""
 
 
 def _batch(writer: EmbeddingWriter, chunk: EmbeddingTable, begin: int, size: int) -> pa.RecordBatch:

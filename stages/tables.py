@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from longwall.stages.extension.unguided_vertices import all_vertices, extend_by_
 from longwall.stages.filtering import Predicate, filter_rows
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.embedding_table import EmbeddingTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Made = TypeVar("Made")
 
@@ -90,6 +93,43 @@ class StoredRows(Stage):
         """Yield the chunks of a table."""
         with closing(chunk.stream()) as chunks:
             yield from chunks
+
+
+@dataclass(frozen=True)
+class UnreadChunk:
+    """A chunk of a table that is read when it is known which columns are wanted.
+
+    Attributes
+    ----------
+    table, number
+        Where it is.
+    """
+
+    table: ChunkedTable
+    number: int
+
+    @property
+    def num_levels(self) -> int:
+        """Number of columns."""
+        return self.table.num_levels
+
+    def rows(self, levels: Sequence[int] | None) -> AbstractContextManager[EmbeddingTable]:
+        """Read what the columns of some levels need, by default of all; it is in memory while the context is open."""
+        return self.table.chunk(self.number, levels)
+
+
+class StoredChunks(Stage):
+    """The chunks of a table, which the next stage reads."""
+
+    verb = "source"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "source       rows of a table, some columns"
+
+    def run(self, chunk: ChunkedTable, bench: CallBench) -> Iterator[UnreadChunk]:  # noqa: ARG002 - a `Stage`
+        """Yield the chunks of a table."""
+        return (UnreadChunk(chunk, number) for number in range(chunk.num_chunks))
 
 
 @dataclass(frozen=True)
@@ -177,4 +217,40 @@ class Collect(Stage):
         """Append the rows, on the host."""
         if len(chunk):
             self.table.append(chunk.to(np))
+        return ()
+
+
+def host_parts(chunk: EmbeddingTable, row_bytes: int, memory: int) -> Iterator[EmbeddingTable]:
+    """Cut a chunk on the host into parts, whose temporaries take so many bytes for each row."""
+    rows = max(memory // row_bytes, 1)
+    for begin in range(0, len(chunk), rows):
+        yield chunk.sliced(begin, min(begin + rows, len(chunk)))
+
+
+@dataclass(frozen=True)
+class WriteRows(Stage):
+    """Write rows as record batches of Arrow.
+
+    Attributes
+    ----------
+    batch, row_bytes
+        Makes a batch of some rows; bytes that it takes for each.
+    write
+        Takes the batches.
+    """
+
+    batch: Callable[[EmbeddingTable], pa.RecordBatch]
+    row_bytes: int
+    write: Callable[[pa.RecordBatch], None]
+
+    verb = "export"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "export       in original vertex ids"
+
+    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[Any]:
+        """Write the rows of a chunk, part by part."""
+        for part in host_parts(chunk, self.row_bytes, bench.work):
+            self.write(self.batch(part))
         return ()

@@ -9,7 +9,7 @@ from longwall.storage.errors import RunError
 from longwall.storage.hashed_file import HashedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     import pyarrow as pa
@@ -92,6 +92,43 @@ class ParquetSink:
             self.close()
         else:
             self.abandon()
+
+
+class RowGroups:
+    """Puts small batches together, to no more rows than the largest batch so far has; a context manager.
+
+    Parameters
+    ----------
+    write
+        Takes the rows of a row group.
+    """
+
+    def __init__(self, write: Callable[[pa.Table], None]):
+        self._write = write
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = self._most = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take a batch."""
+        self._most = max(self._most, batch.num_rows)
+        if self._rows + batch.num_rows > self._most:
+            self._flush()
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._waiting:
+            self._write(pa.Table.from_batches(self._waiting))
+        self._waiting, self._rows = [], 0
+
+    def __enter__(self) -> RowGroups:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        if kind is None:
+            self._flush()
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

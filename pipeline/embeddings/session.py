@@ -2,16 +2,20 @@
 
 import os
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.engine_errors import engine_faults
+from longwall.stages.aggregation.count_keys import CountKeys
 from longwall.stages.base import Stage, stream
 from longwall.stages.extension.candidates import TooManyCandidates, memory_for
 from longwall.stages.source import host_arrays
@@ -35,6 +39,7 @@ _WORK_SHARE, _CHUNK_SHARE = 4, 16  # of the budget: temporaries of one call; a c
 _LARGEST_WORK, _LARGEST_CHUNK = 256 * 2**20, 32 * 2**20  # more gains nothing, unless a single row needs more
 _SORT_SHARE = 3  # of the budget: keys that are sorted, and what was sorted of them
 _SORT_ROW_BYTES, _LEAST_SORT = 128, 2**20  # more than this gains nothing
+_FEW_KEYS_SORT = 64 * 2**20  # nor more than this, where there are few different keys
 _DEVICE_SHARE = 4  # of what the graph leaves of the device, for temporaries: there is a chunk of rows beside them
 _SHORT = {
     "host": "out of memory{}: lower memory, or use a machine with more",
@@ -190,14 +195,51 @@ class Session:
             Bytes that the temporaries may take.
         """
         result = self.new_table(num_levels)
-        bench = _Bench(self, self.work if work is None else work)
         try:
-            with self.at_work(work):
-                stream(roots, (*stages, Collect(result)), bench)
+            self.run((*stages, Collect(result)), roots, work)
         except BaseException:
             result.drop()  # now, not when the traceback goes
             raise
         return result
+
+    def run(self, stages: Sequence[Stage], roots: Any = None, work: int | None = None) -> None:
+        """Send roots through stages, from the source on to one that returns nothing; `work` as for `collect`."""
+        with self.at_work(work):
+            stream(roots, stages, _Bench(self, self.work if work is None else work))
+
+    def counted_keys(
+        self, stages: Sequence[Stage], table: ChunkedTable, layout: KeyLayout, distinct: int, what: str, work: int
+    ) -> Generator[tuple[NDArray[np.uint64], NDArray[np.int64]], None, None]:
+        """Sort the keys that stages make of the rows of a table, and count equal ones.
+
+        Parameters
+        ----------
+        stages
+            From the source on; the last one returns a key for each row.
+        table
+            What the source takes.
+        layout
+            Keys of one or two words, reduced by "count".
+        distinct
+            How many different keys there may be.
+        what
+            What is sorted, as messages to the user name it.
+        work
+            Bytes that are reserved for the caller, while it has blocks.
+
+        Yields
+        ------
+        uint64[n] or uint64[2, n]
+            Distinct keys, ascending, until the next ones are asked for.
+        int64[n]
+            How often each stands.
+        """
+        with self._key_sorter(layout, len(table), distinct, what) as sorter:
+            self.run((*stages, CountKeys(sorter)), table)
+            with self.at_work(work):
+                for keys, counts in sorter.blocks():
+                    assert counts is not None
+                    yield keys, counts
 
     @contextmanager
     def at_work(self, work: int | None = None) -> Iterator[None]:
@@ -220,19 +262,10 @@ class Session:
             raise self._refusal(row) from None
 
     @contextmanager
-    def key_sorter(self, layout: KeyLayout, rows: int, what: str) -> Iterator[KeySorter]:
-        """A sorter for a key of each row, in a part of the memory that is reserved for it.
-
-        Parameters
-        ----------
-        layout
-            What is sorted.
-        rows
-            About how many keys will come.
-        what
-            What is sorted, as messages to the user name it.
-        """
-        size = min(self._host_free // _SORT_SHARE, max(_LEAST_SORT, rows * _SORT_ROW_BYTES))
+    def _key_sorter(self, layout: KeyLayout, rows: int, distinct: int, what: str) -> Iterator[KeySorter]:
+        """A sorter for a key of each row, in a part of the memory that is reserved for it."""
+        most = max(_FEW_KEYS_SORT, distinct * _SORT_ROW_BYTES)
+        size = min(self._host_free // _SORT_SHARE, max(_LEAST_SORT, min(rows * _SORT_ROW_BYTES, most)))
         with self.pool.reserve(size, what):
             part = MemoryBudget(f"the part of {self.host.option} for sorting", size, self.host.advice)
             device = self._work_free // _DEVICE_SHARE

@@ -6,9 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from longwall.pipeline.embeddings.aggregation import aggregate
     from longwall.pipeline.embeddings.calls import (
-        Embeddings,
-        aggregate,
         edges,
         export,
         extend_edges,
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
         filter,  # noqa: A004 - GAMMA's name
         vertices,
     )
+    from longwall.pipeline.embeddings.embeddings import Embeddings
     from longwall.pipeline.execution.environment import PatternCount
     from longwall.pipeline.result import Result
     from longwall.pipeline.run import open_graph, resume, run
@@ -55,7 +55,7 @@ __all__ = [
 # Where each public name lives. They are imported on first use: `import longwall` costs nothing.
 _HOMES = {
     "Algorithm": ("longwall.pipeline.workloads.custom.algorithm", "Algorithm"),
-    "Embeddings": ("longwall.pipeline.embeddings.calls", "Embeddings"),
+    "Embeddings": ("longwall.pipeline.embeddings.embeddings", "Embeddings"),
     "Found": ("longwall.pipeline.workloads.custom.algorithm", "Found"),
     "Graph": ("longwall.storage.graph.graph", "Graph"),
     "GraphView": ("longwall.pipeline.workloads.custom.algorithm", "GraphView"),
@@ -64,7 +64,7 @@ _HOMES = {
     "Result": ("longwall.pipeline.result", "Result"),
     "RunError": ("longwall.storage.errors", "RunError"),
     "Workload": ("longwall.pipeline.workloads.base", "Workload"),
-    "aggregate": ("longwall.pipeline.embeddings.calls", "aggregate"),
+    "aggregate": ("longwall.pipeline.embeddings.aggregation", "aggregate"),
     "edges": ("longwall.pipeline.embeddings.calls", "edges"),
     "export": ("longwall.pipeline.embeddings.calls", "export"),
     "extend_edges": ("longwall.pipeline.embeddings.calls", "extend_edges"),

@@ -3,18 +3,24 @@
 Keys become 64-bit words in the same order, which are sorted and counted in bounded memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.sorting import KeyLayout
+from longwall.stages.base import Stage
+from longwall.stages.tables import ROW_BYTES, ROW_COLUMN_BYTES, CallBench, UnreadChunk
 from longwall.storage.errors import InputError
-from longwall.storage.sorting.key_sorter import KeySorter
+from longwall.storage.tables.embedding_table import Columns, EmbeddingTable, NotRead
 
 LAYOUT = KeyLayout(reduce="count")
-"""What the sorter of a `Grouping` sorts."""
+"""What sorts and counts the words."""
 GROUP_BYTES = 16
 """Bytes of a group: its key and its count."""
 Array = Any  # a NumPy or a CuPy array
@@ -22,30 +28,43 @@ Array = Any  # a NumPy or a CuPy array
 _SIGN = np.uint64(1 << 63)
 
 
-class Grouping:
-    """Counts keys; see the module.
+class UserKey:
+    """A user's key, over the parts of a table.
 
     Parameters
     ----------
-    sorter
-        Of layout `LAYOUT`.
-    xp
-        The module of the arrays of keys, numpy or cupy.
+    function
+        Called as ``function(columns, graph, xp)``; see `longwall.aggregate`.
+
+    Attributes
+    ----------
+    dtype
+        The type of the keys so far: the widest of its kind; None if there were none.
+    columns
+        The columns that the function has asked for so far; None before the first call.
     """
 
-    def __init__(self, sorter: KeySorter, xp: Any) -> None:
-        self._sorter, self._xp = sorter, xp
+    def __init__(self, function: Callable[[Any, GraphArrays, Any], Any]) -> None:
+        self._function = function
         self.dtype: np.dtype[Any] | None = None
-        """The type of the keys so far: the widest of its kind; None if there were none."""
+        self.columns: set[int] | None = None
 
-    def add(self, keys: Array) -> None:
-        """Add keys: a bool, integer or floating-point array with one dimension.
+    def words(self, part: EmbeddingTable, graph: GraphArrays) -> Array:
+        """Return the keys of some rows as words: uint64[rows].
 
         Raises
         ------
         InputError
-            If they are none of these, or of another kind than those before.
+            If the function returns something else than a bool, an integer or a floating-point number for each row, or
+            numbers of another kind than before.
+        NotRead
+            If it asks for a column that was not read.
         """
+        xp, columns = part.xp, Columns(part)
+        keys = xp.asarray(self._function(columns, graph, xp))
+        if keys.shape != (len(part),):
+            raise InputError(f"a key must return an array of shape ({len(part)},), not {keys.shape}")
+        self.columns = columns.touched | (self.columns or set())
         if keys.dtype.kind not in "biuf" or keys.dtype.itemsize > 8:
             raise InputError(f"a key must return integers, floating-point numbers or bools, not {keys.dtype}")
         if self.dtype is None:
@@ -53,14 +72,45 @@ class Grouping:
         if keys.dtype.kind != self.dtype.kind:
             raise InputError(f"a key must return numbers of one kind, but returned {self.dtype}, then {keys.dtype}")
         self.dtype = max(self.dtype, np.dtype(keys.dtype), key=lambda dtype: dtype.itemsize)
-        self._sorter.add(to_words(keys, self._xp))
+        return to_words(keys, xp)
 
-    def blocks(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]:
-        """Yield distinct keys, ascending, and their counts, as NumPy arrays; NaN is one key, and the last."""
-        for block in self._sorter.blocks():
-            assert self.dtype is not None
-            assert block.payload is not None
-            yield from_words(block.keys, self.dtype), block.payload.copy()
+    def values(self, words: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+        """Return the keys that words stand for; NaN is one key, and the last."""
+        assert self.dtype is not None
+        return from_words(words, self.dtype)
+
+
+@dataclass(frozen=True)
+class MakeUserKeys(Stage):
+    """Make the key of every row by a user's function; only columns that it asked for before are read.
+
+    Attributes
+    ----------
+    key
+        The function.
+    """
+
+    key: UserKey
+
+    verb = "aggregate"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "aggregate    by a function of the columns"
+
+    def run(self, chunk: UnreadChunk, bench: CallBench) -> Iterator[Array]:
+        """Yield the keys of the rows, part by part; read the whole chunk where the function asks for more columns."""
+        known, done = self.key.columns, 0
+        for levels in (None if known is None else sorted(known) or [chunk.num_levels - 1], None):
+            with suppress(NotRead), chunk.rows(levels) as rows:
+                row_bytes = ROW_BYTES + ROW_COLUMN_BYTES * rows.num_levels
+                for keys in bench.by_parts(rows.sliced(done, len(rows)), row_bytes, partial(self._words, bench)):
+                    done += len(keys)
+                    yield keys
+                return
+
+    def _words(self, bench: CallBench, part: EmbeddingTable) -> Array:
+        return self.key.words(part, bench.graph)
 
 
 def to_words(keys: Array, xp: Any) -> Array:

@@ -1,106 +1,197 @@
-"""The aggregation stage: map every embedding to its pattern, then group and count.
+"""Group the rows of a table by their patterns (GAMMA, section III-B).
 
-Two steps (GAMMA section III-B): a cheap code per embedding that depends on the order of its vertices, reduced by key
-on the engine, part by part of a table; then the canonical form of the distinct codes only.
+Two steps: a cheap key per row that depends on the order of its vertices (`pattern_keys`), sorted and counted in bounded
+memory; then the canonical form of the distinct keys only, piece by piece (`BY_PATTERN`). Where a graph has so many
+labels that keys could not be sorted, the rows are brought to canonical patterns piece by piece at once.
 """
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
 
-from longwall.kernels.interface.frontier import NeighbourRange, RowReads
-from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.patterns.pattern_codes import PatternCode, canonical_pattern, code_edges
-from longwall.stages.extension.adjacency_lists import is_edge
-from longwall.stages.extension.unguided_edges import edge_ends
-from longwall.storage.errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.patterns.pattern_codes import PatternCode, canonical_pattern
+from longwall.stages.aggregation.pattern_keys import ROW_BYTES, ROW_COLUMN_BYTES, Array, PatternKeys
+from longwall.stages.base import Aggregation, Stage
+from longwall.stages.tables import CallBench
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
-MAX_VERTICES = 7
-ROW_BYTES, ROW_COLUMN_BYTES = 256, 96
-"""Bytes of memory that arrays for the codes of a row take, and more for each of its columns."""
-CODE_BYTES, CODE_COLUMN_BYTES = 240, 96
-"""Bytes of a distinct code in `Codes`, and more for each column: a tuple of integers in a dictionary."""
-Array = Any  # a NumPy or a CuPy array
-Codes = Counter[tuple[int, ...]]
-"""Rows per code; the codes of several parts of a table may be added up."""
+Patterns = Counter[PatternCode]
+"""Rows per canonical pattern."""
+Reserve = Callable[[int, str], AbstractContextManager[object]]
+
+PATTERN_BYTES, PATTERN_VERTEX_BYTES = 240, 96
+"""Bytes of an entry of `Patterns`, and more for each vertex: tuples of integers in a dictionary."""
+KEY_BYTES, KEY_VERTEX_BYTES = 400, 240
+"""Bytes that it takes to bring a key to its canonical pattern, with the entry, and more for each vertex."""
+_MOST_KEYS = 1 << 13  # that are brought to canonical patterns at once: more gains nothing
+_MOST_ROWS = 1 << 17  # whose keys are made at once: arrays of more leave the caches of a core
+_RANK_BITS = 3
 
 
-def require_few(vertices: int) -> None:
-    """Refuse patterns of more vertices than can be brought to a canonical form (InputError)."""
-    if vertices > MAX_VERTICES:
-        raise InputError(f"aggregation takes embeddings of at most {MAX_VERTICES} vertices, and some have {vertices}")
+def _canonical(keys: PatternKeys, found: NDArray[np.uint64], counts: NDArray[np.int64]) -> Patterns:
+    """Bring keys (uint64[n] or uint64[2, n]) to canonical patterns, and add up their counts (int64[n]).
+
+    What is canonical depends on the labels by their order alone, so few forms are looked for whatever the labels.
+    """
+    codes = keys.codes(found)
+    totals: Patterns = Counter()
+    if keys.labels is None:
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            edges, vertices = keys.pattern(code)
+            totals[canonical_pattern(edges, None, vertices)] += count
+        return totals
+    numbers = keys.numbers(found)
+    shapes = codes
+    for vertex in range(keys.vertices):
+        rank = (numbers < numbers[vertex]).sum(axis=0)
+        shapes = shapes | rank << keys.pairs + _RANK_BITS * vertex
+    distinct, shape = np.unique(shapes, return_inverse=True)
+    forms = [_form(keys, one) for one in distinct.tolist()]
+    labels = keys.names[np.sort(numbers, axis=0)].T.tolist()
+    for at, names, count in zip(shape.tolist(), labels, counts.tolist(), strict=True):
+        edges, vertices = forms[at]
+        totals[edges, tuple(names[:vertices])] += count
+    return totals
 
 
-def vertex_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> Codes:
-    """Count the rows of a v-ET by code (see `longwall.kernels.patterns.pattern_codes`), and labels."""
-    xp, columns = table.xp, table.columns()
-    k = columns.shape[0]
-    if graph.pages is not None:
-        graph.pages.touch(k, [RowReads(columns[i], NeighbourRange.ALL, k - 1 - i) for i in range(k - 1)])
-    code = xp.zeros(len(table), dtype=xp.int64)
-    pairs = ((i, j) for j in range(k) for i in range(j))
-    for bit, (i, j) in enumerate(pairs):
-        code |= is_edge(graph, columns[i], columns[j], xp).astype(xp.int64) << bit
-    labels = [graph.labels[column] for column in columns] if labelled else []
-    return _counted(xp.stack([code, *labels]), xp)
+def _form(keys: PatternKeys, shape: int) -> tuple[tuple[tuple[int, int], ...], int]:
+    """Return the canonical edges of a code with the ranks of its labels above it, and its number of vertices."""
+    edges, vertices = keys.pattern(shape & (1 << keys.pairs) - 1)
+    ranks = tuple(shape >> keys.pairs + _RANK_BITS * vertex & (1 << _RANK_BITS) - 1 for vertex in range(vertices))
+    return canonical_pattern(edges, ranks, vertices)[0], vertices
 
 
-def vertex_patterns(codes: Codes, num_levels: int) -> list[tuple[PatternCode, int]]:
-    """The vertex-induced patterns of a v-ET of so many levels, from its codes.
+def _united(parts: Sequence[Patterns]) -> Patterns:
+    """Add patterns up, in the place of the first."""
+    first, *others = parts
+    for other in others:
+        first.update(other)
+    return first
 
-    Returns
-    -------
-    list of (pattern, number of rows)
-        Canonical patterns, sorted.
+
+def _in_order(patterns: Patterns) -> list[tuple[PatternCode, int]]:
+    """Return patterns and their rows, by edges, then by labels."""
+    return sorted(patterns.items(), key=lambda item: (item[0][0], item[0][1] or ()))
+
+
+BY_PATTERN = Aggregation(_canonical, _united, _in_order)
+"""Of keys and their counts: rows per canonical pattern."""
+
+
+class PatternTable:
+    """Patterns and their rows so far; a context manager that holds what is reserved for them.
+
+    Parameters
+    ----------
+    keys
+        Which patterns there may be.
+    reserve
+        Reserves bytes of the host, for what a noun names.
     """
 
-    def pattern(key: tuple[int, ...]) -> PatternCode:
-        return canonical_pattern(code_edges(key[0], num_levels), key[1:] or None, num_levels)
+    def __init__(self, keys: PatternKeys, reserve: Reserve):
+        self._entry_bytes = PATTERN_BYTES + PATTERN_VERTEX_BYTES * keys.vertices
+        self._reserve, self._held = reserve, ExitStack()
+        self._found: Patterns = Counter()
 
-    return _merged(codes, pattern)
+    def __enter__(self) -> "PatternTable":
+        return self
 
+    def __exit__(self, *exc: object) -> None:
+        self._held.close()
 
-def edge_codes(table: EmbeddingTable, graph: GraphArrays, *, labelled: bool) -> Codes:
-    """Count the rows of an e-ET by code: where each end of each edge stands first, then the labels of the ends."""
-    xp = table.xp
-    ends = xp.stack([end for column in table.columns() for end in edge_ends(column, xp)])
-    # Local numbers: the first column in which the vertex of each column stands.
-    local = xp.stack([(ends == ends[i]).argmax(axis=0) for i in range(ends.shape[0])])
-    require_few(int((local == xp.arange(ends.shape[0])[:, None]).sum(axis=0).max()) if len(table) else 0)
-    labels = [xp.stack([graph.labels[end] for end in ends])] if labelled else []
-    return _counted(xp.concatenate([local, *labels]), xp)
+    def add(self, keys: PatternKeys, found: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
+        """Add rows by their keys; they take `keys_at_once` more bytes meanwhile.
 
+        Raises
+        ------
+        BudgetExceeded
+            If there is no room for so many patterns.
+        """
+        before = len(self._found)
+        self._found = BY_PATTERN.combine([self._found, BY_PATTERN.chunk(keys, found, counts)])
+        if new := len(self._found) - before:
+            self._held.enter_context(self._reserve(new * self._entry_bytes, "the table of patterns"))
 
-def edge_patterns(codes: Codes, num_levels: int) -> list[tuple[PatternCode, int]]:
-    """The edge-induced patterns of an e-ET of so many levels; result as in :func:`vertex_patterns`."""
-    size = 2 * num_levels
-
-    def pattern(key: tuple[int, ...]) -> PatternCode:
-        numbers = {x: i for i, x in enumerate(sorted(set(key[:size])))}
-        edges = tuple((numbers[key[2 * i]], numbers[key[2 * i + 1]]) for i in range(num_levels))
-        names = {numbers[key[i]]: key[size + i] for i in range(size)} if len(key) > size else None
-        labels = None if names is None else tuple(names[i] for i in range(len(numbers)))
-        return canonical_pattern(edges, labels, len(numbers))
-
-    return _merged(codes, pattern)
+    def result(self) -> list[tuple[PatternCode, int]]:
+        """Return the patterns, sorted, and how many rows each has."""
+        return BY_PATTERN.finalize(self._found)
 
 
-def _counted(keys: Array, xp: Any) -> Codes:
-    """Group the columns of `keys` and count each group."""
-    if not keys.shape[1]:
-        return Counter()
-    order = xp.lexsort(keys[::-1])
-    ordered = keys[:, order]
-    new = xp.concatenate([xp.ones(1, dtype=bool), (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
-    starts = xp.flatnonzero(new)
-    counts = xp.diff(xp.concatenate([starts, xp.asarray([keys.shape[1]])]))
-    return Counter(dict(zip(map(tuple, ordered[:, starts].T.tolist()), counts.tolist(), strict=True)))
+def keys_at_once(keys: PatternKeys, memory: int) -> tuple[int, int]:
+    """Return how many keys can be brought to canonical patterns in so many bytes, and how many of these it takes."""
+    each = KEY_BYTES + KEY_VERTEX_BYTES * keys.vertices
+    number = max(min(memory // each, _MOST_KEYS), 1)
+    return number, number * each
 
 
-def _merged(codes: Codes, pattern: Callable[[tuple[int, ...]], PatternCode]) -> list[tuple[PatternCode, int]]:
-    """Merge the codes of equal patterns."""
-    totals: Counter[PatternCode] = Counter()
-    for key, count in codes.items():
-        totals[pattern(key)] += count
-    return sorted(totals.items(), key=lambda item: (item[0][0], item[0][1] or ()))
+@dataclass(frozen=True)
+class MakePatternKeys(Stage):
+    """Make the key of the pattern of every row.
+
+    Attributes
+    ----------
+    keys
+        How.
+    """
+
+    keys: PatternKeys
+
+    verb = "aggregate"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        edges = "edges among the vertices" if self.keys.of == "vertices" else "edges"
+        labels = "" if self.keys.labels is None else ", and labels"
+        return f"aggregate    by pattern: the {edges} of each row{labels}, as a key of {self.keys.bits} bits"
+
+    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterator[Array]:
+        """Yield the keys of the rows, part by part."""
+        row_bytes = max(ROW_BYTES + ROW_COLUMN_BYTES * chunk.num_levels, bench.work // _MOST_ROWS)
+        return bench.by_parts(chunk, row_bytes, lambda part: self.keys.of_rows(part, bench.graph))
+
+
+@dataclass(frozen=True)
+class AddPatterns(Stage):
+    """Bring every row to its canonical pattern, where there are too many labels for keys that can be sorted.
+
+    In pieces of so few rows that the labels of a piece can be numbered.
+
+    Attributes
+    ----------
+    keys
+        What the patterns are.
+    table
+        Where they go.
+    """
+
+    keys: PatternKeys
+    table: PatternTable
+
+    verb = "aggregate"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "aggregate    by pattern: the canonical pattern of each row"
+
+    def run(self, chunk: EmbeddingTable, bench: CallBench) -> Iterable[Array]:
+        """Add the rows of a chunk."""
+        most, _ = keys_at_once(self.keys, bench.work)
+        rows = min(most, self.keys.most_labels // self.keys.vertices)
+        for begin in range(0, len(chunk), rows):
+            piece = chunk.sliced(begin, min(begin + rows, len(chunk)))
+            row_bytes = ROW_BYTES + ROW_COLUMN_BYTES * chunk.num_levels
+            for keys, found in bench.by_parts(piece, row_bytes, lambda part: self._keys(part, bench)):
+                host = found if isinstance(found, np.ndarray) else found.get()
+                self.table.add(keys, host, np.ones(host.shape[-1], np.int64))
+        return ()
+
+    def _keys(self, part: EmbeddingTable, bench: CallBench) -> tuple[PatternKeys, Array]:
+        """Return the keys of some rows, with numbers for their own labels only."""
+        labels = self.keys.own_labels(part, bench.graph)
+        keys = replace(self.keys, labels=labels)
+        return keys, keys.of_rows(part, bench.graph)

@@ -1,12 +1,19 @@
-"""The support of patterns: bit sets of the images of their vertices, or of the transactions that they lie in."""
+"""The support of patterns: bit sets of the images of their vertices, or of the transactions that they lie in.
 
+Rows and supports are aggregated by the same records on a chunk, across the workers of a process, and across processes.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.pattern_growth import GrowthBatch, num_words
+from longwall.kernels.interface.pattern_growth import GrowKernel, GrowthBatch, Images, num_words
+from longwall.stages.base import Aggregation
+
+Array = Any  # a NumPy or a CuPy array
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,73 @@ class Support:
         there = np.arange(counts.shape[1]) < sizes[:, None]
         found: NDArray[np.int64] = np.where(there, counts, self.enough).min(axis=1)
         return np.minimum(found, self.enough)
+
+    def aggregation(self, sizes: NDArray[np.int64], count_bits: "CountBits") -> Aggregation[Array, NDArray[np.int64]]:
+        """Return the aggregation of sets, uint32[k, columns, words], to supports, int64[k].
+
+        Parameters
+        ----------
+        sizes : int64[k]
+            Vertices of the grown patterns.
+        count_bits
+            Counts the bits of sets.
+        """
+        chunk = _mark_images if self.of == "images" else _mark_groups
+        return Aggregation(chunk, united, lambda sets: self.least(on_host(count_bits(sets)), sizes))
+
+
+CountBits = Callable[[Array], Array]
+"""Counts the bits of sets: uint32[..., words] to int64[...]."""
+
+
+def bits_on_host(sets: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Count the bits of sets: see `CountBits`."""
+    found: NDArray[np.int64] = np.bitwise_count(sets).sum(axis=-1, dtype=np.int64)
+    return found
+
+
+def on_host(array: Array) -> NDArray[Any]:
+    """An engine's array as one of NumPy."""
+    host: NDArray[Any] = array if isinstance(array, np.ndarray) else array.get()
+    return host
+
+
+def _count(grower: GrowKernel, rows: Array, growth: GrowthBatch, counts: Array) -> Array:
+    """Count the rows that each extension would have, beside those that were counted."""
+    grower.count(rows, growth, counts)
+    return counts
+
+
+def _mark_groups(grower: GrowKernel, rows: Array, growth: GrowthBatch, alive: Array, sets: Array) -> Array:
+    """Mark the transactions of extensions, beside those that are marked."""
+    grower.mark_groups(rows, growth, alive, sets)
+    return sets
+
+
+def _mark_images(grower: GrowKernel, rows: Array, growth: GrowthBatch, images: Images) -> Array:
+    """Mark the images of extensions, beside those that are marked."""
+    grower.mark_images(rows, growth, images)
+    return images.sets
+
+
+def summed(counts: Sequence[Array]) -> Array:
+    """The sum of counts, in the place of the first."""
+    first, *others = counts
+    for other in others:
+        first += other
+    return first
+
+
+def united(sets: Sequence[Array]) -> Array:
+    """The union of bit sets, in the place of the first."""
+    first, *others = sets
+    for other in others:
+        first |= other
+    return first
+
+
+ROWS: Aggregation[Array, NDArray[np.int64]] = Aggregation(_count, summed, on_host)
+"""How many rows each rightmost extension would have: int64[extensions]."""
 
 
 @dataclass(frozen=True, eq=False)

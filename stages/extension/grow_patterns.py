@@ -5,23 +5,25 @@ each edge of the DFS code; the rows of a pattern stand together in every chunk. 
 They are aggregated by (pattern, rightmost extension) before anything is written; then the frequent extensions are made.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import reduce
-from itertools import pairwise
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.pattern_growth import GrowKernel, GrowthBatch, Images, TypedGraph
-from longwall.stages.aggregation.support import Candidates, Support
+from longwall.stages.aggregation.extensions import AggregateBench, CountExtensions, MarkSupport
+from longwall.stages.aggregation.support import ROWS, Candidates, Support
+from longwall.stages.base import Stage, stream
+from longwall.stages.extension.pattern_rows import GrowerBench, RowRange, Rows, ShareRows, Take
+from longwall.stages.tables import StoredRows
 from longwall.storage.tables.embedding_table import EmbeddingTable, from_columns
 
 Array = Any  # a NumPy or a CuPy array
-Take = Callable[[int, Callable[[int], Any]], Any]
 Reserve = Callable[[int, str], AbstractContextManager[object]]
 
 _ROW_BYTES, _ROW_COLUMN_BYTES = 48, 12  # of a row that is looked at, and for each of its columns
@@ -30,22 +32,139 @@ _CHILD_BYTES, _CHILD_COLUMN_BYTES = 64, 12  # of a row that is written
 _SEEN_BYTES = 8  # of what a worker notes of every vertex, where images are marked
 
 
-class Rows(Protocol):
-    """Rows of a level, in one table or several."""
+class GrowBench(GrowerBench):
+    """What a worker grows rows with.
 
-    num_levels: int
+    Parameters
+    ----------
+    *given
+        As of `GrowerBench`.
+    alive : int32[extensions]
+        Number of each extension that is made, -1 for the others.
+    first
+        Number of the pattern that the first of them leads to.
+    most
+        Rows that are made at once, where a row grows into no more.
+    child_bytes
+        Bytes that a row takes that is made.
+    reserve
+        Reserves bytes where the engine works.
+    append
+        Takes rows that were made, on the host.
+    """
 
-    def __len__(self) -> int:
-        """Number of rows."""
-        ...
+    def __init__(
+        self,
+        *given: Any,
+        alive: Array,
+        first: int,
+        most: int,
+        child_bytes: int,
+        reserve: Reserve,
+        append: Callable[[EmbeddingTable], None],
+    ):
+        super().__init__(*given)
+        self.alive, self.first, self.most, self.child_bytes = alive, first, most, child_bytes
+        self.reserve, self.append = reserve, append
 
-    def stream(self) -> Iterator[EmbeddingTable]:
-        """All rows, chunk by chunk; a chunk is in memory until the next one is requested."""
-        ...
+
+@dataclass(frozen=True)
+class GrowRows(Stage):
+    """Grow every row by the rightmost extensions that are frequent (gSpan)."""
+
+    verb = "extend"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "extend       by the edges that make frequent patterns, along the rightmost path"
+
+    def run(self, chunk: RowRange, bench: GrowBench) -> Iterator[EmbeddingTable]:
+        """Yield the rows that some rows grow into, on the host; those of a pattern stand together."""
+        xp = bench.xp
+
+        def count(rows: Array) -> tuple[Array, Array]:
+            offsets = xp.zeros(rows.shape[1] + 1, xp.int64)
+            xp.cumsum(bench.grower.child_counts(rows, bench.growth, bench.alive), out=offsets[1:])
+            return rows, offsets
+
+        for rows, offsets in bench.by_parts(chunk, count):
+            yield from self._grown(rows, offsets, bench)
+
+    def _grown(self, rows: Array, offsets: Array, bench: GrowBench) -> Iterator[EmbeddingTable]:
+        """Yield what flat rows grow into; `offsets` has the prefix sums of how many rows that are."""
+        xp, begin, total = bench.xp, 0, int(offsets[-1])
+
+        def part(size: int) -> tuple[EmbeddingTable, int]:
+            own = offsets[begin : begin + size + 1] - offsets[begin]
+            end = int(xp.searchsorted(own, min(bench.most, int(own[-1])), side="right")) - 1
+            end = max(end, 1)
+            more = max(int(own[end]) - bench.most, 0)
+            with bench.reserve(more * bench.child_bytes, "what one embedding grows into"):
+                return _children(bench, rows[:, begin : begin + end], own[: end + 1]), begin + end
+
+        while begin < rows.shape[1] and int(offsets[begin]) < total:
+            bench.check(0)
+            made, begin = bench.take(rows.shape[1] - begin, part)
+            yield made
+            del made
+
+
+def _children(bench: GrowBench, rows: Array, offsets: Array) -> EmbeddingTable:
+    """Return what rows grow into, in the order of the patterns; `offsets` has the prefix sums of how many they are."""
+    xp = bench.xp
+    rows = xp.ascontiguousarray(rows)
+    numbers, vertices = bench.grower.children(rows, bench.growth, bench.alive, offsets)
+    total = int(vertices.size)
+    place = xp.arange(total, dtype=xp.int64)
+    order = xp.argsort(numbers.astype(xp.int64) * total + place)
+    parents = (xp.searchsorted(offsets, place, side="right") - 1)[order]
+    columns = xp.empty((rows.shape[0] + 1, total), xp.uint32)
+    columns[0] = numbers[order] + bench.first
+    for level in range(1, rows.shape[0]):
+        columns[level] = rows[level][parents]
+    columns[-1] = vertices[order]
+    return from_columns(columns, xp).to(np)
+
+
+@dataclass(frozen=True)
+class KeepRows(Stage):
+    """Append rows to the table of the next level."""
+
+    verb = "export"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return "export       to the table of the next level"
+
+    def run(self, chunk: EmbeddingTable, bench: GrowBench) -> Iterable[Any]:
+        """Append rows."""
+        if len(chunk):
+            bench.append(chunk)
+        return ()
+
+
+COUNT: tuple[Stage, ...] = (StoredRows(), ShareRows((CountExtensions(),)))
+"""A pass over the rows of a level that counts what each extension would have."""
+MARK: dict[str, tuple[Stage, ...]] = {of: (StoredRows(), ShareRows((MarkSupport(of),))) for of in ("groups", "images")}
+"""Passes that mark what supports extensions: transactions, or images of pattern vertices."""
+GROW: tuple[Stage, ...] = (StoredRows(), ShareRows((GrowRows(), KeepRows())))
+"""A pass that makes the rows of the next level."""
+
+
+@dataclass
+class _TableBench:
+    """See :class:`longwall.stages.extension.pattern_rows.TableBench`."""
+
+    first: int
+    last: int
+    workers: list[Any]
+    threads: ThreadPoolExecutor
+    check: Callable[[int], None]
+    done: bool = field(default=False, init=False)
 
 
 class GrowPatterns:
-    """Grows the patterns of a level.
+    """Grows the patterns of a level: sends its rows through stages, and owns what these work with.
 
     Parameters
     ----------
@@ -94,11 +213,15 @@ class GrowPatterns:
 
     def count(self, table: Rows, growth: GrowthBatch, num_extensions: int) -> NDArray[np.int64]:
         """Count the rows that each rightmost extension would have: int64[num_extensions]."""
-        xp, there = self._xp, growth.to(self._xp)
+        xp = self._xp
         with self._reserve(8 * num_extensions * len(self._growers), "the counts of rightmost extensions"):
             counts = [xp.zeros(num_extensions, xp.int64) for _ in self._growers]
-            self._for_rows(table, growth, lambda worker, rows: self._growers[worker].count(rows, there, counts[worker]))
-            return on_host(reduce(xp.add, counts))
+            given = self._given(table, growth)
+            workers = [
+                AggregateBench(*one, record=ROWS, into=(found,)) for one, found in zip(given, counts, strict=True)
+            ]
+            self._run(table, growth, COUNT, workers)
+            return ROWS.finalize(ROWS.combine(counts))
 
     def supports(self, table: Rows, candidates: Candidates) -> NDArray[np.int64]:
         """Count the support of some extensions.
@@ -122,9 +245,9 @@ class GrowPatterns:
         """
         found = np.zeros(len(candidates), np.int64)
         for begin, sets in self.sets(table, candidates, self._support.columns(candidates.sizes)):
-            counts = on_host(self._growers[0].sizes(sets))
-            end = begin + len(counts)
-            found[begin:end] = self._support.least(counts, candidates.sizes[begin:end])
+            end = begin + len(sets)
+            record = self._support.aggregation(candidates.sizes[begin:end], self._growers[0].sizes)
+            found[begin:end] = record.finalize(sets)
         return found
 
     def sets(self, table: Rows, candidates: Candidates, columns: int) -> Iterator[tuple[int, Array]]:
@@ -168,19 +291,19 @@ class GrowPatterns:
 
     def _groups(self, table: Rows, some: Candidates, shape: tuple[int, int, int]) -> Array:
         """Return the transactions of each extension."""
-        xp, there = self._xp, some.growth.to(self._xp)
+        xp, record = self._xp, self._support.aggregation(some.sizes, self._growers[0].sizes)
         alive = self._alive(some.num_extensions, some.extensions)
         sets = [xp.zeros((shape[0], shape[2]), xp.uint32) for _ in self._growers]
-
-        def mark(worker: int, rows: Array) -> None:
-            self._growers[worker].mark_groups(rows, there, alive, sets[worker])
-
-        self._for_rows(table, some.growth, mark, which=_growing(some))
-        return _united(sets).reshape(shape)
+        given = self._given(table, some.growth)
+        workers = [
+            AggregateBench(*one, record=record, into=(alive, found)) for one, found in zip(given, sets, strict=True)
+        ]
+        self._run(table, some.growth, MARK[self._support.of], workers, which=_growing(some))
+        return record.combine(sets).reshape(shape)
 
     def _images(self, table: Rows, some: Candidates, shape: tuple[int, int, int]) -> Array:
         """Return the images of the vertices of each grown pattern, at least `enough` where there are so many."""
-        xp, there = self._xp, some.growth.to(self._xp)
+        xp, record = self._xp, self._support.aggregation(some.sizes, self._growers[0].sizes)
         growers = self._new_growers()  # what they note of every vertex is reserved with the sets
         images = [
             Images(
@@ -192,12 +315,13 @@ class GrowPatterns:
             )
             for _ in self._growers
         ]
-
-        def mark(worker: int, rows: Array) -> None:
-            growers[worker].mark_images(rows, there, images[worker])
-
-        self._for_rows(table, some.growth, mark, lambda worker: int(images[worker].left[0]) == 0, which=_growing(some))
-        return _united([one.sets for one in images])
+        given = self._given(table, some.growth, growers)
+        workers = [
+            AggregateBench(*one, record=record, into=(found,), left=found.left)
+            for one, found in zip(given, images, strict=True)
+        ]
+        self._run(table, some.growth, MARK[self._support.of], workers, which=_growing(some))
+        return record.combine([one.sets for one in images])
 
     def children(
         self,
@@ -221,128 +345,59 @@ class GrowPatterns:
         append
             Takes the rows, from several threads; those of a pattern stand together.
         """
-        xp, there = self._xp, growth.to(self._xp)
         child_bytes = _CHILD_BYTES + _CHILD_COLUMN_BYTES * (table.num_levels + 1)
         most = max(self._memory // len(self._growers) // child_bytes, 1)
         with self._reserve(4 * num_extensions + most * child_bytes * len(self._growers), "embeddings that are grown"):
             alive = self._alive(num_extensions, extensions)
-
-            def count(worker: int, rows: Array) -> tuple[Array, Array]:
-                offsets = xp.zeros(rows.shape[1] + 1, xp.int64)
-                xp.cumsum(self._growers[worker].child_counts(rows, there, alive), out=offsets[1:])
-                return rows, offsets
-
-            def grow(worker: int, counted: tuple[Array, Array]) -> None:
-                rows, offsets = counted
-                begin, total = 0, int(offsets[-1])
-
-                def part(size: int) -> tuple[EmbeddingTable, int]:
-                    own = offsets[begin : begin + size + 1] - offsets[begin]
-                    end = int(xp.searchsorted(own, min(most, int(own[-1])), side="right")) - 1
-                    end = max(end, 1)
-                    grown = int(own[end])
-                    with self._reserve(max(grown - most, 0) * child_bytes, "what one embedding grows into"):
-                        return self._grown(
-                            self._growers[worker], rows[:, begin : begin + end], there, alive, own[: end + 1], first
-                        ), begin + end
-
-                while begin < rows.shape[1] and int(offsets[begin]) < total:
-                    self._check(0)
-                    made, begin = self._take(rows.shape[1] - begin, part)
-                    if len(made):
-                        append(made)
-
-            self._for_rows(table, growth, count, after=grow)
-
-    def _grown(
-        self, grower: Any, rows: Array, growth: GrowthBatch, alive: Array, offsets: Array, first: int
-    ) -> EmbeddingTable:
-        xp = self._xp
-        rows = xp.ascontiguousarray(rows)
-        numbers, vertices = grower.children(rows, growth, alive, offsets)
-        total = int(vertices.size)
-        place = xp.arange(total, dtype=xp.int64)
-        order = xp.argsort(numbers.astype(xp.int64) * total + place)
-        parents = (xp.searchsorted(offsets, place, side="right") - 1)[order]
-        columns = xp.empty((rows.shape[0] + 1, total), xp.uint32)
-        columns[0] = numbers[order] + first
-        for level in range(1, rows.shape[0]):
-            columns[level] = rows[level][parents]
-        columns[-1] = vertices[order]
-        return from_columns(columns, xp).to(np)
+            workers = [
+                GrowBench(
+                    *one,
+                    alive=alive,
+                    first=first,
+                    most=most,
+                    child_bytes=child_bytes,
+                    reserve=self._reserve,
+                    append=append,
+                )
+                for one in self._given(table, growth)
+            ]
+            self._run(table, growth, GROW, workers)
 
     def _alive(self, num_extensions: int, extensions: NDArray[np.int64]) -> Array:
         alive = np.full(num_extensions, -1, np.int32)
         alive[extensions] = np.arange(len(extensions))
         return self._xp.asarray(alive)
 
-    def _for_rows(
+    def _given(
+        self, table: Rows, growth: GrowthBatch, growers: list[GrowKernel] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield what the bench of each worker needs for a batch of patterns; see `GrowerBench`."""
+        there, step = growth.to(self._xp), self._step(table)
+        for grower in growers or self._growers:
+            yield grower, there, self._xp, step, self._take, self._check
+
+    def _step(self, table: Rows) -> int:
+        """How many rows a worker looks at, at once."""
+        row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels
+        return max(min(self._memory // len(self._growers) // row_bytes, len(table), _MOST_ROWS), 1)
+
+    def _run(
         self,
         table: Rows,
         growth: GrowthBatch,
-        work: Callable[[int, Array], Any],
-        done: Callable[[int], bool] = lambda worker: False,  # noqa: ARG005
-        after: Callable[[int, Any], None] = lambda worker, made: None,  # noqa: ARG005
+        stages: tuple[Stage, ...],
+        workers: list[Any],
         which: tuple[int, int] | None = None,
     ) -> None:
-        """Hand all rows of a batch of patterns, or of some of them, to the workers, as long as they are not done.
-
-        `work` is done again, for fewer rows, where memory is short; `after` is called once with its result.
-        """
-        row_bytes = _ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels
-        step = max(min(self._memory // len(self._growers) // row_bytes, len(table), _MOST_ROWS), 1)
+        """Send all rows of a batch of patterns, or of some of them, through stages, on a thread for each worker."""
         low, high = which or (0, len(growth.sizes))
         first = int(growth.first[0])
-
-        def some(worker: int, chunk: EmbeddingTable, begin: int, end: int) -> None:
-            while begin < end and not done(worker):
-                self._check(0)
-
-                def piece(size: int, begin: int = begin) -> tuple[int, Any]:
-                    return size, work(worker, self._flat(chunk.sliced(begin, begin + size)))
-
-                size, made = self._take(min(step, end - begin), piece)
-                after(worker, made)
-                begin += size
-
-        workers = len(self._growers)
-        # The main thread only waits: an interrupt is raised in it.
-        with self._reserve(row_bytes * step * workers, "embeddings"), ThreadPoolExecutor(workers) as threads:
-            for chunk in table.stream():
-                begin, end = _rows_of(chunk, first + low, first + high)
-                if begin == end:
-                    continue
-                cuts = np.linspace(begin, end, workers + 1).astype(int).tolist()
-                jobs = [threads.submit(some, worker, chunk, *ends) for worker, ends in enumerate(pairwise(cuts))]
-                for job in jobs:
-                    job.result()
-                self._check(end - begin)
-
-    def _flat(self, chunk: EmbeddingTable) -> Array:
-        return chunk.to(self._xp).columns()
+        size = (_ROW_BYTES + _ROW_COLUMN_BYTES * table.num_levels) * self._step(table) * len(workers)
+        with self._reserve(size, "embeddings"), ThreadPoolExecutor(len(workers)) as threads:
+            bench = _TableBench(first + low, first + high, workers, threads, self._check)
+            stream(table, stages, bench)
 
 
 def _growing(some: Candidates) -> tuple[int, int]:
     """The first of the patterns that grow, and what comes behind the last."""
     return int(some.patterns[0]), int(some.patterns[-1]) + 1
-
-
-def _rows_of(chunk: EmbeddingTable, first: int, last: int) -> tuple[int, int]:
-    """The rows of patterns first to last - 1."""
-    begin, end = np.searchsorted(chunk.values[0], np.array([first, last], chunk.values[0].dtype)).tolist()
-    for offsets in chunk.offsets:
-        begin, end = int(offsets[begin]), int(offsets[end])
-    return begin, end
-
-
-def _united(sets: list[Array]) -> Array:
-    """The union of bit sets, in the place of the first."""
-    while len(sets) > 1:
-        sets[0] |= sets.pop()
-    return sets[0]
-
-
-def on_host(array: Array) -> NDArray[Any]:
-    """An engine's array as one of NumPy."""
-    host: NDArray[Any] = array if isinstance(array, np.ndarray) else array.get()
-    return host

@@ -20,7 +20,7 @@ from longwall.kernels.interface.engine import Ablation, EngineUnavailable
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
-from longwall.stages.aggregation.by_pattern import vertex_codes
+from longwall.stages.aggregation.pattern_keys import PatternKeys
 from longwall.stages.extension.candidates import TooManyCandidates, memory_for
 from longwall.stages.extension.unguided_edges import all_edges, edge_ends, extend_by_edge
 from longwall.stages.extension.unguided_vertices import all_vertices, extend_by_vertex
@@ -241,7 +241,8 @@ def test_what_is_read_is_prepared(memory, staged):
     for steps in STEPS[:3]:
         assert rows_of(by_vertices(pages.paged, steps, memory)) == rows_of(by_vertices(graph, steps))
     wedges = by_vertices(graph, [[0], [1]])
-    assert vertex_codes(wedges, pages.paged, labelled=False) == vertex_codes(wedges, graph, labelled=False)
+    keys = PatternKeys.of_table("vertex", 3, None)
+    assert (keys.of_rows(wedges, pages.paged) == keys.of_rows(wedges, graph)).all()
 
 
 def test_lists_are_copied_once_and_in_order(graph):
@@ -299,5 +300,6 @@ def test_rows_do_not_depend_on_where_the_graph_is(graph, monkeypatch, kind, acce
             expected = concatenated(list(extend_by_vertex(expected, graph, levels, 100_000)))
             expected = expected.filtered(np.arange(len(expected)) % 5 == 0)
         assert rows_of(table) == rows_of(expected)
-        codes = vertex_codes(table, paged, labelled=False)
-    assert codes == vertex_codes(expected, graph, labelled=False)
+        keys = PatternKeys.of_table("vertex", 4, None)
+        of_rows = keys.of_rows(table, paged)
+    assert (EmbeddingTable((of_rows,), (), engine.xp).to(np).values[0] == keys.of_rows(expected, graph)).all()

@@ -19,7 +19,8 @@ from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns
 from longwall.pipeline.workloads.frequent.partitions import PartitionPhase, Partitions, PartitionWorker
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
-from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
+from longwall.stages.base import stream
+from longwall.stages.export import WRITE_LEVEL, PartFiles, WriterMemory, bytes_per_row
 from longwall.storage.parquet_files import write_parquet
 from longwall.storage.tables.chunked_table import ChunkedTable
 
@@ -46,6 +47,8 @@ class LevelWriter:
         Where tables are: they make room for what is written.
     """
 
+    done = False
+
     def __init__(
         self,
         next_number: Callable[[], int],
@@ -56,7 +59,7 @@ class LevelWriter:
         grower: PatternGrower,
     ):
         self._found, self._numbers, self._env = found, numbers, env
-        self._width = plan.max_vertices
+        self._width, self._written = plan.max_vertices, 0
         symmetric = (numbers >= 0) & (found.automorphisms > 1)
         self._wanted = [
             restrictions(code) if several else [] for code, several in zip(found.patterns.codes, symmetric, strict=True)
@@ -66,7 +69,7 @@ class LevelWriter:
         # As many rows are held until they fill a group as are written to it at once.
         row_bytes = _LEVEL_BYTES * levels + _VERTEX_BYTES * columns + _ROW_BYTES + 2 * bytes_per_row(columns)
         memory = WriterMemory.within(grower.room, columns, row_bytes)
-        self._rows_at_once = memory.group_rows
+        self.rows_at_once = memory.group_rows
         self._memory = grower.pool.reserve(memory.nbytes, "writing embeddings as Parquet files")
         self._files = PartFiles(
             env.results, lambda: f"{level_prefix(found)}{next_number():05}.parquet", self._schema, memory
@@ -83,15 +86,13 @@ class LevelWriter:
 
     def write(self, table: ChunkedTable) -> int:
         """Write the subgraphs of mappings, each once; return their number."""
-        written = 0
-        for chunk in table.stream():
-            for begin in range(0, len(chunk), self._rows_at_once):
-                rows = chunk.sliced(begin, min(begin + self._rows_at_once, len(chunk))).columns()
-                written += self._write(rows)
-                self._env.observer.advance(rows.shape[1])
-        return written
+        before = self._written
+        stream(table, WRITE_LEVEL, self)
+        return self._written - before
 
-    def _write(self, rows: NDArray[np.uint32]) -> int:
+    def write_rows(self, rows: NDArray[np.uint32]) -> None:
+        """Write the subgraphs of flat rows; see :class:`longwall.stages.export.MappingBench`."""
+        looked_at = int(rows.shape[1])
         _, _, columns = self._found.patterns.vertices
         sizes, ids = self._found.patterns.sizes, self._env.graph.original_ids
         rows = rows[:, _one_of_each(rows, self._numbers, columns, self._wanted)]
@@ -103,7 +104,8 @@ class LevelWriter:
             values = ids[rows[np.where(there, place, 0), np.arange(rows.shape[1])] * there]
             arrays.append(pa.array(values, mask=~there))
         self._files.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
-        return int(rows.shape[1])
+        self._written += int(rows.shape[1])
+        self._env.observer.advance(looked_at)
 
 
 @dataclass(frozen=True)

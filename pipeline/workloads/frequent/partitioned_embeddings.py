@@ -24,6 +24,7 @@ from longwall.pipeline.workloads.frequent.partitions import PARTS, Lineage, Part
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower, grown_sizes
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.pipeline.workloads.frequent.support_phases import CountRows, CountSupports, Cut, MarkSets
+from longwall.stages.aggregation.support import ROWS
 
 _PARTITIONS = 64  # a run has as many to its end, wherever it is resumed
 _MANY = np.iinfo(np.int64).max
@@ -166,7 +167,7 @@ class PatternBatch:
     def _summed(self, rows: PhaseRecord, begin: int, end: int) -> NDArray[np.int64]:
         found = np.zeros(end - begin, np.int64)
         for file in rows.files():
-            found += self._env.files.read_array(file, begin, end)
+            ROWS.combine([found, self._env.files.read_array(file, begin, end)])
         return found
 
     def _count(self, cut: Cut) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ has nothing of it.
 
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -161,7 +161,7 @@ def partitions_of(env: Environment, lineage: Lineage) -> Partitions:
 
 
 class ConcatenatedRows:
-    """The rows of some tables; see :class:`longwall.stages.extension.grow_patterns.Rows`."""
+    """The rows of some tables; see :class:`longwall.stages.extension.pattern_rows.Rows`."""
 
     def __init__(self, tables: Sequence[ChunkedTable]):
         self._tables = tables
@@ -170,7 +170,7 @@ class ConcatenatedRows:
     def __len__(self) -> int:
         return sum(map(len, self._tables))
 
-    def stream(self) -> Iterator[EmbeddingTable]:
+    def stream(self) -> Generator[EmbeddingTable, None, None]:
         """All rows, chunk by chunk."""
         for table in self._tables:
             yield from table.stream()

@@ -19,8 +19,9 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, RightmostExtensions, rightmost_extensions
 from longwall.pipeline.workloads.frequent.grown_patterns import UNKNOWN, FrequentPatterns, GrownPatterns
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
-from longwall.stages.aggregation.support import Candidates, Support
-from longwall.stages.extension.grow_patterns import GrowPatterns, Rows, on_host
+from longwall.stages.aggregation.support import Candidates, Support, on_host
+from longwall.stages.extension.grow_patterns import GrowPatterns
+from longwall.stages.extension.pattern_rows import Rows
 from longwall.stages.extension.row_buffer import PatternRows
 from longwall.storage.concurrency import map_ordered
 from longwall.storage.errors import FinalError, RunError

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
+    from longwall.stages.base import Stage
     from longwall.storage.graph.graph import Graph
 
 MAX_PATTERN_EDGES = 64
@@ -50,17 +51,28 @@ class FrequentPlan:
         """The plan as JSON-able data, for the manifest."""
         return {"kind": "frequent patterns"} | asdict(self)
 
+    def passes(self) -> list[tuple[Stage, ...]]:
+        """The stages of every pass over the rows of a level, in order."""
+        from longwall.stages.export import WRITE_LEVEL
+        from longwall.stages.extension.grow_patterns import COUNT, GROW, MARK
+
+        passes = [COUNT] if self.exact else []
+        if self.support != "instances":
+            passes.append(MARK["groups" if self.support == "transactions" else "images"])
+        return [*passes, GROW, WRITE_LEVEL] if self.embeddings else [*passes, GROW]
+
     def describe(self) -> str:
         """The plan as text."""
-        rare = "" if self.support == "instances" else "edges of rare types are left out of the graph; "
-        return (
+        passes = self.passes()
+        rare = "" if self.support == "instances" else "; edges of rare types are left out of the graph"
+        lines = [
             f"patterns     connected, up to {self.max_edges} edges and {self.max_vertices} vertices, "
-            "each once as its minimum DFS code\n"
-            f"support      {self.support}: {_MEANING[self.support]}; at least {self.min_support:,}\n"
-            f"count        {'to the end' if self.exact else 'until it is known what is frequent'}\n"
-            f"growth       level by level along the rightmost path: {rare}"
-            "embeddings are aggregated by pattern and new edge, and what is frequent is written"
-        )
+            "each once as its minimum DFS code",
+            f"support      {self.support}: {_MEANING[self.support]}; at least {self.min_support:,}",
+            f"count        {'to the end' if self.exact else 'until it is known what is frequent'}",
+            f"growth       level by level along the rightmost path, in {len(passes)} passes over each level{rare}",
+        ]
+        return "\n".join([*lines, *(stage.describe() for stages in passes for stage in stages)])
 
 
 def plan_frequent(

@@ -30,6 +30,7 @@ from longwall.pipeline.workloads.frequent.partitions import (
     partitions_of,
 )
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower, grown_sizes
+from longwall.stages.aggregation.support import ROWS, bits_on_host, united
 
 _TOGETHER = 8  # partitions
 _PIECES = 64  # of some candidates, whose supports are counted
@@ -75,7 +76,8 @@ class _RowsWorker(ArrayWorker):
             found = self.array((phase.num_extensions,), np.int64, "the counts of rightmost extensions")
             at = 0
             for _, extensions in grower.batches(self.patterns, phase.first, phase.last):
-                found[at : at + extensions.total] += grower.stage.count(table, extensions.growth, extensions.total)
+                counts = grower.stage.count(table, extensions.growth, extensions.total)
+                ROWS.combine([found[at : at + extensions.total], counts])
                 at += extensions.total
 
 
@@ -148,7 +150,7 @@ class _SetsWorker(ArrayWorker):
         found = self.array(shape, np.uint32, "the images of patterns")
         at = 0
         for some in self._sets(tables):
-            found[at : at + len(some)] |= some
+            united([found[at : at + len(some)], some])
             at += len(some)
 
     def _sets(self, tables: ConcatenatedRows) -> Iterator[NDArray[np.uint32]]:
@@ -233,10 +235,10 @@ class _SupportsWorker(Worker):
         with grower.pool.reserve(_BLOCK_COPIES * step * each, "the images of patterns"):
             for at in range(first, last, step):
                 some = slice(at, min(at + step, last))
-                united = np.zeros((some.stop - at, cut.columns, support.words), np.uint32)
-                for file in self._sets:
-                    united |= self._files.read_array(file, some.start, some.stop)
-                counts = np.bitwise_count(united).sum(axis=-1, dtype=np.int64)
                 there = slice(at - first, some.stop - first)
-                found[there] = support.least(counts, sizes[there])
+                record = support.aggregation(sizes[there], bits_on_host)
+                sets = np.zeros((some.stop - at, cut.columns, support.words), np.uint32)
+                for file in self._sets:
+                    record.combine([sets, self._files.read_array(file, some.start, some.stop)])
+                found[there] = record.finalize(sets)
         return found

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import longwall
+from longwall.stages.aggregation.pattern_keys import PatternKeys
 from longwall.storage.ingest.build import build_graph
 
 
@@ -59,9 +60,7 @@ def test_too_many_vertices_are_refused_before_tables_are_read(monkeypatch):
     for _ in range(7):
         of_vertices, of_edges = longwall.extend_vertices(of_vertices), longwall.extend_edges(of_edges)
     with pytest.raises(longwall.InputError, match="at most 7 vertices"):
-        longwall.stages.aggregation.by_pattern.edge_codes(
-            next(of_edges.table.stream()), of_edges.arrays, labelled=False
-        )
+        PatternKeys.of_table("edge", 8, None).of_rows(next(of_edges.table.stream()), of_edges.arrays)
     with pytest.raises(longwall.InputError, match="at most 7 vertices"):
         longwall.aggregate(of_edges)
     monkeypatch.delattr(type(of_vertices.table), "stream")
