@@ -145,7 +145,7 @@ class EdgeCollector:
         blocks = chain((first,), blocks)
         if first.labels is None:
             return sort_distinct((keys for keys, _ in blocks), scratch, memory)
-        made = SortedKeys(scratch.array(np.uint64), scratch.array(np.int32))
+        made = SortedKeys.empty(scratch, labelled=True)
         with ScratchSorter(scratch, _LABELLED_ONCE if self._repeated else _LABELLED, memory) as sorter:
             for keys, labels in blocks:
                 assert labels is not None
@@ -198,7 +198,13 @@ class EdgeCollector:
         ids.gather()
         self.positions = Positions(0, len(ids), ids, memory // 4)
         replaced = (self._replaced(ends, labels) for ends, labels in self._ends(narrow, step))
-        self.edges = self._sorted(replaced, memory, self._clash_of(self.positions))
+        if len(self._wide):
+            self.edges = self._sorted(replaced, memory, self._clash_of(self.positions))
+        else:
+            # Positions ascend with ids: the order stays.
+            self.edges = SortedKeys.empty(scratch, labelled=narrow.labels is not None)
+            for block in replaced:
+                self.edges.append(block)
         narrow.drop()
         self._wide.drop()
         self._wide_labels.drop()

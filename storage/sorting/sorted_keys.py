@@ -46,6 +46,11 @@ class SortedKeys:
     def __init__(self, keys: ScratchArray, labels: ScratchArray | None = None) -> None:
         self.keys, self.labels = keys, labels
 
+    @classmethod
+    def empty(cls, scratch: Scratch, *, labelled: bool) -> "SortedKeys":
+        """Make one to which keys will be added."""
+        return cls(scratch.array(np.uint64), scratch.array(np.int32) if labelled else None)
+
     def __len__(self) -> int:
         """How many keys there are."""
         return len(self.keys)
@@ -80,7 +85,7 @@ def sort_distinct(blocks: Iterable[Keys], scratch: Scratch, memory: int) -> Sort
         columns = sorter.take()
         if columns is not None:
             return SortedKeys(*columns)
-        made = SortedKeys(scratch.array(np.uint64))
+        made = SortedKeys.empty(scratch, labelled=False)
         for block in sorter.blocks(merging_memory(scratch)):
             made.append(KeyBlock(block.keys, None))
             scratch.settle()

@@ -312,14 +312,15 @@ class BadDisk:
         return self._write(file, written, offset)
 
 
-@pytest.mark.parametrize("kind", ["near ids", "sparse ids", "labelled"])
+@pytest.mark.parametrize("kind", ["near ids", "sparse ids", "wide ids", "labelled"])
 @pytest.mark.parametrize("to", ["memory", "store"])
 def test_no_graph_is_made_of_damaged_scratch_files(tmp_path: Path, kind: str, to: str) -> None:
     random = np.random.Generator(np.random.Philox(5))
     edges = [tuple(pair) for pair in random.integers(0, 900, (4000, 2)).tolist()]
     labels = edge_labels = None
-    if kind == "sparse ids":
-        edges = [(u * 10**12, v * 10**12) for u, v in edges]
+    if kind in ("sparse ids", "wide ids"):
+        factor = 10**6 if kind == "sparse ids" else 10**12
+        edges = [(u * factor, v * factor) for u, v in edges]
     if kind == "labelled":
         labels = {vertex: vertex % 3 for vertex in range(900)}
         edge_labels = [(u + v) % 5 for u, v in edges]
