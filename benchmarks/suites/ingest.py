@@ -22,12 +22,12 @@ _PIECE = 2**24
 _WRITE_TEXT = """
 import sys
 import pyarrow as pa, pyarrow.csv as csv
-from longwall.storage.memory.reservations import Account
 from longwall.storage.generators.random_edges import rmat
+from longwall.storage.memory.resources import open_resources
 
 options = csv.WriteOptions(include_header=False, delimiter=" ")
-with open(sys.argv[2], "wb") as file:
-    for block in rmat(1, Account("memory", 2**40), scale=int(sys.argv[1]), edge_factor=16, a=0.57, b=0.19, c=0.19):
+with open(sys.argv[2], "wb") as file, open_resources() as resources:
+    for block in rmat(1, resources, scale=int(sys.argv[1]), edge_factor=16, a=0.57, b=0.19, c=0.19):
         csv.write_csv(pa.table({"src": block.src, "dst": block.dst}), file, options)
 """
 

@@ -66,6 +66,8 @@ class _Threads:
     def _reduced(self, columns: Columns, *, count: bool) -> Columns:
         if self._layout.reduce == "none" or not len(columns[0]):
             return columns
+        if self._layout.reduce == "distinct":
+            return _cut(columns, drop_repeated(*self._table(columns)[:2]))
         found = reduce_table(*self._table(columns), count)
         if found < 0:
             raise SumOverflow
@@ -337,6 +339,33 @@ def _copy(source, first, last, target, to):
     """Slices cannot be assigned: Numba would allocate."""
     for i in range(first, last):
         target[to + i - first] = source[i]
+
+
+@compiled
+def drop_repeated(high, low):
+    """Keep one of equal neighbours of a sorted table without a payload, in place; return the number of distinct keys.
+
+    Parameters
+    ----------
+    high, low : uint64[n]
+        The table; n is at least 1.
+    """
+    found = 1
+    if high.size == 0:
+        # Without branches: a key is overwritten by the next one if they are equal.
+        last = low[0]
+        for i in range(1, low.size):
+            key = low[i]
+            low[found] = key
+            found += key != last
+            last = key
+        return found
+    for i in range(1, low.size):
+        if low[i] != low[found - 1] or high[i] != high[found - 1]:
+            low[found] = low[i]
+            high[found] = high[i]
+            found += 1
+    return found
 
 
 @compiled

@@ -1,4 +1,5 @@
-// Bring equal neighbours of sorted keys together: one of them stays, with their number or the sum of their payloads.
+// Bring equal neighbours of sorted keys together: one of them stays, alone, with their number or with the sum of their
+// payloads.
 #include "common.cuh"
 #include "generated.cuh"
 
@@ -25,7 +26,7 @@ DEVICE void add(u64* sum, u64 value, u32* overflow) {
   if ((atomicAdd(sum, value) + value) >> 63 || value >> 63) *overflow = 1;
 }
 
-// Write the distinct keys and their sums; `ends` are inclusive prefix sums of the counts, `out_payload` is zeros.
+// Write the distinct keys, and their sums if the layout has a payload; `ends` are inclusive prefix sums of the counts, `out_payload` is zeros.
 extern "C" __global__ void __launch_bounds__(256)
     reduce_keys(const u64* high, const u64* low, const u64* payload, i64 length, i64 stretches, const i64* ends,
                 u64* out_high, u64* out_low, u64* out_payload, u32* overflow) {
@@ -41,12 +42,16 @@ extern "C" __global__ void __launch_bounds__(256)
       const bool inside = at < end, head = inside && differs(high, low, at);
       const u32 heads = __ballot_sync(kAll, head);
       const i64 group = before + __popc(heads & (lanes_before() | 1u << lane));
-      u64 sum = !inside ? 0 : kCount ? 1 : payload[at];
-      bool overflown = sum >> 63;
       if (head) {
         out_low[group] = low[at];
         if (kWords == 2) out_high[group] = high[at];
       }
+      if (!kPayload) {
+        before += __popc(heads);
+        continue;
+      }
+      u64 sum = !inside ? 0 : kCount ? 1 : payload[at];
+      bool overflown = sum >> 63;
       if (heads & 1) {
         if (lane == 0 && carried) add(out_payload + before, carried, overflow);
       } else if (lane == 0) {

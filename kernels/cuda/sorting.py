@@ -177,10 +177,11 @@ class _DeviceWork(ABC):
         keys = (self._high(columns), columns[words - 1])
         self._launch(_REDUCE, "count_distinct", (*keys, length, stretches, counts), stretches, header)
         ends = xp.cumsum(counts)
-        sums = out[words][:length]
-        sums.fill(0)
         overflow = xp.zeros(1, xp.uint32)
-        payload = columns[words - 1] if count else columns[words]
+        payload = sums = keys[1]  # not read where the layout has none
+        if layout.columns > words:
+            payload, sums = columns[words - 1 if count else words], out[words][:length]
+            sums.fill(0)
         arguments = (*keys, payload, length, stretches, ends, self._high(out), out[words - 1], sums, overflow)
         self._launch(_REDUCE, "reduce_keys", arguments, stretches, header)
         stream.synchronize()  # a copy to pageable memory would keep other threads from the driver meanwhile

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 Array = Any  # a NumPy or a CuPy array
 Column = NDArray[np.uint64]
 Columns = list[Column]
-Reduce = Literal["none", "count", "sum"]
-"""What becomes of equal keys: all stay, in the order in which they were given; one stays, with their number as its
-payload; one stays, with the sum of their payloads, which are not negative."""
+Reduce = Literal["none", "distinct", "count", "sum"]
+"""What becomes of equal keys: all stay, in the order in which they were given; one stays; one stays, with their number
+as its payload; one stays, with the sum of their payloads, which are not negative."""
 Method = Literal["multi-merge", "naive", "sort"]
 """How a device merges: by Algorithm 3 of GAMMA, each pair of runs searched once; the same with each pair searched both
 ways; by sorting what it was given. On the host the first two are one."""

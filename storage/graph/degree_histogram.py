@@ -4,21 +4,19 @@ A position is where a vertex stands among the ids of the graph; a rank is its in
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.sorting.external_sort import KeyBlock, SortedKeys
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+from longwall.storage.sorting.sorted_keys import SortedKeys
 
 NO_RANK = 2**32 - 1
 """Stands in a table of ranks for a position without an edge."""
 _COMMON = 2**16  # degrees below are counted and looked up in tables
 _ITEM = 4  # bytes of a degree or a rank
-_EDGE = 12  # bytes of an edge: its key, perhaps a label
 
 Int64s = npt.NDArray[np.int64]
 UInt32s = npt.NDArray[np.uint32]
@@ -66,20 +64,13 @@ def table_size(scratch: Scratch, positions: int) -> int:
     return max(1, min(positions, scratch.room // _ITEM))
 
 
-def read_edges(edges: SortedKeys, memory: int) -> Iterator[KeyBlock]:
-    """Yield sorted edges of one run in blocks of at most `memory` bytes, not to be changed."""
-    size = max(1, memory // _EDGE)
-    for start in range(0, len(edges), size):
-        yield edges.read(start, min(start + size, len(edges)))
-
-
 def count_degrees(edges: SortedKeys, base: int, positions: int, scratch: Scratch) -> ScratchArray:
     """Count the degrees of all positions, in as many passes over the edges as the tables need.
 
     Parameters
     ----------
     edges
-        One run: both ends as `base` plus a position, the smaller end in the high half.
+        Both ends as `base` plus a position, the smaller end in the high half.
     base, positions
         The ends lie in [base, base + positions).
     scratch
@@ -96,7 +87,7 @@ def count_degrees(edges: SortedKeys, base: int, positions: int, scratch: Scratch
         length = min(size, positions - low)
         reserved = scratch.reserve(length * _ITEM, "a table of degrees")
         table = np.zeros(length, np.uint32)
-        for block in read_edges(edges, scratch.work):
+        for block in edges.blocks(scratch.work):
             _count_ends(block.keys, base + low, table)
         degrees.adopt(table, reserved)
     return degrees

@@ -28,8 +28,9 @@ from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import user_path
-from longwall.storage.sorting.external_sort import SortedKeys
+from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+from longwall.storage.sorting.sorted_keys import merging_memory
 
 _SCATTERED = 24  # bytes an id takes while it is put in its place: itself, its rank, a copy of either
 
@@ -135,16 +136,15 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
     degrees.drop()
 
     observer.phase("sorting the edges", len(edges), "edges")
-    by_rank = sort_by_rank(edges, positions.key_base, ranks, scratch, observer.advance)
-    edges.drop()
-    observer.phase("writing the graph", histogram.num_arcs, "neighbours")
-    label_counts = _write_vertices(stream, positions, ranks, histogram, sink, scratch)
-    transactions = _write_transactions(stream, positions, ranks, n, sink, scratch)
-    ranks.drop()
-    positions.drop()
-    sample = WedgeSample(histogram)
-    max_out_degree = _write_rows(by_rank, histogram, sample, transactions, sink, scratch, observer)
-    by_rank.drop()
+    with sort_by_rank(edges, positions.key_base, ranks, scratch, observer.advance) as by_rank:
+        edges.drop()
+        observer.phase("writing the graph", histogram.num_arcs, "neighbours")
+        label_counts = _write_vertices(stream, positions, ranks, histogram, sink, scratch)
+        transactions = _write_transactions(stream, positions, ranks, n, sink, scratch)
+        ranks.drop()
+        positions.drop()
+        sample = WedgeSample(histogram)
+        max_out_degree = _write_rows(by_rank, histogram, sample, transactions, sink, scratch, observer)
     sample.prepare()
     start = 0
     for block in sink.read_back("indices"):
@@ -270,7 +270,7 @@ class _Ranked:
 
 
 def _write_rows(
-    by_rank: SortedKeys,
+    by_rank: ScratchSorter,
     histogram: DegreeHistogram,
     sample: WedgeSample,
     transactions: RankedTransactions | None,
@@ -282,18 +282,18 @@ def _write_rows(
     n = histogram.num_vertices
     sink.begin("indices", np.uint32, histogram.num_arcs, scratch)
     sink.begin("split", np.int64, n, scratch)
-    if by_rank.labelled:
+    if by_rank.layout.payload:
         sink.begin("edge_labels", np.int32, histogram.num_arcs, scratch)
     start = largest = open_count = 0
     open_row = 0
     crossing = None
-    for keys, labels in by_rank.blocks(scratch.work * 3 // 4):
+    for keys, labels in by_rank.blocks(merging_memory(scratch)):
         if transactions is not None and (crossing := transactions.crossing(keys)) is not None:
             break
         rows = to_rows(keys, n)
         sink.append("indices", rows.indices)
         if labels is not None:
-            sink.append("edge_labels", labels)
+            sink.append("edge_labels", labels.astype(np.int32))
         sample.look(start, rows.indices)
         start += len(keys)
         # The last row may continue in the next block: its count waits.
@@ -309,7 +309,7 @@ def _write_rows(
         open_row, open_count = open_row + len(done), int(smaller[-1])
         observer.advance(len(keys))
     if transactions is not None and crossing is not None:
-        by_rank.drop()  # a damaged scratch file is another matter, and is reported first
+        by_rank.check()  # a damaged scratch file is another matter, and is reported first
         raise transactions.error(crossing, sink.read_back("original_ids"))
     sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
     return max(largest, open_count)

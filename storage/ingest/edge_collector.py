@@ -4,24 +4,31 @@ Ids below 2^32 are sorted as they come. Larger ids wait in scratch arrays; then,
 are spread over a wide range, the distinct ids are sorted and every id is replaced by its position among them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.interface.sorting import KeyLayout
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.sorting.external_sort import Clash, KeyBlock, SortedKeys, external_sort
+from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys, merging_memory, sort_distinct
 
 MAX_VERTICES = 2**32 - 1
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFF_FFFF)
 _EDGE_BYTES = 64  # of temporaries, for an edge whose ids are looked at
+_KEY_BYTES = 12  # of a key and its label
+_LABELLED, _LABELLED_ONCE = KeyLayout(2, reduce="distinct"), KeyLayout(2)  # words: the edge, its label
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
+Clash = Callable[[int, int, int], Exception]
+"""Makes the error for an edge that is given again and must not be: (its word, one label, the other)."""
 
 
 class Positions:
@@ -34,7 +41,7 @@ class Positions:
     size
         Positions.
     ids : ScratchArray, optional
-        int64[size]: the id of each position, where they are not.
+        uint64[size]: the id of each position, where they are not.
     memory
         Bytes for temporaries.
 
@@ -53,7 +60,7 @@ class Positions:
         """Return int64[stop - start]: the ids of consecutive positions; not to be changed."""
         if self._ids is None:
             return np.arange(self._base + start, self._base + stop)
-        return self._ids.read(start, stop)
+        return self._ids.read(start, stop).view(np.int64)
 
     def find(self, ids: Int64s) -> Int64s:
         """Return int64[k]: the positions of int64[k] ids, -1 for ids without a position."""
@@ -62,7 +69,8 @@ class Positions:
             positions[(ids < self._base) | (positions >= self.size)] = -1
             return positions
         positions = np.full(len(ids), -1, np.int64)
-        for start, table in self._ids.tables(self._memory):
+        for start, words in self._ids.tables(self._memory):
+            table = words.view(np.int64)
             at = np.searchsorted(table, ids)
             np.minimum(at, len(table) - 1, out=at)
             found = table[at] == ids
@@ -85,7 +93,7 @@ class EdgeCollector:
     positions
         Where the ends of `edges` stand.
     edges
-        Distinct edges as one run: the ends' positions plus `positions.key_base`, the smaller in the high half.
+        Distinct edges: the ends' positions plus `positions.key_base`, the smaller in the high half.
 
     Parameters
     ----------
@@ -111,25 +119,8 @@ class EdgeCollector:
         self._collect(stream)
 
     def _collect(self, stream: EdgeStream) -> None:
-        memory = self._scratch.work * 3 // 4
-        blocks = self._keys(stream)
-        # The first block says whether edges are labelled.
-        first = next(blocks, None)
-        labelled = first is not None and first.labels is not None
-
-        def all_blocks() -> Iterator[KeyBlock]:
-            if first is not None:
-                yield first
-            yield from blocks
-
-        narrow = external_sort(
-            all_blocks(),
-            self._scratch,
-            memory,
-            labelled=labelled,
-            clash=self._clash_of(Positions(0, 2**32, None, 0)),
-            once=self._repeated is not None,
-        )
+        memory, step = self._scratch.work * 3 // 4, self._step()
+        narrow = self._sorted(self._keys(stream, step), memory, self._clash_of(Positions(0, 2**32, None, 0)))
         low, high = self.known
         if high < 0:
             raise InputError(f"{self._source}: there are no edges; give a graph with at least one edge")
@@ -140,12 +131,38 @@ class EdgeCollector:
             self.positions = Positions(low, high - low + 1, None, memory // 4)
             self.edges = narrow
         else:
-            self._compact(narrow, labelled)
-        self.edges.to_one_run(self._scratch.work)
+            self._compact(narrow)
 
-    def _keys(self, stream: EdgeStream) -> Iterator[KeyBlock]:
-        """Yield the edges between ids below 2^32 as keys; the others go to scratch arrays."""
-        step = max(1, self._scratch.work // 8 // _EDGE_BYTES)
+    def _step(self) -> int:
+        """How many edges are looked at at once: temporaries take an eighth of the work space."""
+        return max(1, self._scratch.work // 8 // _EDGE_BYTES)
+
+    def _sorted(self, blocks: Iterator[KeyBlock], memory: int, clash: Clash) -> SortedKeys:
+        """Sort edges, `memory` bytes of the work space being for chunks; of equal edges one stays, or none may be."""
+        scratch = self._scratch
+        # The first block says whether edges are labelled.
+        first = next(blocks, KeyBlock(np.empty(0, np.uint64), None))
+        blocks = chain((first,), blocks)
+        if first.labels is None:
+            return sort_distinct((keys for keys, _ in blocks), scratch, memory)
+        made = SortedKeys.empty(scratch, labelled=True)
+        with ScratchSorter(scratch, _LABELLED_ONCE if self._repeated else _LABELLED, memory) as sorter:
+            for keys, labels in blocks:
+                assert labels is not None
+                sorter.add((keys, labels.astype(np.uint64)))
+            sorter.finish()
+            last_key, last_label = np.empty(0, np.uint64), np.empty(0, np.int32)
+            for (keys, words), _ in sorter.blocks(merging_memory(scratch)):
+                labels = words.astype(np.int32)
+                _check_distinct(np.append(last_key, keys[:1]), np.append(last_label, labels[:1]), clash)
+                _check_distinct(keys, labels, clash)
+                made.append(KeyBlock(keys, labels))
+                scratch.settle()
+                last_key, last_label = keys[-1:].copy(), labels[-1:].copy()
+        return made
+
+    def _keys(self, stream: EdgeStream, step: int) -> Iterator[KeyBlock]:
+        """Yield the edges between ids below 2^32 as keys, `step` at a time; the others go to scratch arrays."""
         for block in stream.blocks:
             for start in range(0, len(block.src), step):
                 part = slice(start, start + step)
@@ -170,38 +187,31 @@ class EdgeCollector:
         self._kept += count
         return KeyBlock(block.keys[:count], block.labels[:count] if block.labels is not None else None)
 
-    def _compact(self, narrow: SortedKeys, labelled: bool) -> None:
+    def _compact(self, narrow: SortedKeys) -> None:
         """Replace ids by positions among the distinct ids."""
-        scratch, memory = self._scratch, self._scratch.work // 2
-        ends = (KeyBlock(ends.view(np.uint64), None) for ends, _ in self._ends(narrow))
-        distinct = external_sort(ends, scratch, memory)
-        ids = scratch.array(np.int64)
-        for block in distinct.blocks(memory):
-            ids.append(block.keys.view(np.int64))
-        distinct.drop()
+        scratch, memory, step = self._scratch, self._scratch.work // 2, self._step()
+        ids = sort_distinct((ends.view(np.uint64) for ends, _ in self._ends(narrow, step)), scratch, memory).keys
         if len(ids) > MAX_VERTICES:
             raise InputError(
                 f"{self._source}: {len(ids)} vertices, Longwall holds at most {MAX_VERTICES}; split the graph"
             )
         ids.gather()
         self.positions = Positions(0, len(ids), ids, memory // 4)
-        self.edges = external_sort(
-            (self._replaced(ends, labels) for ends, labels in self._ends(narrow)),
-            scratch,
-            memory,
-            labelled=labelled,
-            clash=self._clash_of(self.positions),
-            once=self._repeated is not None,
-        )
+        replaced = (self._replaced(ends, labels) for ends, labels in self._ends(narrow, step))
+        if len(self._wide):
+            self.edges = self._sorted(replaced, memory, self._clash_of(self.positions))
+        else:
+            # Positions ascend with ids: the order stays.
+            self.edges = SortedKeys.empty(scratch, labelled=narrow.labels is not None)
+            for block in replaced:
+                self.edges.append(block)
         narrow.drop()
         self._wide.drop()
         self._wide_labels.drop()
 
-    def _ends(self, narrow: SortedKeys) -> Iterator[tuple[Int64s, Int32s | None]]:
-        """Yield the ends of all edges, int64[2k], both ends of an edge side by side, and int32[k] labels."""
-        step = max(1, self._scratch.work // 8 // _EDGE_BYTES)
-        for start in range(0, len(narrow), step):
-            keys, labels = narrow.read(start, min(start + step, len(narrow)))
+    def _ends(self, narrow: SortedKeys, step: int) -> Iterator[tuple[Int64s, Int32s | None]]:
+        """Yield the ends of `step` edges, int64[2k], both ends of an edge side by side, and int32[k] labels."""
+        for keys, labels in narrow.blocks(step * _KEY_BYTES):
             yield np.column_stack((keys >> _SHIFT, keys & _LOW)).ravel().view(np.int64), labels
         count = len(self._wide) // 2
         for start in range(0, count, step):
@@ -226,6 +236,14 @@ class EdgeCollector:
             )
 
         return clash
+
+
+def _check_distinct(keys: npt.NDArray[np.uint64], labels: Int32s, clash: Clash) -> None:
+    """Raise the error of the first edge that stands twice among sorted ones."""
+    again = np.flatnonzero(keys[1:] == keys[:-1])
+    if len(again):
+        at = int(again[0])
+        raise clash(int(keys[at]), int(labels[at]), int(labels[at + 1]))
 
 
 @lazy_kernel

@@ -10,8 +10,8 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.transactions import TransactionSource
 from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.sorting.external_sort import KeyBlock, external_sort
 from longwall.storage.sorting.scratch_arrays import Scratch
+from longwall.storage.sorting.sorted_keys import sort_distinct
 
 MAX_TRANSACTIONS = 2**31 - 1
 _ID = 16  # bytes of a transaction's id, and what the source needs to check it
@@ -29,9 +29,7 @@ def distinct_ids(source: TransactionSource, scratch: Scratch) -> Int64s:
         Two transactions of one id where an id may be given only once, or 2^31 transactions or more.
     """
     memory = scratch.work // 2
-    keys = (KeyBlock(ids.view(np.uint64), None) for ids in source.transaction_ids())
-    found = external_sort(keys, scratch, memory)
-    found.to_one_run(memory)
+    found = sort_distinct((ids.view(np.uint64) for ids in source.transaction_ids()), scratch, memory)
     if len(found) > MAX_TRANSACTIONS:
         raise InputError(
             f"{source.source}: {len(found)} transactions, Longwall holds at most {MAX_TRANSACTIONS}; split the input"

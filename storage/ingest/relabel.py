@@ -1,22 +1,26 @@
 """The second half of a build: from edges between positions to sorted edges between ranks, in both directions."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.interface.sorting import KeyLayout
 from longwall.storage.concurrency import core_count, map_ordered
-from longwall.storage.graph.degree_histogram import read_edges, table_size
+from longwall.storage.graph.degree_histogram import table_size
 from longwall.storage.lazy_kernel import lazy_kernel
-from longwall.storage.sorting.external_sort import KeyBlock, SortedKeys, external_sort
+from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
+from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys
 
 _RANK = 4
 _SHIFT = np.uint64(32)
 
 UInt32s = npt.NDArray[np.uint32]
 Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 
 
@@ -32,13 +36,13 @@ class _Task(NamedTuple):
 
 def sort_by_rank(
     edges: SortedKeys, key_base: int, ranks: ScratchArray, scratch: Scratch, advance: Callable[[int], None]
-) -> SortedKeys:
+) -> ScratchSorter:
     """Replace positions by ranks and sort both directions of every edge.
 
     Parameters
     ----------
     edges
-        One run: both ends as `key_base` plus a position, the smaller end in the high half.
+        Both ends as `key_base` plus a position, the smaller end in the high half.
     key_base
         See there.
     ranks : ScratchArray
@@ -50,19 +54,21 @@ def sort_by_rank(
 
     Returns
     -------
-    SortedKeys
-        Each edge twice: row in the high half, column in the low half, both as ranks.
+    ScratchSorter
+        It has each edge twice: row in the high half, column in the low half, both as ranks; the label is the payload.
     """
     memory = scratch.work // 4
     workers = max(1, min(core_count(), memory // 2**20))
     share = memory // (workers + 2)
-
-    def both_directions() -> Iterator[KeyBlock]:
-        for block in map_ordered(_relabelled, _tasks(edges, key_base, ranks, scratch, share), workers):
-            yield block
-            advance(len(block.keys) // 2)
-
-    return external_sort(both_directions(), scratch, scratch.work - memory, labelled=edges.labelled)
+    layout = KeyLayout(payload=edges.labels is not None)
+    with ExitStack() as opened:
+        sorter = opened.enter_context(ScratchSorter(scratch, layout, scratch.work - memory))
+        for keys, labels in map_ordered(_relabelled, _tasks(edges, key_base, ranks, scratch, share), workers):
+            sorter.add(keys, labels)
+            advance(len(keys) // 2)
+        sorter.finish()
+        opened.pop_all()
+    return sorter
 
 
 def _tasks(edges: SortedKeys, key_base: int, ranks: ScratchArray, scratch: Scratch, share: int) -> Iterator[_Task]:
@@ -70,7 +76,7 @@ def _tasks(edges: SortedKeys, key_base: int, ranks: ScratchArray, scratch: Scrat
     if ranks.is_whole:
         ranks.pinned = True  # or it would be both in memory and in a file
         table = ranks.read(0, len(ranks))
-        for block in read_edges(edges, share // 4):
+        for block in edges.blocks(share // 4):
             yield _Task(block, key_base, table, key_base, table)
         return
     size = table_size(scratch, len(ranks))
@@ -78,7 +84,7 @@ def _tasks(edges: SortedKeys, key_base: int, ranks: ScratchArray, scratch: Scrat
         high = min(low + size, len(ranks))
         with scratch.reserve((high - low) * _RANK, "a table of ranks"):
             table = ranks.read(low, high)
-            for block in read_edges(edges, share // 5):
+            for block in edges.blocks(share // 5):
                 for part in _cut(block, max(1, share // 5 // _RANK)):
                     first, last = int(part.keys[0] >> _SHIFT), int(part.keys[-1] >> _SHIFT)
                     window = ranks.read(first - key_base, last - key_base + 1)
@@ -97,12 +103,12 @@ def _cut(block: KeyBlock, span: int) -> Iterator[KeyBlock]:
         start = stop
 
 
-def _relabelled(task: _Task) -> KeyBlock:
+def _relabelled(task: _Task) -> tuple[Keys, Int64s | None]:
     keys, labels = task.block
     both = np.empty(2 * len(keys), np.uint64)
-    both_labels = np.empty(2 * len(keys), np.int32) if labels is not None else None
+    both_labels = np.empty(2 * len(keys), np.int64) if labels is not None else None
     count = _relabel(keys, labels, task.window_base, task.window, task.table_base, task.table, both, both_labels)
-    return KeyBlock(both[:count], both_labels[:count] if both_labels is not None else None)
+    return both[:count], both_labels[:count] if both_labels is not None else None
 
 
 @lazy_kernel
@@ -114,7 +120,7 @@ def _relabel(
     table_base: int,
     table: UInt32s,
     both: Keys,
-    both_labels: Int32s | None,
+    both_labels: Int64s | None,
 ) -> int:
     """Write both directions of the edges whose larger end stands in the table; return how many words.
 

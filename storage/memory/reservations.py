@@ -39,6 +39,15 @@ class Reservation:
         self._budget.charge(size - self.size, what)
         self.size = size
 
+    def split(self, size: int) -> "Reservation":
+        """Return a reservation of its own for `size` of these bytes."""
+        self.size -= size
+        return Reservation(self._budget, size)
+
+    def join(self, part: "Reservation") -> None:
+        """Take the bytes of another reservation of the same budget over; a second call has no effect."""
+        self.size, part.size = self.size + part.size, 0
+
     def release(self) -> None:
         """Return all bytes to the budget; a second call has no effect."""
         self._budget.charge(-self.size, "")

@@ -4,13 +4,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels import select_engine
-from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
 from longwall.kernels.interface.sorting import (
     WORD,
     ChunkSorter,
@@ -26,15 +27,15 @@ from longwall.storage.memory.reservations import Reservation
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.sorting.runs import LEAST_MARKS, ORDER_SHARE, ORDERING, NeighbourRange, Run, SortedRuns
-from longwall.storage.sorting.scratch_arrays import Scratch
+from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray, may_be_damage
 
 _LEAST_WORK, _WORK_SHARE = 256 * 2**20, 8  # of the host: chunks and windows take this, or a share if that is more
-_CHECKPOINTS, _LEAST_CHECKPOINTS, _SPACING = 4096, 64, 1024  # of a chunk; keys for each, where those are fewer
+_CHECKPOINTS, _LEAST_CHECKPOINTS, _SPACING = 4096, 32, 1024  # of a chunk; keys for each, where those are fewer
 _ADOPTED = 0.75  # of a chunk's memory that its keys must take, to be kept without a copy
 
 Array = Any  # a NumPy or a CuPy array
 Merge = Literal["multi-merge", "naive", "split", "host"]
-"""How runs are merged; see `KeySorter`."""
+"""How runs are merged; see `ScratchSorter`."""
 
 _METHODS: dict[Merge, Method] = {
     "multi-merge": "multi-merge",
@@ -53,27 +54,27 @@ class SortedBlock(NamedTuple):
     """int64[n]"""
 
 
-class KeySorter:
+class ScratchSorter:
     """Takes keys, part by part, and returns them in order, block by block; a context manager.
 
-    Chunks of keys are sorted on the engine, equal keys are reduced there, and the runs that come of it wait on the
-    host, in scratch files where the budget has no room. Runs are merged by windows on the engine.
+    Chunks of keys are sorted on an engine, equal keys are reduced there, and the runs that come of it wait in scratch
+    arrays. Runs are merged by windows on the engine.
 
     Parameters
     ----------
-    resources
-        The engine that sorts and merges, and the budgets: half of what is free of the host, at most 256 MiB or an
-        eighth of it, is reserved for chunks and windows; runs take what there is of the rest, and are spilled where
-        there is none.
+    scratch
+        Holds the runs, and lends a part of its work space for chunks, later for windows.
     layout
         What is sorted and what becomes of equal keys. Keys that all stay are in the order in which they were added.
+    memory
+        Bytes of the work space for chunks.
+    engine
+        What sorts and merges; the cores of the host if not given.
     device
         Bytes of the device's memory that may be taken, where the engine has one.
     merge
         How runs are merged, for comparison: "multi-merge"; "naive", where each pair of runs is searched both ways;
         "split", where runs are cut by a sample and what belongs together is sorted again; "host", on the host's cores.
-    what
-        What is sorted, for messages to the user.
 
     Raises
     ------
@@ -86,26 +87,26 @@ class KeySorter:
 
     def __init__(
         self,
-        resources: Resources,
+        scratch: Scratch,
         layout: KeyLayout,
+        memory: int,
         *,
+        engine: Engine | None = None,
         device: int = 0,
         merge: Merge = "multi-merge",
-        what: str = "sorting keys",
     ) -> None:
-        self._engine, self._layout, self._device, self._merge_kind = resources.engine, layout, device, merge
+        self.layout = layout
+        self._engine = engine or select_engine("cpu")
+        self._scratch, self._device, self._merge_kind = scratch, device, merge
         self._open = ExitStack()
-        free = resources.host.free
-        most_work = min(max(_LEAST_WORK, free // _WORK_SHARE), free // 2)
-        self._scratch = Scratch(resources, what, most_work)
-        # Unchecked: runs are checked when they are read to their end.
-        self._open.callback(self._scratch.close)
+        self._lent = scratch.lend(memory)
+        self._open.callback(self._take_back)
         self._reserved: Reservation | None = None
         self._merger: RunMerger | None = None
         self._filled = 0
         self._waiting: deque[Work] = deque()
         try:
-            chunks = self._engine.kernels.chunk_sorter(self._engine.device, layout, self._scratch.work, device)
+            chunks = self._engine.kernels.chunk_sorter(self._engine.device, layout, self._lent.size, device)
         except WorkspaceTooLarge as error:
             self.close()
             raise self._too_small(error) from None
@@ -113,14 +114,16 @@ class KeySorter:
             self.close()
             raise
         self._chunks: ChunkSorter | None = chunks
-        self._open.callback(self._end_chunks)
         self._capacity = chunks.capacity
         spacing = max(1, self._capacity // _CHECKPOINTS, min(self._capacity // _LEAST_CHECKPOINTS, _SPACING))
-        self._runs = SortedRuns(self._scratch, layout, spacing)
+        self._runs = SortedRuns(scratch, layout, spacing)
+        self._merged = self._runs  # what is being made of them
+        self._open.callback(self._discard)
+        self._open.callback(self._end_chunks)
 
     @property
     def spilled(self) -> int:
-        """Bytes written to scratch files so far."""
+        """Bytes that the scratch has written to files so far."""
         return self._scratch.spilled
 
     @property
@@ -142,7 +145,7 @@ class KeySorter:
             If there is no room for it: the keys may be added all the same.
         """
         assert self._chunks is not None
-        chunks, key_bytes = -(-keys // self._capacity), WORD * self._layout.columns
+        chunks, key_bytes = -(-keys // self._capacity), WORD * self.layout.columns
         self._merger = self._make_merger()
         windows = self._merger.depth + 1
         held = key_bytes * (chunks * self._capacity + windows * self._merger.capacity)
@@ -156,16 +159,16 @@ class KeySorter:
         Parameters
         ----------
         keys : uint64[n] or uint64[2, n]
-            Of the engine or of the host; keys of 128 bits are high words and low words.
+            Of the engine or of the host; keys of 128 bits are high words and low words, which may be a pair of arrays.
         payload : int64[n]
             If the layout has one; not negative where equal keys' are summed.
         """
         assert self._chunks is not None, "keys are added before blocks are read"
-        columns: Sequence[Array] = [keys] if self._layout.words == 1 else [keys[0], keys[1]]
+        columns: Sequence[Array] = [keys] if self.layout.words == 1 else [keys[0], keys[1]]
         if payload is not None:
             columns = [*columns, payload.view(np.uint64)]
-        if len(columns) != self._layout.given or any(column.dtype != np.uint64 for column in columns):
-            raise TypeError(f"{self._layout} takes uint64 keys of {self._layout.words} words, and its payload as int64")
+        if len(columns) != self.layout.given or any(column.dtype != np.uint64 for column in columns):
+            raise TypeError(f"{self.layout} takes uint64 keys of {self.layout.words} words, and its payload as int64")
         start, length = 0, len(columns[0])
         while start < length:
             stop = min(length, start + self._capacity - self._filled)
@@ -175,43 +178,87 @@ class KeySorter:
             if self._filled == self._capacity:
                 self._sort_chunk(self._chunks)
 
-    def blocks(self) -> Iterator[SortedBlock]:
+    def finish(self) -> None:
+        """Sort what has been added last: no more keys are added, and the memory for chunks is free for others."""
+        chunks = self._chunks
+        if chunks is None:
+            return
+        if self._filled:
+            self._sort_chunk(chunks)
+        while self._waiting:
+            self._keep_run(chunks)
+        del chunks
+        self._end_chunks()
+        self._take_back()
+
+    def take(self) -> list[ScratchArray] | None:
+        """Return all keys, a scratch array for each column, if they are in order without a merge; else None.
+
+        The arrays belong to the caller from now on, and there is nothing left here.
+        """
+        self.finish()
+        return self._runs.take() if self.num_runs < 2 else None
+
+    def blocks(self, memory: int | None = None) -> Iterator[SortedBlock]:
         """Yield all keys in ascending order; once. A block is not to be changed, nor used when the next is asked for.
 
         Equal keys that are reduced are in one block. Nothing is left when the iteration has ended or is closed.
+
+        Parameters
+        ----------
+        memory
+            Bytes of the scratch's work space for windows; all of it if not given.
         """
         try:
-            yield from map(self._as_block, self._ordered())
+            yield from map(self._as_block, self._ordered(memory))
             self._runs.drop()
         except RunError:
             raise
         except Exception as error:
             # An unexpected error may come from a damaged file: then the user must learn of the damage.
-            self._runs.check()
+            self.check()
             if isinstance(error, SumOverflow):
                 raise _overflow() from None
             raise
         finally:
             self.close()
 
+    def check(self) -> None:
+        """Check that scratch files still hold what was written; raises RunError where one does not."""
+        self._runs.check()
+        self._merged.check()
+
     def close(self) -> None:
         """Wait for what is under way, and free all memory and files; more than once does no harm."""
         self._open.close()
 
-    def __enter__(self) -> "KeySorter":
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if may_be_damage(error):
+                self.check()
+        finally:
+            self.close()
+
+    def _take_back(self) -> None:
+        self._scratch.take_back(self._lent)
+
+    def _discard(self) -> None:
+        self._runs.discard()
+        self._merged.discard()
 
     def _too_small(self, error: WorkspaceTooLarge) -> RunError:
         return RunError(
             f"{self._scratch.what} needs at least {round_size(error.needed)} of the device and a few KiB of the host: "
-            f"it has {round_size(self._device)} and {round_size(self._scratch.work)}; raise the smaller budget"
+            f"it has {round_size(self._device)} and {round_size(self._lent.size)}; raise the smaller budget"
         )
 
     def _as_block(self, columns: Columns) -> SortedBlock:
-        words = self._layout.words
+        words = self.layout.words
         payload = columns[words].view(np.int64) if len(columns) > words else None
         return SortedBlock(columns[0] if words == 1 else np.stack(columns[:2]), payload)
 
@@ -243,19 +290,13 @@ class KeySorter:
         if self._reserved is not None:
             self._reserved.release()
 
-    def _ordered(self) -> Iterator[Columns]:
-        chunks = self._chunks
-        assert chunks is not None, "blocks are read once"
-        if self._filled:
-            self._sort_chunk(chunks)
-        while self._waiting:
-            self._keep_run(chunks)
-        del chunks
-        self._end_chunks()
+    def _ordered(self, memory: int | None) -> Iterator[Columns]:
+        self.finish()
+        self._lent = self._scratch.lend(self._scratch.work if memory is None else memory)
         if self.num_runs > 1:
-            yield from self._merged()
+            yield from self._merge_all()
         elif self._runs.runs:
-            run, size = self._runs.runs[0], max(1, self._scratch.work // (2 * WORD * self._layout.columns))
+            run, size = self._runs.runs[0], max(1, self._lent.size // (2 * WORD * self.layout.columns))
             for start in range(run.start, run.stop, size):
                 yield self._runs.read((start, min(start + size, run.stop)))
 
@@ -263,14 +304,14 @@ class KeySorter:
         engine = select_engine("cpu") if self._merge_kind == "host" else self._engine
         try:
             merger = engine.kernels.run_merger(
-                engine.device, self._layout, self._scratch.work, self._device, _METHODS[self._merge_kind]
+                engine.device, self.layout, self._lent.size, self._device, _METHODS[self._merge_kind]
             )
         except WorkspaceTooLarge as error:
             raise self._too_small(error) from None
         self._open.callback(merger.close)
         return merger
 
-    def _merged(self) -> Iterator[Columns]:
+    def _merge_all(self) -> Iterator[Columns]:
         merger = self._merger or self._make_merger()
         window = merger.capacity
         widest = max(2, min(merger.widest, window // (LEAST_MARKS * self._runs.spacing), self._orderable(window)))
@@ -281,22 +322,25 @@ class KeySorter:
     def _orderable(self, window: int) -> int:
         """How many runs can be merged at once so that a part of the work space suffices to put checkpoints in order."""
         marks = -(-len(self._runs) // window) * LEAST_MARKS
-        return self._scratch.work // (ORDER_SHARE * marks * (WORD * self._layout.words + ORDERING))
+        return self._lent.size // (ORDER_SHARE * marks * (WORD * self.layout.words + ORDERING))
 
     def _merge_once(self, merger: RunMerger, widest: int) -> None:
         """Merge neighbouring runs, so many to one."""
         runs = self._runs.runs
-        merged = SortedRuns(self._scratch, self._layout, self._runs.spacing)
+        self._merged = SortedRuns(self._scratch, self.layout, self._runs.spacing)
         for at in range(0, len(runs), widest):
-            merged.add(self._merge(merger, runs[at : at + widest]))
+            self._merged.add(self._merge(merger, runs[at : at + widest]))
         self._runs.drop()
-        self._runs = merged
+        self._runs = self._merged
 
     def _merge(self, merger: RunMerger, runs: list[Run]) -> Iterator[Columns]:
         """Merge runs; a block is used up when the next is asked for."""
-        cut = self._runs.sampled_windows if self._merge_kind == "split" else self._runs.windows
+        if self._merge_kind == "split":
+            windows = self._runs.sampled_windows(runs, merger.capacity)
+        else:
+            windows = self._runs.windows(runs, merger.capacity, self._lent.size)
         waiting: deque[Work] = deque()
-        for window in cut(runs, merger.capacity):
+        for window in windows:
             sizes = [stop - start for start, stop in window]
             waiting.append(merger.merge(sizes, partial(self._parts, window)))
             if len(waiting) == merger.depth:
@@ -311,6 +355,45 @@ class KeySorter:
 
     def _parts(self, window: list[NeighbourRange]) -> Iterator[Columns]:
         return (self._runs.read(part) for part in window)
+
+
+class KeySorter(ScratchSorter):
+    """A `ScratchSorter` with a scratch of its own.
+
+    Parameters
+    ----------
+    resources
+        The engine that sorts and merges, and the budgets: half of what is free of the host, at most 256 MiB or an
+        eighth of it, is reserved for chunks and windows; runs take what there is of the rest, and are spilled where
+        there is none.
+    layout, device, merge
+        As of `ScratchSorter`.
+    what
+        What is sorted, for messages to the user.
+
+    Raises
+    ------
+    BudgetExceeded, RunError
+        As `ScratchSorter`.
+    """
+
+    def __init__(
+        self,
+        resources: Resources,
+        layout: KeyLayout,
+        *,
+        device: int = 0,
+        merge: Merge = "multi-merge",
+        what: str = "sorting keys",
+    ) -> None:
+        free = resources.host.free
+        self._own = Scratch(resources, what, min(max(_LEAST_WORK, free // _WORK_SHARE), free // 2))
+        super().__init__(self._own, layout, self._own.work, engine=resources.engine, device=device, merge=merge)
+
+    def close(self) -> None:
+        """Wait for what is under way, and free all memory and files; more than once does no harm."""
+        super().close()
+        self._own.close()
 
 
 def _overflow() -> RunError:

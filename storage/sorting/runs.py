@@ -5,6 +5,7 @@ says for each checkpoint between which two of every other run's it belongs, and 
 searched for its matched index (GAMMA, Algorithm 3). The keys between two checkpoints are a window.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import Column, Columns, KeyLayout
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
-from longwall.storage.sorting.scratch_arrays import Scratch
+from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 
 ORDERING = 48
 """Bytes of a checkpoint, besides its words once more, while checkpoints are put in order."""
@@ -66,7 +67,7 @@ class SortedRuns:
 
     def __len__(self) -> int:
         """Keys in all runs together."""
-        return len(self._columns[0])
+        return len(self._columns[0]) if self._columns else 0
 
     def adopt(self, columns: Columns, size: int) -> bool:
         """Add a run without a copy, if there is room.
@@ -127,27 +128,62 @@ class SortedRuns:
         """Free all memory and files; raises RunError where a file is damaged."""
         for array in self._columns:
             array.drop()
-        self.runs = []
+        self.discard()
+
+    def discard(self) -> None:
+        """Free all memory and files without a check; more than once does no harm."""
+        for array in self._columns:
+            array.discard()
+        self.take()
+
+    def take(self) -> list[ScratchArray]:
+        """Return the columns, which belong to the caller from now on; here there are no runs left."""
+        columns, self._columns, self.runs = self._columns, [], []
         for reserved in self._reservations:
             reserved.release()
+        return columns
 
-    def windows(self, runs: list[Run], capacity: int) -> Iterator[list[NeighbourRange]]:
+    def windows(self, runs: list[Run], capacity: int, memory: int) -> Iterator[list[NeighbourRange]]:
         """Cut runs into windows of at most `capacity` keys: the parts of the runs that belong there, in their order.
 
         Keys of a window come before those of the next. Where equal keys are reduced, they are in one window. There are
-        to be at least four times as many checkpoints in `capacity` keys as there are runs.
+        fewer runs than `capacity`; few keys are read if it has four times as many checkpoints as there are runs.
+
+        Parameters
+        ----------
+        runs, capacity
+            See above.
+        memory
+            Bytes that are worked with; checkpoints take no more than a part of so many while they are put in order.
         """
         stride = max(1, capacity // (self.spacing * _MOST_MARKS * len(runs)))
         checkpoints = sum(len(run.checkpoints[0]) for run in runs)
-        if checkpoints // stride * self._mark_bytes > self._scratch.work // ORDER_SHARE:
-            stride = max(1, capacity // (self.spacing * LEAST_MARKS * len(runs)))
+        most = max(1, memory // (ORDER_SHARE * self._mark_bytes))
+        if checkpoints // stride > most:
+            stride = max(capacity // (self.spacing * LEAST_MARKS * len(runs)), -(-checkpoints // most))
         marks = []
         for run in runs:
             words = [column[stride - 1 :: stride] for column in run.checkpoints]
             places = run.start + self.spacing * stride * np.arange(1, len(words[0]) + 1, dtype=np.int64)
             marks.append(_Marks(places, words))
         # A part has fewer keys than one more mark would make; equal marks are in one window if reduced.
-        yield from self._cut(runs, marks, max(1, capacity // (self.spacing * stride) - 2 * len(runs)))
+        for window in self._cut(runs, marks, max(1, capacity // (self.spacing * stride) - 2 * len(runs))):
+            yield from self._halved(window, capacity)
+
+    def _halved(self, window: list[NeighbourRange], capacity: int) -> Iterator[list[NeighbourRange]]:
+        """Cut a window at the middle key of its longest part until it fits: between two checkpoints may be more."""
+        lengths = [stop - start for start, stop in window]
+        if sum(lengths) <= capacity:
+            yield window
+            return
+        longest = lengths.index(max(lengths))
+        middle = window[longest][0] + lengths[longest] // 2
+        key, cuts = self._key(middle - 1), []
+        for number, (start, stop) in enumerate(window):
+            find = bisect_right if self._layout.reduce != "none" or number < longest else bisect_left
+            cuts.append(middle if number == longest else start + find(range(start, stop), key, key=self._key))
+        yield from self._halved(_filled([start for start, _ in window], cuts), capacity)
+        yield from self._halved(_filled(cuts, [stop for _, stop in window]), capacity)
 
     def sampled_windows(self, runs: list[Run], capacity: int) -> Iterator[list[NeighbourRange]]:
         """As `windows`, cut by a random sample of the keys instead, as xtr2sort does."""
@@ -225,6 +261,9 @@ class SortedRuns:
     @property
     def _mark_bytes(self) -> int:
         return 8 * self._layout.words + ORDERING
+
+    def _key(self, place: int) -> list[int]:
+        return [int(column[0]) for column in self._words((place, place + 1))]
 
     def _words(self, part: NeighbourRange) -> Columns:
         return [array.read(*part) for array in self._columns[: self._layout.words]]

@@ -28,6 +28,11 @@ _CHECKED = 2**18  # bytes read at a time to check a file
 Array = npt.NDArray[Any]
 
 
+def may_be_damage(error: BaseException | None) -> bool:
+    """Whether an error is unexpected, and may come from a damaged file: then the user must learn of the damage."""
+    return isinstance(error, Exception) and not isinstance(error, (InputError, RunError))
+
+
 class Scratch:
     """The memory and the files of one build; a context manager that leaves neither behind.
 
@@ -46,7 +51,7 @@ class Scratch:
     Attributes
     ----------
     work
-        Bytes for the temporaries of one step.
+        Bytes for the temporaries of one step, less what is lent.
     spilled
         Bytes that were written to files.
     """
@@ -64,8 +69,16 @@ class Scratch:
 
     @property
     def work(self) -> int:
-        """Bytes for the temporaries of one step."""
+        """Bytes for the temporaries of one step, less what is lent."""
         return self._work.size
+
+    def lend(self, size: int) -> Reservation:
+        """Set a part of the work space aside, at most `size` bytes: it does not shrink until `take_back`."""
+        return self._work.split(min(size, self._work.size))
+
+    def take_back(self, part: Reservation) -> None:
+        """Add what `lend` returned to the work space again; a second call has no effect."""
+        self._work.join(part)
 
     @property
     def room(self) -> int:
@@ -111,9 +124,14 @@ class Scratch:
         self._writing = self._writer.submit(task)
 
     def settle(self) -> None:
-        """Wait until everything is written."""
+        """Wait until everything is written; raises what writing raised."""
         if self._writing is not None:
             self._writing.result()
+
+    def wait(self) -> None:
+        """Wait until nothing is being written, whether or not that succeeded."""
+        if self._writing is not None:
+            self._writing.exception()
 
     def path(self, name: str) -> Path:
         """Return where the file of an array goes."""
@@ -146,8 +164,7 @@ class Scratch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            # An unexpected error may come from a damaged file: then the user must learn of the damage.
-            if error is None or (isinstance(error, Exception) and not isinstance(error, (InputError, RunError))):
+            if error is None or may_be_damage(error):
                 for array in self._arrays:
                     array.check()
         finally:
@@ -318,7 +335,7 @@ class ScratchArray:
         self._starts.clear()
         self._length = 0
         if self._file is not None:
-            self._scratch.settle()
+            self._scratch.wait()
             os.close(self._file)
             self._file = None
             self._scratch.path(self._name).unlink(missing_ok=True)

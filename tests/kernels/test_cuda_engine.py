@@ -377,7 +377,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     assert rows is not None
     for exact in (True, False):
         yield f"homomorphisms-{exact}", *source_text("homomorphisms.cu", row_header(rows.program, exact=exact))
-    for layout in (KeyLayout(), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):
+    for layout in (KeyLayout(), KeyLayout(reduce="distinct"), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):
         for name in ("merge_keys", "reduce_keys"):
             header = sort_header(layout, tile=TILE, both_ways=layout.words == 1, count=layout.reduce == "count")
             yield f"{name}-{layout.words}-{layout.reduce}", *source_text(f"{name}.cu", header)

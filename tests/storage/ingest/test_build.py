@@ -187,6 +187,22 @@ def test_two_labels_of_an_edge_name_the_edge(tmp_path: Path, ids: tuple[int, int
     assert f"edge {u}-{v} is given twice with different labels (3 and 4)" in str(caught.value)
 
 
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("place", range(0, 90, 5))
+def test_a_repeated_edge_is_noticed_wherever_it_stands(tmp_path: Path, place: int, once: bool) -> None:
+    """Sorted edges come in blocks of a few: the two may be in one, or in neighbours."""
+    edges = [(10, at) for at in range(11, 500)]
+    labels = [at % 3 for at, _ in enumerate(edges)]
+    for again in range(place, place + 5):
+        raw = stream([*edges, edges[again][::-1]], 7, None, [*labels, labels[again] + (0 if once else 1)])
+        says = f"edge 10-{again + 11} is given twice with different labels"
+        if once:
+            raw.repeated = lambda u, v: InputError(f"edge {u}-{v} is there again")
+            says = f"edge 10-{again + 11} is there again"
+        with SpillFolder(tmp_path) as spill, pytest.raises(InputError, match=says):
+            build_in_memory(raw, make_budgets(20_000).at(spill))
+
+
 def test_ingest_equals_load(tmp_path: Path) -> None:
     text = tmp_path / "edges.txt"
     text.write_text("".join(f"{at * 7 % 1000} {at * 11 % 997}\n" for at in range(20_000)))
@@ -296,14 +312,15 @@ class BadDisk:
         return self._write(file, written, offset)
 
 
-@pytest.mark.parametrize("kind", ["near ids", "sparse ids", "labelled"])
+@pytest.mark.parametrize("kind", ["near ids", "sparse ids", "wide ids", "labelled"])
 @pytest.mark.parametrize("to", ["memory", "store"])
 def test_no_graph_is_made_of_damaged_scratch_files(tmp_path: Path, kind: str, to: str) -> None:
     random = np.random.Generator(np.random.Philox(5))
     edges = [tuple(pair) for pair in random.integers(0, 900, (4000, 2)).tolist()]
     labels = edge_labels = None
-    if kind == "sparse ids":
-        edges = [(u * 10**12, v * 10**12) for u, v in edges]
+    if kind in ("sparse ids", "wide ids"):
+        factor = 10**6 if kind == "sparse ids" else 10**12
+        edges = [(u * factor, v * factor) for u, v in edges]
     if kind == "labelled":
         labels = {vertex: vertex % 3 for vertex in range(900)}
         edge_labels = [(u + v) % 5 for u, v in edges]
