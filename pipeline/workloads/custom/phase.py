@@ -17,13 +17,14 @@ from longwall.pipeline.execution.chunk_stack import ChunkStack, trimmed
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task, Worker
-from longwall.pipeline.execution.task_ranges import vertex_tasks
+from longwall.pipeline.execution.task_ranges import root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.custom.algorithm import Algorithm, Array, GraphView
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass
-from longwall.pipeline.workloads.custom.stages import Grow, Roots, WriteRows
+from longwall.pipeline.workloads.custom.stages import AlgorithmRoots, Grow, WriteRows
 from longwall.stages.base import Aggregation, Stage, stream
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
+from longwall.stages.source import Roots
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -88,7 +89,7 @@ class RunAlgorithm(Phase):
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""
-        return vertex_tasks(env, self.cost)
+        return root_tasks(env, Roots("vertices"), self.cost)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
@@ -263,4 +264,4 @@ def json_value(value: Any, what: str) -> Any:
 def stages_of(algorithm: type[Algorithm]) -> tuple[Stage, ...]:
     """Return the stages of an algorithm."""
     title = algorithm.__name__
-    return Roots(title), Grow(title), WriteRows(tuple(algorithm.schema))
+    return AlgorithmRoots(title), Grow(title), WriteRows(tuple(algorithm.schema))

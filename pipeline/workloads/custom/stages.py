@@ -63,7 +63,7 @@ def capacity(bench: AlgorithmBench, levels: int) -> int:
 
 
 @dataclass(frozen=True)
-class Roots(Stage):
+class AlgorithmRoots(Stage):
     """The first rows of an algorithm."""
 
     algorithm: str
