@@ -38,6 +38,7 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
             f"{most_threads()}, or 0 for one per core"
         )
     plain, memory = spec.engine.ablation, spec.memory
+    kind = "cuda" if spec.engine.kind == "both" else spec.engine.kind
     ablation = Ablation(
         two_pass="two-pass" in plain, grouped="ungrouped" not in plain, page_order="unordered" not in plain
     )
@@ -46,10 +47,25 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
         disk=memory.disk,
         device=memory.device,
         spill=memory.spill,
-        engine=resources.EngineChoice(spec.engine.kind, spec.engine.threads, ablation),
+        engine=resources.EngineChoice(kind, spec.engine.threads, ablation),
         processes=processes,
         per_device=per_device,
     )
+
+
+def open_beside(spec: RunSpec, resources: Resources) -> Resources | None:
+    """Open the engine of the host beside that of a device, if the config asks for both; they share the budgets.
+
+    One core is left to the threads that wait for the device.
+    """
+    from longwall.kernels import select_engine
+    from longwall.storage.concurrency import core_count
+    from longwall.storage.memory.resources import Resources
+
+    if spec.engine.kind != "both":
+        return None
+    engine = select_engine("cpu", spec.engine.threads or max(core_count() - 1, 1))
+    return Resources(resources.host, resources.disk, resources.spill, engine=engine)
 
 
 def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str] | None = None) -> Graph:

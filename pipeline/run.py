@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
-from longwall.pipeline.inputs import describe_graph, open_resources, read_graph
+from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import TOO_LARGE, write_counts
 from longwall.pipeline.run_store.run_directory import RunDirectory
@@ -163,8 +163,8 @@ def _run(
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
+    from longwall.pipeline.execution.thread_executor import ThreadExecutor
     from longwall.storage.memory.allocator import return_freed_memory
-    from longwall.storage.pages.paged_graph import GraphPages
 
     return_freed_memory()
     timings: dict[str, float] = {}
@@ -177,6 +177,7 @@ def _run(
         observer.note(cache_note())
     with resources, ExitStack() as opened:
         resources.spill.check()
+        beside = open_beside(spec, resources)
         if on_cluster:
             from longwall.pipeline.cluster.connect import cluster_of, executor_of
 
@@ -190,18 +191,17 @@ def _run(
             graph = read_graph(spec, observer, resources, notes)
         with _timed(timings, "plan"):
             plan = spec.workload.plan(graph)
-        _settle(
-            directory,
-            {
-                "engine": _engine_facts(spec, engine, devices),
-                "graph": describe_graph(spec, graph) | ({"columns": notes} if notes else {}),
-                "plan": plan.to_dict(),
-            },
-        )
+        facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
+        _settle(directory, {"engine": _engine_facts(spec, engine, devices), "graph": facts, "plan": plan.to_dict()})
         directory.manifest["budget"] = resources.limits()
         directory.save()
-        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
+        alone = not on_cluster and beside is None
+        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=alone)
         opened.callback(env.close)
+        if beside is not None:
+            opened.enter_context(beside.engine.watch_compilation(say_compiling))
+            env.executor = ThreadExecutor([helper := env.beside(beside)])
+            opened.callback(helper.close)
         if on_cluster:
             env.executor = opened.enter_context(executor_of(env, cluster))
         try:
@@ -209,30 +209,49 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 _timed(timings, "mine"),
-                interrupted_by(partial(_stop, cancel, engine)),
+                interrupted_by(partial(_stop, cancel, (resources, beside))),
             ):
                 counts = spec.workload.execute(plan, env)
         finally:
             directory.manifest["memory"] = _memory_facts(env)
-    _require_fitting(counts, spec)
     engine_name = "+".join(sorted(env.executor.engines)) or _engine_facts(spec, engine, devices)["name"]
-    truncated = any(one.lower_bound for one in counts)
+    return _publish(counts, env, directory, timings, engine_name, began)
+
+
+def _publish(
+    counts: Sequence[PatternCount],
+    env: Coordinator,
+    directory: RunDirectory,
+    timings: dict[str, float],
+    engine: str,
+    began: float,
+) -> Result:
+    """Write the last tables, and let the run be done."""
+    from longwall.storage.pages.paged_graph import GraphPages
+
+    _require_fitting(counts, env.spec)
+    workload, truncated = env.spec.workload, any(one.lower_bound for one in counts)
     with _timed(timings, "write"):
         if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
             env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
         directory.manifest |= {"timings": timings, "truncated": truncated}
-        directory.finish(metrics)
+        directory.finish(env.metrics)
     return Result(
         path=directory.where,
-        workload=spec.workload.kind,
-        count=sum(one.count or 0 for one in counts) if spec.workload.adds_up else None,
+        workload=workload.kind,
+        count=_sum(counts) if workload.adds_up else None,
         patterns=tuple(counts),
         seconds=time.perf_counter() - began,
-        engine=engine_name,
+        engine=engine,
         timings=timings,
         truncated=truncated,
     )
+
+
+def _sum(counts: Sequence[PatternCount]) -> int | None:
+    """Return the sum of all counts; None where one of them is no number."""
+    return None if any(one.value is not None for one in counts) else sum(one.count or 0 for one in counts)
 
 
 def _coordinator(
@@ -334,6 +353,8 @@ def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str]) -> dict
         return {"name": "cluster", "device": None}
     if devices:
         return {"name": "cuda", "device": f"{len(devices)} devices"}
+    if spec.engine.kind == "both":
+        return {"name": "cpu+cuda", "device": engine.device.name}
     return {"name": engine.name, "device": engine.device.name}
 
 
@@ -395,10 +416,12 @@ def open_graph(
     )
 
 
-def _stop(cancel: threading.Event, engine: Engine) -> None:
+def _stop(cancel: threading.Event, resources: Sequence[Resources | None]) -> None:
     """Let the worker threads end, so that the main thread does not wait for them in vain."""
     cancel.set()
-    engine.interrupt()
+    for one in resources:
+        if one is not None:
+            one.engine.interrupt()
 
 
 @contextmanager

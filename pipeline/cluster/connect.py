@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers
-from longwall.pipeline.cluster.dispatcher import RANGES
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.execution.environment import Coordinator, Metrics
+from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.observer import Observer

@@ -17,11 +17,11 @@ from itertools import count
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.cluster.row_limit import RowCut, shortened
 from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.cluster.worker_process import RangeResult
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit, MergingPhase, Phase, Task
+from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.pipeline.run_store.commit_log import (
     Commit,
     PartialResult,
@@ -29,13 +29,13 @@ from longwall.pipeline.run_store.commit_log import (
     Range,
     checkpoint_bytes,
 )
+from longwall.pipeline.run_store.row_limit import RowCut, shortened
 from longwall.stages.stage_timer import LevelFigures, add_figures
 from longwall.storage.errors import FinalError, InputError, RunError
 
 if TYPE_CHECKING:
     from longwall.pipeline.cluster.dask_executor import DaskExecutor
 
-RANGES = "ranges of "  # and a worker: what it did of a phase, in the metrics
 _SECONDS = 5.0  # of a range, at most
 _STICKY_SECONDS = 75.0  # the same in sticky phases, before a range is late: another worker would begin it anew
 _LEAST_SECONDS = 0.5  # of a range: a request for less costs too much

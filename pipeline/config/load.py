@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from pydantic import ValidationError
 from longwall.pipeline.config.messages import explain, location_of
 from longwall.pipeline.config.raw import parse_toml, read_toml, to_plain
 from longwall.pipeline.config.run_spec import RunSpec
-from longwall.pipeline.quoting import cut, dotted
+from longwall.pipeline.quoting import cut, dotted, quote
 from longwall.pipeline.workloads import workload_kinds
 from longwall.pipeline.workloads.sections import CLUSTER_KEYS, MOST_NAME_BYTES
 from longwall.storage.arguments import require_texts, wrong_type
@@ -27,7 +28,9 @@ DEFAULT_SEED = 1
 _MOST_FAULTS = 20  # that are listed
 
 
-def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str] = ()) -> RunSpec:
+def load_config(
+    source: Mapping[str, Any] | str | Path, overrides: Sequence[str] = (), *, of_run: bool = False
+) -> RunSpec:
     """Read, override and check a config.
 
     Parameters
@@ -40,6 +43,9 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
         an empty value removes the key. Setting one of ``graph.path`` and ``graph.generator`` replaces the other;
         setting the kind, the address or the workers of a cluster removes the keys of `source` that are for another
         cluster.
+    of_run
+        Whether it is the config in the folder of a run, which names files by absolute paths. In another file, the file
+        of an algorithm must lie beside it or on the import path: it is code.
 
     Returns
     -------
@@ -55,10 +61,11 @@ def load_config(source: Mapping[str, Any] | str | Path, overrides: Sequence[str]
     if isinstance(source, Mapping):
         data = to_plain(source, "config")
         kind = _section_of(data, "workload").get("kind")
-        config = _Config("config", Path(), data, default_name=kind if isinstance(kind, str) else "run")
+        name = kind if isinstance(kind, str) else "run"
+        config = _Config("config", Path(), data, default_name=name, code_anywhere=True)
     elif isinstance(source, str | os.PathLike):
         path = user_path(source)
-        config = _Config(str(path), path.parent, read_toml(path), default_name=path.stem)
+        config = _Config(str(path), path.parent, read_toml(path), default_name=path.stem, code_anywhere=of_run)
     else:
         raise wrong_type("config", source, "the path of a TOML file, or a mapping of sections")
     for override in overrides:
@@ -84,6 +91,7 @@ class _Config:
     folder: Path
     data: dict[str, Any]
     default_name: str
+    code_anywhere: bool = False
     overridden: set[str] = field(default_factory=set)
     faults: dict[str, str] = field(default_factory=dict)
 
@@ -163,6 +171,26 @@ class _Config:
                 continue
             if path_exists(self.folder / value):
                 section[key] = str(self.folder / value)
+        self._resolve_algorithm(workload)
+
+    def _resolve_algorithm(self, workload: dict[str, Any]) -> None:
+        """Find the file of an algorithm, which is code: a config names only what lies beside it, or can be imported."""
+        value = workload.get("algorithm")
+        if not isinstance(value, str):
+            return
+        place, _, title = value.rpartition(":")
+        if not place.endswith(".py"):
+            return
+        near = self.folder / place
+        path = near if path_exists(near) or not path_exists(place) else Path(place)
+        folder = path.resolve().parent
+        known = {self.folder.resolve(), *(Path(one).resolve() for one in sys.path)}
+        if not self.code_anywhere and known.isdisjoint((folder, *folder.parents)):
+            raise InputError(
+                f"{self.origin}: workload.algorithm: {quote(place)} lies neither beside the config nor on the import "
+                "path: move it there"
+            )
+        workload["algorithm"] = f"{path}:{title}"
 
 
 def _section_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:

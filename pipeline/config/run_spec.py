@@ -56,6 +56,9 @@ class RunSpec(Section):
     @classmethod
     def _remote_workers_have_their_devices(cls, engine: EngineSection, info: ValidationInfo) -> EngineSection:
         scheduler: SchedulerSection | None = info.data.get("scheduler")
+        if engine.kind == "both" and scheduler is not None and scheduler.kind == "dask":
+            text = 'the workers of a cluster have one engine each: use "auto", or scheduler.kind = "local"'
+            refuse("engine", [("kind", text)])
         if engine.devices is not None and scheduler is not None and scheduler.address is not None:
             text = "the workers of the cluster at scheduler.address use the GPUs that they see: remove it"
             refuse("engine", [("devices", text)])

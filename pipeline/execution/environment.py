@@ -41,6 +41,8 @@ class PatternCount:
     """The label of each edge of `pattern`, or None where edges have no labels."""
     lower_bound: bool = False
     """Whether there may be more than `count`: ``export.limit`` ended the search."""
+    value: Any = None
+    """The answer of an algorithm of one's own, where that is not a whole number."""
 
 
 class MetricsRow(NamedTuple):
@@ -162,6 +164,19 @@ class Coordinator(Environment):
     """Receives the figures of every stage."""
     executor: Executor
     """Does the phases."""
+
+    def beside(self, resources: Resources) -> Environment:
+        """Return an environment of another engine of this process."""
+        return Environment(
+            spec=self.spec,
+            graph=self.graph,
+            resources=resources,
+            files=self.files,
+            results=self.results,
+            observer=self.observer,
+            cancel=self.cancel,
+            alone=False,
+        )
 
     def run(self, phase: Phase) -> PhaseRecord:
         """Do what is missing of a phase, and return its commits, those of earlier attempts included; see `Executor`."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import PatternCount
     from longwall.pipeline.result import Result
     from longwall.pipeline.run import open_graph, resume, run
+    from longwall.pipeline.workloads.base import Workload
+    from longwall.pipeline.workloads.custom.algorithm import Algorithm, Found, GraphView
     from longwall.storage.errors import InputError, RunError
     from longwall.storage.generators.kinds import generate as generate_graph
     from longwall.storage.graph.graph import Graph
@@ -26,12 +28,16 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Algorithm",
     "Embeddings",
+    "Found",
     "Graph",
+    "GraphView",
     "InputError",
     "PatternCount",
     "Result",
     "RunError",
+    "Workload",
     "__version__",
     "aggregate",
     "edges",
@@ -48,12 +54,16 @@ __all__ = [
 
 # Where each public name lives. They are imported on first use: `import longwall` costs nothing.
 _HOMES = {
+    "Algorithm": ("longwall.pipeline.workloads.custom.algorithm", "Algorithm"),
     "Embeddings": ("longwall.pipeline.embeddings.embeddings", "Embeddings"),
+    "Found": ("longwall.pipeline.workloads.custom.algorithm", "Found"),
     "Graph": ("longwall.storage.graph.graph", "Graph"),
+    "GraphView": ("longwall.pipeline.workloads.custom.algorithm", "GraphView"),
     "InputError": ("longwall.storage.errors", "InputError"),
     "PatternCount": ("longwall.pipeline.execution.environment", "PatternCount"),
     "Result": ("longwall.pipeline.result", "Result"),
     "RunError": ("longwall.storage.errors", "RunError"),
+    "Workload": ("longwall.pipeline.workloads.base", "Workload"),
     "aggregate": ("longwall.pipeline.embeddings.aggregation", "aggregate"),
     "edges": ("longwall.pipeline.embeddings.calls", "edges"),
     "export": ("longwall.pipeline.embeddings.calls", "export"),

@@ -42,7 +42,7 @@ class PartialResult:
     """What a worker found in the ranges of one commit."""
 
     value: Any
-    """A number, or anything else that JSON can hold exactly."""
+    """A number, or anything else that JSON can hold exactly; a dict has the rows of its files as ``"rows"``."""
     files: tuple[dict[str, Any], ...] = ()
     """Files that hold the rest of it, as the phase describes them.
 
@@ -103,8 +103,9 @@ class PhaseRecord:
         if not self._names.issuperset(partial.replaces):
             raise self._contradiction("a file was replaced that was never recorded")
         rows = [file["rows"] for file in partial.files if "rows" in file]
-        if rows and sum(rows) != partial.value:
-            raise self._contradiction(f"{partial.value!r:.60} rows were recorded of files that have {sum(rows)}")
+        named = partial.value["rows"] if rows and isinstance(partial.value, dict) else partial.value
+        if rows and sum(rows) != named:
+            raise self._contradiction(f"{named!r:.60} rows were recorded of files that have {sum(rows)}")
         self._names.update(names)
         self._names.difference_update(partial.replaces)
         self.partials.append(partial)

@@ -177,7 +177,7 @@ class RunDirectory:
             raise InputError(f"{self.where}: this run is finished, its results are in {self.where}/results")
         require_resumable(self.where, manifest, config)
         # Messages name the file, where there is one.
-        spec = load_config(store.local(CONFIG) if store.alone else parse_toml(config), overrides)
+        spec = load_config(store.local(CONFIG) if store.alone else parse_toml(config), overrides, of_run=True)
         self._log = CommitLog(store)
         self._log.claim()
         self.manifest = resumed_manifest(manifest)

@@ -299,7 +299,10 @@ class EngineSection(Section):
     without, a run uses the first one.
     """
 
-    kind: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="`auto`, `cpu` or `cuda`")
+    kind: Literal["auto", "cpu", "cuda", "both"] = Field(
+        default="auto",
+        description="`auto`, `cpu`, `cuda`, or `both`: the GPU and the CPU share every phase",
+    )
     threads: Annotated[int, Field(ge=0)] = Field(
         default=0, description="CPU threads, at most 256, or 4 per core; 0: one per core"
     )
@@ -322,6 +325,8 @@ class EngineSection(Section):
     def _devices_are_gpus(cls, devices: object, info: ValidationInfo) -> object:
         if devices is not None and info.data.get("kind") == "cpu":
             raise ValueError('engine.kind = "cpu" uses no device: remove one of them')
+        if devices is not None and info.data.get("kind") == "both":
+            raise ValueError('engine.kind = "both" works with the first GPU in this process: remove one of them')
         return devices
 
 

@@ -58,7 +58,7 @@ def read_lists(
             del distinct, place
         else:
             graph.pages.touch(level, [RowReads(owners, NeighbourRange.ALL), *beside])
-    for lists, arcs in _arcs(begins, sizes, block, xp):
+    for lists, arcs in list_arcs(begins, sizes, block, xp):
         yield lists, values[arcs]
 
 
@@ -68,7 +68,15 @@ def degrees(graph: GraphArrays, vertices: Array) -> Array:
 
 
 def is_edge(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
-    """Whether pairs of vertices are adjacent: one binary search per pair, all in step."""
+    """Whether pairs of vertices are adjacent; see `find_arcs`."""
+    return find_arcs(graph, first, second, xp) >= 0
+
+
+def find_arcs(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
+    """Return the arcs of pairs of vertices, -1 where they are not adjacent: int64[k].
+
+    There is one binary search per pair, all in step.
+    """
     low = graph.indptr[first]
     end = high = graph.indptr[first.astype(xp.int64) + 1]
     for _ in range(graph.max_degree.bit_length() + 1):
@@ -76,7 +84,8 @@ def is_edge(graph: GraphArrays, first: Array, second: Array, xp: Any) -> Array:
         smaller = (low < high) & (graph.indices[xp.minimum(middle, graph.num_arcs - 1)] < second)
         high = xp.where(smaller, high, xp.minimum(middle, high))
         low = xp.where(smaller, middle + 1, low)
-    return (low < end) & (graph.indices[xp.minimum(low, graph.num_arcs - 1)] == second)
+    found = (low < end) & (graph.indices[xp.minimum(low, graph.num_arcs - 1)] == second)
+    return xp.where(found, low, -1)
 
 
 def _copied(graph: GraphArrays, vertices: Array, block: int, xp: Any) -> tuple[Array, Array]:
@@ -85,14 +94,14 @@ def _copied(graph: GraphArrays, vertices: Array, block: int, xp: Any) -> tuple[A
     ends = xp.cumsum(sizes)
     values = xp.empty(int(ends[-1]), dtype=xp.uint32)
     at = 0
-    for _, arcs in _arcs(graph.indptr[vertices], sizes, block, xp):
+    for _, arcs in list_arcs(graph.indptr[vertices], sizes, block, xp):
         values[at : at + arcs.size] = graph.indices[arcs]
         at += arcs.size
     ends -= sizes
     return ends, values
 
 
-def _arcs(begins: Array, sizes: Array, block: int, xp: Any) -> Iterator[tuple[Array, Array]]:
+def list_arcs(begins: Array, sizes: Array, block: int, xp: Any) -> Iterator[tuple[Array, Array]]:
     """The numbers of lists and their arcs, int64 each, `block` at a time; no list is empty."""
     ends = xp.cumsum(sizes)
     shift = begins - ends

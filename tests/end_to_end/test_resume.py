@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import combinations
 from pathlib import Path
 
 import naive
+import networkx as nx
 import pytest
 from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, embeddings_of
 from kill import Fault, status
@@ -94,6 +96,15 @@ def test_the_undisturbed_run_is_right(workshop, kind):
             expected = naive.triangles_per_vertex(EDGES)
             assert dict(found["vertices"]) == expected
             assert found["counts"] == [sum(expected.values()) // 3]
+        case "algorithm":
+            graph = nx.Graph(EDGES)
+            sets = [
+                chosen
+                for chosen in combinations(sorted(graph), 4)
+                if all(sum(not graph.has_edge(u, v) for v in chosen) <= 2 for u in chosen)
+            ]
+            assert found["counts"] == [len(sets)]
+            assert sorted(tuple(sorted(row)) for row in found["rows"]) == sets
         case "listing with a limit":
             assert found["counts"] == [LIMIT]
             assert len(found["embeddings"]) == LIMIT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ EDGES = sorted(
 )
 LABELS = {vertex: vertex % 3 for vertex in range(80)}
 LIMIT = 200
+EXAMPLES = Path(__file__).parents[2] / "examples"
 # Every task is committed, and there are not too many; chunks and files are short.
 CONSTANTS = {
     "longwall.kernels.cpu.engine:_TASKS_PER_WORKER": 24,
@@ -86,6 +88,7 @@ KINDS = {
     "orbits": Kind('kind = "motifs"\nk = 4\noutput = "vertices"'),
     "listing": _match(DIAMOND, LISTING),
     "listing with a limit": _match(DIAMOND, LISTING, sections=f"[export]\nlimit = {LIMIT}"),
+    "algorithm": Kind('kind = "custom"\nalgorithm = "plexes.py:Plexes"\nparameters = { k = 2, size = 4 }'),
     "listing by levels": _match(DIAMOND, LISTING, sections='[scheduler]\norder = "levels"'),
 }
 
@@ -113,6 +116,7 @@ class Workshop:
         folder.mkdir()
         (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
         (folder / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
+        shutil.copy(EXAMPLES / "plexes.py", folder)
         (folder / "run.toml").write_text(KINDS[kind].config)
         return folder
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from breakable import KINDS
+from breakable import EXAMPLES, KINDS
 
 PATIENCE = 60.0  # seconds until something counts as hanging
 _COORDINATOR = """
@@ -51,6 +51,8 @@ def config_of(folder: Path, kind: str, name: str, directory: str, **scheduler: A
     for key in ("path", "labels"):
         if key in found["graph"]:
             found["graph"][key] = str(folder / found["graph"][key])
+    if "algorithm" in found["workload"]:
+        found["workload"]["algorithm"] = str(EXAMPLES / found["workload"]["algorithm"])
     found["memory"] = {"spill": str(folder / "spill"), "host": "1GiB"}
     found["run"] = {"directory": directory, "name": name}
     if scheduler:

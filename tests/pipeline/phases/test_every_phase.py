@@ -37,6 +37,8 @@ from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
 from longwall.pipeline.run_store.run_files import RunFiles
+from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
+from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.motifs.by_enumeration import MotifClassCount
 from longwall.pipeline.workloads.motifs.orbits import OrbitCounts
 from longwall.storage.memory.resources import EngineChoice, open_resources
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 15  # of a pickled phase: every request to a worker of a cluster carries one
 PROCESSES = 4
+PLEXES = Path(__file__).parents[3] / "examples" / "plexes.py"
 NOT_HERE = ("longwall.pipeline.workloads.frequent",)  # phases that need each other: see test_frequent_partitions.py
 
 
@@ -113,6 +116,19 @@ def motif_classes(env: Coordinator, phase: MotifClassCount, values: Sequence[Any
     return counts.tolist()
 
 
+def algorithm(env: Coordinator) -> Phase:
+    name = f"{PLEXES}:Plexes"
+    found, sha256 = find_class(name)
+    return RunAlgorithm(AlgorithmClass(name, sha256), '{"k": 2, "size": 3}', 1e6, stages_of(found))
+
+
+def found_rows(env: Coordinator, phase: RunAlgorithm, values: Sequence[Any], files: Sequence[dict[str, Any]]) -> Any:
+    (whole,) = phase.combine(values)
+    rows = rows_of(env, phase, [whole["rows"]], files)
+    assert whole["found"] == len(rows)
+    return rows
+
+
 EXAMPLES: dict[type[Phase], Example] = {
     SearchCount: Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), total),
     KernelCount: Example(lambda env: KernelCount("wedge aggregation", 4, 1e6), total),
@@ -123,6 +139,7 @@ EXAMPLES: dict[type[Phase], Example] = {
     TrianglesPerVertex: Example(lambda env: TrianglesPerVertex(1e6), vertex_counts),
     OrbitCounts: Example(lambda env: OrbitCounts(1e6, 4), vertex_counts),
     MotifClassCount: Example(lambda env: MotifClassCount(4, 1e6), motif_classes),
+    RunAlgorithm: Example(algorithm, found_rows),
 }
 
 

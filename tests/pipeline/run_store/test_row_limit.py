@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import longwall
-from longwall.pipeline.cluster.row_limit import RowCut, shortened
 from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.pipeline.run_store.row_limit import RowCut, shortened
 from longwall.stages.export import shorten
 from longwall.storage.errors import RunError
 

@@ -1,0 +1,1 @@
+"""Algorithms of users' own."""

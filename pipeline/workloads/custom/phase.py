@@ -1,0 +1,253 @@
+"""The phase of an algorithm of users' own, and its workers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from longwall.kernels.interface.engine import ShortOfMemory
+from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
+from longwall.pipeline.execution.chunk_stack import ChunkStack, trimmed
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import MakeWorker, Phase, Task, Worker
+from longwall.pipeline.execution.task_ranges import vertex_tasks
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.pipeline.workloads.custom.algorithm import Algorithm, Array, GraphView
+from longwall.pipeline.workloads.custom.loading import AlgorithmClass
+from longwall.pipeline.workloads.custom.stages import Grow, Roots, WriteRows
+from longwall.stages.base import Stage, stream
+from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
+from longwall.stages.stage_timer import StageTimer
+from longwall.storage.errors import FinalError, InputError
+from longwall.storage.tables.embedding_table import EmbeddingTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Made = TypeVar("Made")
+
+VERTEX = "vertex"
+"""In a schema: internal ids, which are written as ids of the input."""
+_STACK_SHARE = 2  # of a worker's memory: its stack; the rest is for candidates
+_WRITER_SHARE = 4  # of the host's memory
+_numbers = itertools.count()  # of the workers of this process: their spilled chunks have names of their own
+
+
+@dataclass(frozen=True)
+class RunAlgorithm(Phase):
+    """Run an algorithm; the value of a partial result has the number of rows written, and what was found.
+
+    Attributes
+    ----------
+    algorithm
+        Its class.
+    parameters
+        Of the object, as JSON.
+    cost
+        Estimated number of elementary steps.
+    stages
+        What the roots go through.
+    """
+
+    algorithm: AlgorithmClass
+    parameters: str
+    cost: float
+    stages: tuple[Stage, ...]
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return f"algorithm {self.algorithm.name.rpartition(':')[2]}"
+
+    def make(self) -> Algorithm:
+        """Make the algorithm's object."""
+        return self.algorithm.make(json.loads(self.parameters))
+
+    def combine(self, values: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+        """Add up the rows, and combine what was found."""
+        found = [value["found"] for value in values if value["found"] is not None]
+        combined = json_value(self.make().combine(found), f"{self.name}: combine") if found else None
+        return [{"rows": sum(value["rows"] for value in values), "found": combined}]
+
+    def tasks(self, env: Environment) -> Sequence[Task]:
+        """Return tasks over the vertices."""
+        return vertex_tasks(env, self.cost)
+
+    @contextmanager
+    def open(self, env: Environment) -> Iterator[MakeWorker]:
+        """Reserve the workers' rows, and have the algorithm and the graph."""
+        algorithm = self.make()
+        arrays, memory = load_graph(env)
+        resources, workers, labels = env.resources, env.engine.workers, env.graph.edge_labels
+        reserved = labels.nbytes if algorithm.needs_edge_labels and labels is not None and resources.on_device else 0
+        with resources.work.reserve(reserved, "the labels of edges on the device"):
+            moved = env.engine.xp.asarray(labels) if algorithm.needs_edge_labels and labels is not None else None
+            schema = arrow_schema(algorithm)
+            host = resources.host.free // workers
+            writer = WriterMemory.within(host // _WRITER_SHARE, max(len(schema), 1), bytes_per_row(max(len(schema), 1)))
+            share = (memory - reserved) // workers
+            share = min(share, host - 2 * writer.nbytes) if not resources.on_device else share
+            if min(share, host - 2 * writer.nbytes) <= 0:
+                what = f"{self.name}: memory.host has no room for {workers} workers"
+                raise InputError(f"{what}: raise it, or lower engine.threads")
+            host_stack = host // _WRITER_SHARE if resources.on_device else 0
+            held = writer.nbytes + (host_stack if resources.on_device else share)
+            graph = GraphView(arrays, moved, env.graph.original_ids, env.engine.xp)
+            batches = {stage.verb: AdaptiveBatch(env.engine) for stage in self.stages}
+            with resources.host.reserve(held * workers, "the workers' rows"):
+                yield lambda: _AlgorithmWorker(env, self, algorithm, graph, schema, share, host_stack, writer, batches)
+
+
+class _AlgorithmWorker(Worker):
+    def __init__(
+        self,
+        env: Environment,
+        phase: RunAlgorithm,
+        algorithm: Algorithm,
+        graph: GraphView,
+        schema: pa.Schema,
+        share: int,
+        host_stack: int,
+        writer: WriterMemory,
+        batches: dict[Any, AdaptiveBatch],
+    ):
+        resources = env.resources
+        self._env, self._phase, self._schema, self._batches = env, phase, schema, batches
+        self.algorithm, self.graph, self.xp, self.indptr = algorithm, graph, env.engine.xp, env.graph.indptr
+        self.timer, self.option = StageTimer(), resources.work.option
+        stack = share // _STACK_SHARE
+        self.work = share - stack
+        name = f"rows-{next(_numbers)}"
+        self._stack = ChunkStack(self.xp, stack, host_stack, resources.spill, resources.disk, name)
+        self._files = PartFiles(env.results, self._next_name, schema, writer)
+        self._values: list[Any] = []
+        self._rows = 0
+
+    def _next_name(self) -> str:
+        return f"rows-{self._env.files.next_number('results.partial/rows-'):05}.parquet"
+
+    @property
+    def done(self) -> bool:
+        """Whether the run is to end."""
+        return self._env.cancel.is_set()
+
+    def run(self, first: int, last: int) -> None:
+        stream((first, last), self._phase.stages, self)
+
+    def fit(self, stage: Stage, most: int, work: Callable[[int], Made]) -> Made:
+        return self._batches[stage.verb].run(most, work, self._make_room)
+
+    def _make_room(self, short: ShortOfMemory) -> bool:
+        loaded = self._env.device_graph
+        return self._stack.leave_engine() or shrink_page_cache(None if loaded is None else loaded.graph.pages, short)
+
+    def push(self, rows: EmbeddingTable) -> None:
+        try:
+            with self._env.engine.faults():
+                rows = trimmed(rows)
+        except ShortOfMemory:
+            rows = rows.to(np)
+        self._stack.push(rows)
+
+    def pop(self) -> EmbeddingTable | None:
+        return self._stack.pop()
+
+    def note(self, value: Any) -> None:
+        self._values.append(json_value(value, f"{self._phase.name}: process"))
+        if len(self._values) > 1:  # one at a time, so that they do not pile up
+            combined = self.algorithm.combine(self._values)
+            self._values = [json_value(combined, f"{self._phase.name}: combine")]
+
+    def write(self, rows: Mapping[str, Array]) -> int:
+        batch = self._batch(rows)
+        self._files.write(batch)
+        self._rows += batch.num_rows
+        return int(batch.num_rows)
+
+    def _batch(self, rows: Mapping[str, Array]) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        what, schema = f"{self._phase.name}: process", self.algorithm.schema
+        if set(rows) != set(schema):
+            names, given = ", ".join(schema) or "none", ", ".join(rows)
+            raise InputError(f"{what} must return the columns of the schema ({names}), not {given}")
+        columns = []
+        for name, kind in schema.items():
+            array = rows[name] if isinstance(rows[name], np.ndarray) else self._on_host(rows[name])
+            try:
+                columns.append(
+                    pa.array(self._env.graph.original_ids[array])
+                    if kind == VERTEX
+                    else pa.array(array, self._schema.field(name).type)
+                )
+            except (pa.ArrowException, IndexError) as error:
+                raise InputError(f"{what}: the column {name} is not what the schema says ({kind}): {error}") from None
+        if len({len(column) for column in columns}) > 1:
+            raise InputError(f"{what} must return columns of one length")
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _on_host(self, array: Any) -> Any:
+        return np.asarray(array.get() if hasattr(array, "get") else array)
+
+    def take_partial(self) -> PartialResult:
+        files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._files.take())
+        rows, self._rows = self._rows, 0
+        found, self._values = (self._values or [None])[0], []
+        return PartialResult({"rows": rows, "found": found}, files, self.timer.take())
+
+    def close(self) -> None:
+        self._files.abandon()
+        self._stack.clear()
+
+
+def arrow_schema(algorithm: Algorithm) -> pa.Schema:
+    """Return the schema of the table ``rows``.
+
+    Raises
+    ------
+    InputError
+        If a type is not known.
+    """
+    import pyarrow as pa
+
+    fields = []
+    for name, kind in algorithm.schema.items():
+        try:
+            fields.append(pa.field(name, pa.int64() if kind == VERTEX else pa.type_for_alias(kind), nullable=False))
+        except (ValueError, TypeError):
+            title = f"{type(algorithm).__name__}.schema: {name}: {kind!r} is no type"
+            raise InputError(f'{title}: use "vertex", or a type of Arrow such as "int64"') from None
+    return pa.schema(fields)
+
+
+def json_value(value: Any, what: str) -> Any:
+    """Return a value as JSON holds it exactly; scalars and arrays of NumPy and CuPy become Python's.
+
+    Raises
+    ------
+    FinalError
+        If JSON cannot hold it.
+    """
+
+    def plain(other: Any) -> Any:
+        if hasattr(other, "tolist"):
+            return other.tolist()
+        raise TypeError(f"{type(other).__name__} is not a number, a text, a list or a dict")
+
+    try:
+        return json.loads(json.dumps(value, default=plain, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise FinalError(f"{what} returned what JSON cannot hold: {error}") from None
+
+
+def stages_of(algorithm: type[Algorithm]) -> tuple[Stage, ...]:
+    """Return the stages of an algorithm."""
+    title = algorithm.__name__
+    return Roots(title), Grow(title), WriteRows(tuple(algorithm.schema))
