@@ -18,7 +18,6 @@ ENGINE_MEMBERS = 15
 
 LONG_FILES = {
     "kernels/cpu/search.py": (471, "the count and the extension, which share all of their parts"),
-    "pipeline/embeddings/calls.py": (457, "the calls and what they return"),
 }
 LONG_FUNCTIONS = {
     "storage/ingest/text/text_kernel.py: parse_lines": (138, "a state machine that Numba compiles, as kernels are"),
