@@ -12,7 +12,6 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.workspaces import Searcher
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_workspace, shrink_page_cache
-from longwall.pipeline.execution.chunk_stack import ChunkStack, trimmed
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks
 from longwall.pipeline.execution.stage_workers import StageWorker
@@ -20,6 +19,7 @@ from longwall.pipeline.execution.worker_memory import WorkerMemory
 from longwall.stages.base import Stage, Verb
 from longwall.stages.extension.planned import ExtensionStep, PendingRows, extend_planned
 from longwall.stages.stage_timer import StageTimer
+from longwall.storage.tables.chunk_stack import ChunkStack, trimmed
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 _LEAST_WINDOW = 1 << 10  # rows

@@ -27,7 +27,6 @@ from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.engine import EngineLost, ShortOfMemory, WorkspaceTooLarge
 from longwall.pipeline.execution import search_bench, task_ranges, thread_executor, worker_memory
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, make_workspace
-from longwall.pipeline.execution.chunk_stack import ChunkStack
 from longwall.pipeline.phases import search_list
 from longwall.pipeline.run_store import commit_log
 from longwall.stages import source
@@ -35,6 +34,7 @@ from longwall.storage.errors import RunError
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.tables import embedding_table
+from longwall.storage.tables.chunk_stack import ChunkStack
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 FEW = EDGES[::2]

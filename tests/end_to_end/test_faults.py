@@ -21,10 +21,10 @@ from kill import Fault, Outcome, check_whole, left_in, status
 from selection import slow_but_first
 
 import longwall
-from longwall.pipeline.execution import chunk_stack
 from longwall.stages import source
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.tables import chunk_stack
 
 DRAW = random.Random(1)
 BROKEN_KINDS = ("count by search", "triangles per vertex", "frequent patterns", "listing", "listing by levels")

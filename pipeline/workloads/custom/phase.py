@@ -13,7 +13,6 @@ import numpy as np
 
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
-from longwall.pipeline.execution.chunk_stack import ChunkStack, trimmed
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task, Worker
@@ -27,6 +26,7 @@ from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 from longwall.stages.source import Roots
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import FinalError, InputError
+from longwall.storage.tables.chunk_stack import ChunkStack, trimmed
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 if TYPE_CHECKING:

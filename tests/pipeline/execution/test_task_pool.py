@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longwall.pipeline.execution.phase import Task
 from longwall.pipeline.execution.task_pool import TaskPool, Team
 
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 tasks_of = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 60), st.integers(0, 500)), min_size=1, max_size=12)
 
 
@@ -22,6 +23,7 @@ def made(pieces: list[tuple[int, int, int]]) -> list[Task]:
     return tasks
 
 
+@relaxed
 @given(tasks_of)
 def test_one_engine_takes_the_tasks_whole_and_in_their_order(pieces: list[tuple[int, int, int]]) -> None:
     tasks, team = made(pieces), Team("cpu", 2, 10)
@@ -30,6 +32,7 @@ def test_one_engine_takes_the_tasks_whole_and_in_their_order(pieces: list[tuple[
     assert pool.take(team) is None
 
 
+@relaxed
 @given(tasks_of, st.integers(0, 1000), st.integers(1, 70), st.integers(1, 70))
 def test_two_engines_take_every_root_once(
     pieces: list[tuple[int, int, int]], seed: int, longest: int, other: int

@@ -15,7 +15,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import longwall
@@ -166,7 +166,7 @@ class Degrees(longwall.Algorithm):
         return longwall.Found(degrees.sum(), rows)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sets(st.tuples(st.integers(0, 50), st.integers(51, 90)), min_size=1, max_size=200))
 def test_columns_have_the_types_of_the_schema(
     tmp_path_factory: pytest.TempPathFactory, edges: set[tuple[int, int]]

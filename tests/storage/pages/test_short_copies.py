@@ -126,7 +126,7 @@ def test_what_is_predicted_barely_depends_on_the_budget(tmp_path: Path, monkeypa
 
 def test_a_row_that_is_begun_keeps_nothing_else_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwall.pipeline.execution import search_bench
-    from longwall.pipeline.execution.chunk_stack import _held
+    from longwall.storage.tables.chunk_stack import _held
 
     begun = []
     plain = search_bench.SearchBench.extend

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longwall.pipeline.execution.chunk_stack import ChunkStack
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.tables import chunk_pool
 from longwall.storage.tables.chunk_pool import CHUNK_BYTES, ChunkPool
+from longwall.storage.tables.chunk_stack import ChunkStack
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
