@@ -7,36 +7,24 @@ answers at once.
 import json
 import re
 import shlex
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longwall.pipeline.cli_output import ExitCode, print_result, readable, report_error, write_stderr, write_stdout
 from longwall.storage import signals
 from longwall.storage.errors import InputError, RunError, reason_of
 from longwall.storage.memory.address_space import require_address_space
 from longwall.storage.paths import user_path
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import PatternCount
-    from longwall.pipeline.result import Result
     from longwall.storage.graph.stats import GraphStats
 
-
-class ExitCode(IntEnum):
-    """How the program ends; 0 is success, and an interrupted one says by which signal."""
-
-    RUN_FAILED = 1
-    BAD_INPUT = 2
-
-
-_MOST_LINES = 30  # of patterns that are printed
 
 app = typer.Typer(
     name="longwall",
@@ -84,10 +72,10 @@ def root(
     if version:
         from longwall.storage.version import longwall_version
 
-        _print(f"longwall {longwall_version()}")
+        write_stdout(f"longwall {longwall_version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        _print(context.get_help())
+        write_stdout(context.get_help())
 
 
 @app.command(epilog="Example:  longwall run configs/demo.toml --set workload.pattern=house --set run.name=houses")
@@ -111,7 +99,7 @@ def run(
 
         more = ["run.overwrite=true"] if overwrite else []
         result = run_config(config, overrides=[*overrides, *more], observer=choose_observer(quiet))
-    _print_result(result, as_json=as_json, quiet=quiet)
+    print_result(result, as_json=as_json, quiet=quiet)
 
 
 @app.command(epilog="Example:  longwall resume runs/demo")
@@ -138,7 +126,7 @@ def resume(
         from longwall.pipeline.run import resume as resume_run
 
         result = resume_run(path, overrides=overrides, observer=choose_observer(quiet))
-    _print_result(result, as_json=as_json, quiet=quiet)
+    print_result(result, as_json=as_json, quiet=quiet)
 
 
 @app.command(epilog="Example:  longwall explain configs/match.toml --set workload.pattern=clique-5")
@@ -151,7 +139,7 @@ def explain(config: Config, overrides: Overrides = [], quiet: Quiet = False) -> 
         from longwall.pipeline.explain import explain as explain_config
         from longwall.pipeline.progress.observers import choose_observer
 
-        _print(explain_config(config, overrides=overrides, observer=choose_observer(quiet)))
+        write_stdout(explain_config(config, overrides=overrides, observer=choose_observer(quiet)))
 
 
 @app.command(epilog="Example:  longwall ingest ca-AstroPh.edges.gz ca-AstroPh.zarr")
@@ -271,17 +259,18 @@ def info(
     """Show the size, degrees, labels and hash of a graph."""
     with _reporting():
         from longwall.pipeline.run import open_graph
-        from longwall.storage.graph.graph_store import describe_store, is_store
+        from longwall.storage.graph.graph_store import describe_store
         from longwall.storage.graph.info import info as describe
+        from longwall.storage.graph.store_header import is_store
 
         graph = user_path(graph)
         facts = describe_store(graph) if is_store(graph) else describe(open_graph(graph))
     if as_json:
-        _print(json.dumps(facts))
+        write_stdout(json.dumps(facts))
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        _print(f"{name.replace('_', ' '):{width}}  {_readable(value)}")
+        write_stdout(f"{name.replace('_', ' '):{width}}  {readable(value)}")
 
 
 @app.command()
@@ -292,8 +281,8 @@ def patterns() -> None:
     rows = named_patterns()
     width = max(len(name) for name, _, _ in rows)
     for name, edges, text in rows:
-        _print(f"{name:{width}}  {'; '.join(part for part in (edges, text) if part)}")
-    _print('\nAny other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.')
+        write_stdout(f"{name:{width}}  {'; '.join(part for part in (edges, text) if part)}")
+    write_stdout('\nAny other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.')
 
 
 def main() -> None:
@@ -308,58 +297,15 @@ def _reporting() -> Iterator[None]:
         require_address_space()
         yield
     except InputError as error:
-        _complain(str(error))
+        report_error(str(error))
         raise typer.Exit(ExitCode.BAD_INPUT) from None
     except (RunError, MemoryError, OSError) as error:
-        _complain(reason_of(error))
+        report_error(reason_of(error))
         raise typer.Exit(ExitCode.RUN_FAILED) from None
     except KeyboardInterrupt as interrupt:
         run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
-        _tell(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}")
+        write_stderr(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}")
         raise typer.Exit(signals.exit_code()) from None
-
-
-def _complain(text: str) -> None:
-    for line in text.splitlines():
-        _tell(f"error: {line}")
-
-
-def _tell(text: str) -> None:
-    """Write to standard error, as far as that can be written."""
-    from longwall.pipeline.progress.observers import silence
-
-    try:
-        print(text, file=sys.stderr, flush=True)
-    except OSError:
-        silence(sys.stderr)
-
-
-def _print(text: str, *, besides: str = "") -> None:
-    """Write to standard output; where that fails, say so, and what is there in spite of it."""
-    from longwall.pipeline.progress.observers import silence
-
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        silence(sys.stdout)
-        if besides or not isinstance(error, BrokenPipeError):  # a reader that has seen enough needs no message
-            _complain(f"standard output cannot be written ({error.strerror}){besides}")
-        raise typer.Exit(ExitCode.RUN_FAILED) from None
-
-
-def _print_result(result: "Result", *, as_json: bool, quiet: bool) -> None:
-    if as_json and not quiet:
-        _tell(_summary(result))
-    text = json.dumps(result.to_json()) if as_json else _summary(result)
-    _print(text, besides=f"; the run is done, its results are in {_results(result)}")
-
-
-def _results(result: "Result") -> str:
-    """Where the results of a run are, as people call it who work in this folder."""
-    path = result.path
-    if isinstance(path, Path) and path.is_relative_to(Path.cwd()):
-        path = path.relative_to(Path.cwd())
-    return f"{path}/results"
 
 
 def _make_store(
@@ -402,13 +348,13 @@ def _make_store(
     except KeyboardInterrupt:
         if not store.exists():
             raise
-        _tell(f"\ninterrupted: {store} is complete")
+        write_stderr(f"\ninterrupted: {store} is complete")
         raise typer.Exit(signals.exit_code()) from None
     finally:
         observer.close()
     seconds = time.perf_counter() - began
     labels = f", {stats.num_labels} labels" if stats.num_labels else ""
-    _print(f"{store}: {stats.num_vertices:,} vertices, {stats.num_edges:,} edges{labels}, in {seconds:.2f} s")
+    write_stdout(f"{store}: {stats.num_vertices:,} vertices, {stats.num_edges:,} edges{labels}, in {seconds:.2f} s")
 
 
 def _size(option: str, text: str | None) -> int | None:
@@ -419,41 +365,3 @@ def _size(option: str, text: str | None) -> int | None:
         return None if text is None else parse_size(text)
     except ValueError as error:
         raise InputError(f"{option}: {error}") from None
-
-
-def _summary(result: "Result") -> str:
-    """Return the lines that tell a person what a run found."""
-    lines = []
-    if result.count is not None:
-        lines.append(f"count    {'at least ' if result.truncated else ''}{result.count:,}")
-    else:
-        lines += _pattern_lines(result.patterns)
-    if result.truncated:
-        lines.append("         export.limit ended the run: so many rows are written, there may be more")
-    parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
-    lines.append(f"seconds  {result.seconds:.2f} ({parts})")
-    lines.append(f"engine   {result.engine}")
-    lines.append(f"results  {_results(result)}")
-    return "\n".join(lines)
-
-
-def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
-    """Return a line per pattern: its count, its support where it has one, its edges and labels."""
-    lines = []
-    for one in patterns[:_MOST_LINES]:
-        count = "" if one.count is None else f"{'at least ' if one.lower_bound else ''}{one.count:,}"
-        support = "" if one.support is None else f"  support {one.support:,}"
-        labels = "" if one.labels is None else f"  labels {','.join(map(str, one.labels))}"
-        edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(str, one.edge_labels))}"
-        lines.append(f"{count:>15}  {one.pattern}{labels}{edge_labels}{support}")
-    if len(patterns) > _MOST_LINES:
-        lines.append(f"         and {len(patterns) - _MOST_LINES:,} more patterns: see the results")
-    return lines
-
-
-def _readable(value: object) -> str:
-    if isinstance(value, dict):
-        return "none" if not value else ", ".join(f"{key}: {_readable(item)}" for key, item in value.items())
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -164,7 +164,6 @@ def _run(
     from longwall.kernels.kernel_cache import cache_note
     from longwall.pipeline.execution.engine_errors import user_errors
     from longwall.storage.memory.allocator import return_freed_memory
-    from longwall.storage.pages.paged_graph import GraphPages
 
     return_freed_memory()
     timings: dict[str, float] = {}
@@ -214,22 +213,36 @@ def _run(
                 counts = spec.workload.execute(plan, env)
         finally:
             directory.manifest["memory"] = _memory_facts(env)
-    _require_fitting(counts, spec)
     engine_name = "+".join(sorted(env.executor.engines)) or _engine_facts(spec, engine, devices)["name"]
-    truncated = any(one.lower_bound for one in counts)
+    return _publish(counts, env, directory, timings, engine_name, began)
+
+
+def _publish(
+    counts: Sequence[PatternCount],
+    env: Coordinator,
+    directory: RunDirectory,
+    timings: dict[str, float],
+    engine: str,
+    began: float,
+) -> Result:
+    """Write the last tables, and let the run be done."""
+    from longwall.storage.pages.paged_graph import GraphPages
+
+    _require_fitting(counts, env.spec)
+    workload, truncated = env.spec.workload, any(one.lower_bound for one in counts)
     with _timed(timings, "write"):
         if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
             env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
         directory.manifest |= {"timings": timings, "truncated": truncated}
-        directory.finish(metrics)
+        directory.finish(env.metrics)
     return Result(
         path=directory.where,
-        workload=spec.workload.kind,
-        count=sum(one.count or 0 for one in counts) if spec.workload.adds_up else None,
+        workload=workload.kind,
+        count=sum(one.count or 0 for one in counts) if workload.adds_up else None,
         patterns=tuple(counts),
         seconds=time.perf_counter() - began,
-        engine=engine_name,
+        engine=engine,
         timings=timings,
         truncated=truncated,
     )

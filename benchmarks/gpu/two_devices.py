@@ -53,7 +53,7 @@ def make(store: str, scale: int, edge_factor: int, labels: int) -> int:
     import cupy
 
     from benchmarks.gpu.device_rmat import labelled, rmat_graph
-    from longwall.storage.graph.graph_store import write_graph
+    from longwall.storage.graph.store_writer import write_graph
 
     graph = rmat_graph(cupy, scale, edge_factor)
     write_graph(labelled(graph, labels) if labels else graph, store)

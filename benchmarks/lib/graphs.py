@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import longwall
-from longwall.storage.graph.graph_store import is_store, write_graph
+from longwall.storage.graph.store_header import is_store
+from longwall.storage.graph.store_writer import write_graph
 
 
 def make_rmat(store: str, scale: int, edge_factor: int) -> dict[str, Any]:

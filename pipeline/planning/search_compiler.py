@@ -1,5 +1,7 @@
 """Compile a matching order into a search program: set operations, levels, and the counted suffix."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import factorial
@@ -67,87 +69,149 @@ def compile_program(
     -------
     SearchProgram
     """
-    k = pattern.num_vertices
-    prefix = k - suffix
-    position = {v: i for i, v in enumerate(order)}
-    adjacent = [frozenset(position[w] for w in pattern.neighbours[v]) for v in order]
-    labels = [pattern.label(v) for v in order]
-    below, above = [0] * k, [0] * k
-    for first, second in restrictions:
-        early, late = position[first], position[second]
-        if early < late:
-            (below if descending else above)[late] |= 1 << early
-        else:
-            (above if descending else below)[early] |= 1 << late
+    prefix = pattern.num_vertices - suffix
+    work = _Order.of(pattern, order, restrictions, induced=induced, prefix=prefix, descending=descending)
+    level_readers = [work.reader([i], is_block=False) for i in range(2, prefix)]
+    block_readers, terms = _suffix_terms(work)
+    sets, final_set = _compile_sets([*level_readers, *block_readers], prefix)
+    levels = [work.level(i, final_set[i - 2] if i >= 2 else -1, sets) for i in range(prefix)]
+    numbers = final_set[len(level_readers) :]
+    blocks = [
+        Block(number, found.below, found.above, work.members(found))
+        for number, found in zip(numbers, block_readers, strict=True)
+    ]
+    return SearchProgram(tuple(sets), tuple(levels), tuple(blocks), terms)
 
-    def reader(positions: Sequence[int], *, is_block: bool) -> _Reader:
+
+@dataclass(frozen=True)
+class _Order:
+    """A pattern in positions of its matching order.
+
+    Attributes
+    ----------
+    adjacent
+        The neighbours of each position.
+    labels
+        The label of each position, -1 for any.
+    below, above
+        Bit sets: the positions whose internal id the one here must be below, or above.
+    prefix
+        Positions that are enumerated.
+    induced
+        Whether non-edges of the pattern must be non-edges of the graph.
+    """
+
+    adjacent: tuple[frozenset[int], ...]
+    labels: tuple[int, ...]
+    below: tuple[int, ...]
+    above: tuple[int, ...]
+    prefix: int
+    induced: bool
+
+    @classmethod
+    def of(
+        cls,
+        pattern: Pattern,
+        order: Sequence[int],
+        restrictions: Sequence[tuple[int, int]],
+        *,
+        induced: bool,
+        prefix: int,
+        descending: bool,
+    ) -> _Order:
+        """Put a pattern in order; parameters as of `compile_program`."""
+        position = {v: i for i, v in enumerate(order)}
+        below, above = [0] * len(order), [0] * len(order)
+        for first, second in restrictions:
+            early, late = position[first], position[second]
+            if early < late:
+                (below if descending else above)[late] |= 1 << early
+            else:
+                (above if descending else below)[early] |= 1 << late
+        return cls(
+            adjacent=tuple(frozenset(position[w] for w in pattern.neighbours[v]) for v in order),
+            labels=tuple(pattern.label(v) for v in order),
+            below=tuple(below),
+            above=tuple(above),
+            prefix=prefix,
+            induced=induced,
+        )
+
+    def reader(self, positions: Sequence[int], *, is_block: bool) -> _Reader:
+        """Return what reads the candidates of some positions that are matched to one vertex, mostly of one position."""
         first = positions[0]
-        neighbours = frozenset(e for i in positions for e in adjacent[i] if e < min(first, prefix))
-        known = frozenset(range(min(first, prefix)))
+        known = frozenset(range(min(first, self.prefix)))
+        neighbours = frozenset(e for i in positions for e in self.adjacent[i] if e in known)
         return _Reader(
             neighbours,
-            known - neighbours if induced else frozenset(),
-            labels[first],
-            below[first],
-            above[first],
+            known - neighbours if self.induced else frozenset(),
+            self.labels[first],
+            self.below[first],
+            self.above[first],
             len(positions) == 1,
             is_block,
         )
 
-    level_readers = [reader([i], is_block=False) for i in range(2, prefix)]
+    def level(self, i: int, number: int, sets: Sequence[SetOp]) -> Level:
+        """Return the level of a position, whose candidates are a set, or -1: what the set has not checked is left."""
+        done_below, done_above = (sets[number].below, sets[number].above) if number >= 0 else (0, 0)
+        bounded = self.below[i] | self.above[i]
+        distinct = [
+            e
+            for e in range(i)
+            if e not in self.adjacent[i] and self.labels[e] == self.labels[i] and not bounded >> e & 1
+        ]
+        return Level(
+            candidates=number,
+            below=self.below[i] & ~done_below,
+            above=self.above[i] & ~done_above,
+            distinct=_mask(distinct),
+            label=self.labels[i] if i < 2 else -1,
+            degree=len(self.adjacent[i]),
+        )
+
+    def members(self, found: _Reader) -> tuple[tuple[int, int], ...]:
+        """Return the enumerated positions that may be in a block's set, each with the adjacency that is unknown."""
+        members = []
+        for depth in range(self.prefix):
+            bounded = (found.below | found.above) >> depth & 1
+            if depth in found.neighbours or bounded or self.labels[depth] != found.label:
+                continue
+            unknown = found.neighbours - self.adjacent[depth]
+            if self.induced and (unknown or (found.strangers - {depth}) & self.adjacent[depth]):
+                continue
+            members.append((depth, _mask(unknown)))
+        return tuple(members)
+
+
+def _suffix_terms(order: _Order) -> tuple[list[_Reader], tuple[tuple[int, tuple[int, ...]], ...]]:
+    """Count the suffix by inclusion and exclusion: distinct vertices are all choices less those that coincide.
+
+    Returns
+    -------
+    list of _Reader
+        The blocks: what suffix positions read that are matched to one vertex.
+    tuple of (coefficient, blocks)
+        The products of the blocks' sizes, and how they are added up.
+    """
     block_of: dict[_Key, int] = {}
-    block_readers: list[_Reader] = []
+    readers: list[_Reader] = []
     terms: dict[tuple[int, ...], int] = {}
-    for partition in set_partitions(range(prefix, k)):
-        if any(len({labels[i] for i in part}) > 1 for part in partition):
+    for partition in set_partitions(range(order.prefix, len(order.labels))):
+        if any(len({order.labels[i] for i in part}) > 1 for part in partition):
             continue
         coefficient, numbers = 1, []
         for part in partition:
             coefficient *= (-1) ** (len(part) - 1) * factorial(len(part) - 1)
-            found = reader(part, is_block=True)
+            found = order.reader(part, is_block=True)
             key = _Key(found.neighbours, found.strangers, found.label)
             if key not in block_of:
-                block_of[key] = len(block_readers)
-                block_readers.append(found)
+                block_of[key] = len(readers)
+                readers.append(found)
             numbers.append(block_of[key])
         monomial = tuple(sorted(numbers))
         terms[monomial] = terms.get(monomial, 0) + coefficient
-
-    sets, final_set = _compile_sets([*level_readers, *block_readers], prefix)
-    levels = []
-    for i in range(prefix):
-        number = final_set[i - 2] if i >= 2 else -1
-        done_below, done_above = (sets[number].below, sets[number].above) if i >= 2 else (0, 0)
-        distinct = [
-            e
-            for e in range(i)
-            if e not in adjacent[i] and labels[e] == labels[i] and not (below[i] | above[i]) >> e & 1
-        ]
-        levels.append(
-            Level(
-                candidates=number,
-                below=below[i] & ~done_below,
-                above=above[i] & ~done_above,
-                distinct=_mask(distinct),
-                label=labels[i] if i < 2 else -1,
-                degree=len(adjacent[i]),
-            )
-        )
-    blocks = []
-    for offset, found in enumerate(block_readers):
-        members = []
-        for depth in range(prefix):
-            bounded = (found.below | found.above) >> depth & 1
-            if depth in found.neighbours or bounded or labels[depth] != found.label:
-                continue
-            unknown = found.neighbours - adjacent[depth]
-            if induced and (unknown or (found.strangers - {depth}) & adjacent[depth]):
-                continue
-            members.append((depth, _mask(unknown)))
-        number = final_set[len(level_readers) + offset]
-        blocks.append(Block(number, found.below, found.above, tuple(members)))
-    ordered_terms = tuple((c, numbers) for numbers, c in sorted(terms.items()) if c)
-    return SearchProgram(tuple(sets), tuple(levels), tuple(blocks), ordered_terms)
+    return readers, tuple((c, numbers) for numbers, c in sorted(terms.items()) if c)
 
 
 def _compile_sets(readers: Sequence[_Reader], prefix: int) -> tuple[list[SetOp], list[int]]:

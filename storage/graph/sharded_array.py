@@ -16,11 +16,13 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.concurrency import map_ordered
 from longwall.storage.graph.blosc_chunks import OVERHEAD, decode_chunk
 from longwall.storage.stored_files import Damage, check_folder, parse_object, plain_file, read_range
 
 CHUNK_BYTES = 256 * 2**10  # at most, where an array is read
 CHUNKS_PER_SHARD = 256
+CHUNKS_A_READ = 8
 _BLOSC = {"cname": "lz4", "clevel": 5}
 _NO_CHUNK = 2**64 - 1
 _MOST_METADATA = 2**16  # bytes
@@ -295,3 +297,14 @@ class StoredArray:
             decode_chunk(part, padded, f"{name}: chunk {chunk}")
             if padded is not items:
                 items[:] = padded[: len(items)]
+
+
+def read_blocks(stored: StoredArray, workers: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Yield an array in blocks of whole chunks, with the first item's number, read ahead by threads."""
+
+    def read(bounds: tuple[int, int]) -> tuple[int, npt.NDArray[Any]]:
+        block = np.empty(bounds[1] - bounds[0], stored.layout.dtype)
+        stored.read(bounds[0], block)
+        return bounds[0], block
+
+    return map_ordered(read, stored.blocks(CHUNKS_A_READ), workers)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from longwall.storage.errors import InputError
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.edge_collector import MAX_VERTICES
@@ -19,6 +21,17 @@ from longwall.storage.version import longwall_version
 
 FORMAT = "longwall-graph"
 VERSION = 2
+DTYPES = {
+    "indptr": np.int64,
+    "original_ids": np.int64,
+    "split": np.int64,
+    "labels": np.int32,
+    "transaction_ids": np.int64,
+    "transactions": np.int32,
+    "indices": np.uint32,
+    "edge_labels": np.int32,
+}
+"""The arrays of a store, in the order in which they are read: each is checked against those before."""
 
 _FILE = "zarr.json"
 _MARK = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + b'"')

@@ -12,8 +12,9 @@ from longwall.storage.arguments import brief
 from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph, NewArray
-from longwall.storage.graph.graph_store import is_store, open_store
+from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.stats import GraphStats
+from longwall.storage.graph.store_header import is_store
 from longwall.storage.ingest.build import build_in_memory, build_store
 from longwall.storage.ingest.readers.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest
 from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list

@@ -338,7 +338,7 @@ def test_a_store_that_is_damaged_before_the_run(workshop, stored):
 
 def test_a_store_that_is_deleted_during_the_run(lab, tmp_path, monkeypatch):
     """The right rows or an error message, whenever it happens."""
-    from longwall.storage.graph.graph_store import write_graph
+    from longwall.storage.graph.store_writer import write_graph
 
     graph = lab.graph(EDGES)
     config = {

@@ -21,10 +21,11 @@ import google_crc32c
 import numpy as np
 
 from longwall.storage.errors import InputError
-from longwall.storage.graph import graph_store, sharded_array
+from longwall.storage.graph import sharded_array
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.graph_store import StoreSink, describe_store, open_store
+from longwall.storage.graph.graph_store import describe_store, open_store
 from longwall.storage.graph.info import info
+from longwall.storage.graph.store_writer import StoreSink
 from longwall.storage.ingest.build import build_graph
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.tables.chunk_file import read_chunk, write_chunk
@@ -83,7 +84,7 @@ def run(state: State, rng: random.Random, folder: Path) -> None:
         _chunk_case(state, rng, folder)
         return
     number = rng.randrange(len(state.graphs))
-    sharded_array.CHUNK_BYTES, graph_store._CHUNKS_A_READ = 2**18, rng.choice([1, 8])
+    sharded_array.CHUNK_BYTES, sharded_array.CHUNKS_A_READ = 2**18, rng.choice([1, 8])
     path = folder / "store"
     forged = rng.random() < 0.4
     if forged:

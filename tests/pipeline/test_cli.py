@@ -20,7 +20,7 @@ import longwall
 from longwall.pipeline import run as run_module
 from longwall.pipeline.cli import app
 from longwall.pipeline.config import raw
-from longwall.storage.graph.graph_store import StoreSink
+from longwall.storage.graph.store_writer import StoreSink
 from longwall.storage.memory.spill_folder import SpillFolder
 
 HEAVY = {"cupy", "networkx", "numba", "numpy", "pandas", "pyarrow", "zarr"}

@@ -12,14 +12,16 @@ import pytest
 from source_tree import FLOORS, ROOT, imports, modules, sources, tree_of
 
 FOLDER_MODULES = 12
-FILE_LINES = 480
+FILE_LINES = 450
 FUNCTION_LINES = 60
 ENGINE_MEMBERS = 15
 
+LONG_FILES = {
+    "kernels/cpu/search.py": (471, "the count and the extension, which share all of their parts"),
+    "pipeline/embeddings/calls.py": (457, "the calls and what they return"),
+}
 LONG_FUNCTIONS = {
     "storage/ingest/text/text_kernel.py: parse_lines": (138, "a state machine that Numba compiles, as kernels are"),
-    "pipeline/run.py: _run": (76, "opens, plans, executes and publishes in one nest of context managers"),
-    "pipeline/planning/search_compiler.py: compile_program": (87, "one pass whose parts share a dozen tables"),
 }
 """What exceeds a limit -> how large it may be, and why. An exception that is within the limit again must go."""
 
@@ -81,7 +83,7 @@ def test_no_folder_is_crowded() -> None:
 
 def test_no_file_is_long() -> None:
     sizes = {relative(path): len(path.read_text().splitlines()) for path in sources()}
-    assert exceeding(sizes, FILE_LINES, {}) == {}
+    assert exceeding(sizes, FILE_LINES, LONG_FILES) == {}
 
 
 def test_no_function_outside_the_kernels_is_long() -> None:

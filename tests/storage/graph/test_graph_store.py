@@ -17,11 +17,13 @@ from hypothesis import strategies as st
 
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators.kinds import generate
-from longwall.storage.graph import graph_store, sharded_array
+from longwall.storage.graph import graph_store, sharded_array, store_writer
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.graph_store import VERSION, describe_store, is_store, open_store, write_graph
+from longwall.storage.graph.graph_store import describe_store, open_store
 from longwall.storage.graph.info import info
 from longwall.storage.graph.stats import GraphStats
+from longwall.storage.graph.store_header import VERSION, is_store
+from longwall.storage.graph.store_writer import StoreSink, create_store, write_graph
 from longwall.storage.ingest.build import build_graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.memory.reservations import MemoryBudget
@@ -205,7 +207,7 @@ def test_failed_write_leaves_nothing(
     says: str,
     step: str,
 ) -> None:
-    owner = graph_store if step == "sync_folder" else graph_store.StoreSink
+    owner = store_writer if step == "sync_folder" else StoreSink
     real = getattr(owner, step)
 
     def fail(*arguments: object) -> None:
@@ -230,12 +232,12 @@ def test_a_signal_does_not_disturb_the_removal_of_what_was_begun(
         os.kill(os.getpid(), signal.SIGINT)
         remove(folder, **options)
 
-    def fill(sink: graph_store.StoreSink) -> GraphStats:
+    def fill(sink: StoreSink) -> GraphStats:
         raise error
 
     monkeypatch.setattr(shutil, "rmtree", disturbed)
     with pytest.raises(type(error), match="first"):
-        graph_store.create_store(tmp_path / "store", fill)
+        create_store(tmp_path / "store", fill)
     assert signals == [".store.tmp"]
     assert list(tmp_path.iterdir()) == []
 
@@ -244,7 +246,7 @@ def test_the_folder_of_a_store_is_synced_once_the_store_is_there(
     tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[tuple[Path, bool]] = []
-    monkeypatch.setattr(graph_store, "sync_folder", lambda path: synced.append((path, (tmp_path / "store").is_dir())))
+    monkeypatch.setattr(store_writer, "sync_folder", lambda path: synced.append((path, (tmp_path / "store").is_dir())))
     write_graph(graph, tmp_path / "store")
     assert synced.pop() == (tmp_path, True)
     assert synced
@@ -258,7 +260,7 @@ def test_a_store_whose_name_may_not_stay_is_taken_back(
         if path == tmp_path:
             raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(graph_store, "sync_folder", sync)
+    monkeypatch.setattr(store_writer, "sync_folder", sync)
     with pytest.raises(RunError, match="the store could not be written"):
         write_graph(graph, tmp_path / "store")
     assert list(tmp_path.iterdir()) == []
@@ -361,7 +363,7 @@ def test_a_small_store_opens_in_a_small_budget(tmp_path: Path) -> None:
 
 BEGIN_STORE = """
 import os, signal, sys
-from longwall.storage.graph.graph_store import create_store
+from longwall.storage.graph.store_writer import create_store
 def fill(sink):
     print("begun", flush=True)
     sys.stdin.read(1)

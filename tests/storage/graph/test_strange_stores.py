@@ -17,10 +17,11 @@ import pytest
 from longwall.storage.errors import InputError
 from longwall.storage.graph import sharded_array
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.graph_store import describe_store, open_store, write_graph
+from longwall.storage.graph.graph_store import describe_store, open_store
 from longwall.storage.graph.info import info
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import _checksum
+from longwall.storage.graph.store_writer import write_graph
 from longwall.storage.ingest.build import build_graph
 from longwall.storage.memory.reservations import MemoryBudget
 
@@ -50,7 +51,7 @@ def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     if request.param == "many chunks":
         monkeypatch.setattr(sharded_array, "CHUNK_BYTES", 128)
         monkeypatch.setattr(sharded_array, "CHUNKS_PER_SHARD", 3)
-        monkeypatch.setattr("longwall.storage.graph.graph_store._CHUNKS_A_READ", 1)
+        monkeypatch.setattr(sharded_array, "CHUNKS_A_READ", 1)
 
 
 def refused(path: Path, says: str, readers: tuple[Callable[[Path], Any], ...] = READERS) -> None:
@@ -159,7 +160,7 @@ def test_rows_ascend_where_one_read_ends_and_the_next_begins(
 ) -> None:
     """Two neighbours that have changed places: each read alone ascends, and all edges are there."""
     monkeypatch.setattr(sharded_array, "CHUNK_BYTES", 32)
-    monkeypatch.setattr("longwall.storage.graph.graph_store._CHUNKS_A_READ", 1)
+    monkeypatch.setattr(sharded_array, "CHUNKS_A_READ", 1)
     tried = 0
     for seam in range(8, 2 * plain.num_edges, 8):
         row = int(np.searchsorted(plain.indptr, seam, side="right")) - 1

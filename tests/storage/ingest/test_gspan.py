@@ -18,7 +18,8 @@ from longwall.pipeline.cli import app
 from longwall.pipeline.config import load_config
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.graph_store import open_store, write_graph
+from longwall.storage.graph.graph_store import open_store
+from longwall.storage.graph.store_writer import write_graph
 from longwall.storage.ingest.build import build_in_memory
 from longwall.storage.ingest.ingest import detect_format, ingest, load_graph
 from longwall.storage.ingest.readers.gspan import open_transactions

@@ -18,7 +18,7 @@ import longwall
 from longwall.pipeline.cli import app
 from longwall.pipeline.config import load_config
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph_store import write_graph
+from longwall.storage.graph.store_writer import write_graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.memory.spill_folder import SpillFolder

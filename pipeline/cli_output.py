@@ -1,0 +1,107 @@
+"""What the command line writes: results to standard output, and everything else to standard error."""
+
+import json
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import PatternCount
+    from longwall.pipeline.result import Result
+
+_MOST_LINES = 30  # of patterns that are printed
+
+
+class ExitCode(IntEnum):
+    """How the program ends; 0 is success, and an interrupted one says by which signal."""
+
+    RUN_FAILED = 1
+    BAD_INPUT = 2
+
+
+def report_error(text: str) -> None:
+    """Write an error message to standard error, each of its lines as an error."""
+    for line in text.splitlines():
+        write_stderr(f"error: {line}")
+
+
+def write_stderr(text: str) -> None:
+    """Write to standard error, as far as that can be written."""
+    from longwall.pipeline.progress.observers import silence
+
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        silence(sys.stderr)
+
+
+def write_stdout(text: str, *, besides: str = "") -> None:
+    """Write to standard output; where that fails, say so, and what is there in spite of it."""
+    from longwall.pipeline.progress.observers import silence
+
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        silence(sys.stdout)
+        if besides or not isinstance(error, BrokenPipeError):  # a reader that has seen enough needs no message
+            report_error(f"standard output cannot be written ({error.strerror}){besides}")
+        raise typer.Exit(ExitCode.RUN_FAILED) from None
+
+
+def print_result(result: "Result", *, as_json: bool, quiet: bool) -> None:
+    """Write what a run found: lines for a person, or one JSON object on standard output and these lines beside it."""
+    if as_json and not quiet:
+        write_stderr(_summary(result))
+    text = json.dumps(result.to_json()) if as_json else _summary(result)
+    write_stdout(text, besides=f"; the run is done, its results are in {_results(result)}")
+
+
+def _results(result: "Result") -> str:
+    """Where the results of a run are, as people call it who work in this folder."""
+    path = result.path
+    if isinstance(path, Path) and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return f"{path}/results"
+
+
+def _summary(result: "Result") -> str:
+    """Return the lines that tell a person what a run found."""
+    lines = []
+    if result.count is not None:
+        lines.append(f"count    {'at least ' if result.truncated else ''}{result.count:,}")
+    else:
+        lines += _pattern_lines(result.patterns)
+    if result.truncated:
+        lines.append("         export.limit ended the run: so many rows are written, there may be more")
+    parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
+    lines.append(f"seconds  {result.seconds:.2f} ({parts})")
+    lines.append(f"engine   {result.engine}")
+    lines.append(f"results  {_results(result)}")
+    return "\n".join(lines)
+
+
+def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
+    """Return a line per pattern: its count, its support where it has one, its edges and labels."""
+    lines = []
+    for one in patterns[:_MOST_LINES]:
+        count = "" if one.count is None else f"{'at least ' if one.lower_bound else ''}{one.count:,}"
+        support = "" if one.support is None else f"  support {one.support:,}"
+        labels = "" if one.labels is None else f"  labels {','.join(map(str, one.labels))}"
+        edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(str, one.edge_labels))}"
+        lines.append(f"{count:>15}  {one.pattern}{labels}{edge_labels}{support}")
+    if len(patterns) > _MOST_LINES:
+        lines.append(f"         and {len(patterns) - _MOST_LINES:,} more patterns: see the results")
+    return lines
+
+
+def readable(value: object) -> str:
+    """Return a fact about a graph as a person reads it."""
+    if isinstance(value, dict):
+        return "none" if not value else ", ".join(f"{key}: {readable(item)}" for key, item in value.items())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
