@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -82,7 +82,7 @@ class CountPerVertex(MergingPhase):
     def merge(self, env: Environment, files: Sequence[dict[str, Any]]) -> PartialResult:
         """Add files of counts up into one."""
         with env.resources.host.reserve(self._bytes(env), "counts that are added up"):
-            file = self.write(env, _sum(env, files))
+            file = self.write(env, _total(env, files, self.fold))
         return PartialResult(0, (file,), replaces=tuple(file["name"] for file in files))
 
     def write(self, env: Environment, counts: NDArray[np.int64]) -> dict[str, Any]:
@@ -106,7 +106,11 @@ class CountPerVertex(MergingPhase):
         """
         record = env.run(self)
         with env.resources.host.reserve(self._bytes(env), "the counts"):
-            yield _sum(env, record.files())
+            yield _total(env, record.files(), self.fold)
+
+    def fold(self, total: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        """Add counts to a total, in place."""
+        total += counts
 
     def _bytes(self, env: Environment) -> int:
         return 2 * 8 * self.rows * env.graph.num_vertices
@@ -133,7 +137,9 @@ class _VertexWorker(RangeWorker):
         return PartialResult(0, (file,), replaces=(before["name"],))
 
 
-def _sum(env: Environment, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
+def _total(
+    env: Environment, files: Sequence[dict[str, Any]], fold: Callable[[NDArray[np.int64], NDArray[np.int64]], None]
+) -> NDArray[np.int64]:
     """Add up files of counts, at least one."""
     total: NDArray[np.int64] | None = None
     size = 0.0
@@ -142,7 +148,10 @@ def _sum(env: Environment, files: Sequence[dict[str, Any]]) -> NDArray[np.int64]
         size += float(counts.sum(dtype=np.float64))
         if size >= _EXACT_BELOW:
             raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
-        total = counts if total is None else np.add(total, counts, out=total)
+        if total is None:
+            total = counts
+        else:
+            fold(total, counts)
         del counts
     assert total is not None, "a graph has arcs, and so a task"
     return total

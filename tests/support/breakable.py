@@ -86,6 +86,9 @@ KINDS = {
     "orbits": Kind('kind = "motifs"\nk = 4\noutput = "vertices"'),
     "listing": _match(DIAMOND, LISTING),
     "listing with a limit": _match(DIAMOND, LISTING, sections=f"[export]\nlimit = {LIMIT}"),
+    "maximal cliques": Kind('kind = "maximal-cliques"'),
+    "maximal cliques per vertex": Kind('kind = "maximal-cliques"\noutput = "vertices"\nmin_size = 3'),
+    "listing of maximal cliques": Kind(f'kind = "maximal-cliques"\nmin_size = 3\n{LISTING}'),
     "listing by levels": _match(DIAMOND, LISTING, sections='[scheduler]\norder = "levels"'),
 }
 

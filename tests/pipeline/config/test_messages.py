@@ -68,8 +68,12 @@ LISTED = workload(kind="cliques", k=4, output="embeddings")
             "graph",
             "exactly one of path",
         ),
-        (workload(), "workload.kind", "choose one of cliques, frequent, transactions, match, motifs"),
-        (workload(kind="paths"), "workload.kind", "hoose one of cliques, frequent, transactions, match, motifs"),
+        (workload(), "workload.kind", "choose one of cliques, frequent, transactions, match, maximal-cliques, motifs"),
+        (
+            workload(kind="paths"),
+            "workload.kind",
+            "hoose one of cliques, frequent, transactions, match, maximal-cliques",
+        ),
         (workload(kind="frequent"), "workload.min_support", "missing; frequent needs it"),
         (workload(kind="frequent", min_support=0), "workload.min_support", "a number from 1 up, or a share"),
         (workload(kind="frequent", min_support=1.5), "workload.min_support", "not 1.5"),
@@ -165,7 +169,7 @@ def test_only_the_given_keys_of_an_unknown_kind_are_checked():
     """As those of the kind that is nearest by name."""
     assert faults(workload(kind="motif", method="counting")) == [
         'config: workload.kind: there is no "motif"; did you mean "motifs"? Choose one of '
-        "cliques, frequent, transactions, match, motifs, quasi-cliques, triangles"
+        "cliques, frequent, transactions, match, maximal-cliques, motifs, quasi-cliques, triangles"
     ]
     assert faults(workload(kind="motif", k=9))[1] == "config: workload.k: must be at most 8, not 9"
 

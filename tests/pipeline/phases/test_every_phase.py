@@ -37,6 +37,8 @@ from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
 from longwall.pipeline.run_store.run_files import RunFiles
+from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
+from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
 from longwall.pipeline.workloads.motifs.by_enumeration import MotifClassCount
 from longwall.pipeline.workloads.motifs.orbits import OrbitCounts
 from longwall.storage.memory.resources import EngineChoice, open_resources
@@ -113,6 +115,15 @@ def motif_classes(env: Coordinator, phase: MotifClassCount, values: Sequence[Any
     return counts.tolist()
 
 
+def sizes(env: Coordinator, phase: CliqueSizes, values: Sequence[Any], files: Any) -> Any:
+    return phase.combine(values)[0]
+
+
+def clique_vertices(env: Coordinator, phase: CliquesPerVertex, values: Any, files: Sequence[dict[str, Any]]) -> Any:
+    counts = np.stack([env.files.read_array(file) for file in files])
+    return counts[:, [0, 2]].sum(axis=0).tolist(), counts[:, 1].max(axis=0).tolist()
+
+
 EXAMPLES: dict[type[Phase], Example] = {
     SearchCount: Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), total),
     KernelCount: Example(lambda env: KernelCount("wedge aggregation", 4, 1e6), total),
@@ -122,6 +133,9 @@ EXAMPLES: dict[type[Phase], Example] = {
     ListLastLevel: Example(last_level, rows_of),
     TrianglesPerVertex: Example(lambda env: TrianglesPerVertex(1e6), vertex_counts),
     OrbitCounts: Example(lambda env: OrbitCounts(1e6, 4), vertex_counts),
+    CliqueSizes: Example(lambda env: CliqueSizes(2), sizes),
+    CliquesPerVertex: Example(lambda env: CliquesPerVertex(1e6, 2), clique_vertices),
+    CliqueList: Example(lambda env: CliqueList(2, None), rows_of),
     MotifClassCount: Example(lambda env: MotifClassCount(4, 1e6), motif_classes),
 }
 
