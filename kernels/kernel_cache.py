@@ -44,9 +44,9 @@ def cached(dispatcher: Any) -> Any:
 
 @cache
 def _stamp(folder: Path) -> str:
-    """Return a hash of all sources of a folder: compiled kernels contain those that they call."""
+    """Return a hash of all sources of a folder and of the one above: compiled kernels contain those that they call."""
     digest = sha256()
-    for path in sorted(folder.glob("*.py")):
+    for path in (*sorted(folder.parent.glob("*.py")), *sorted(folder.glob("*.py"))):
         content = path.read_bytes()
         digest.update(f"{path.name} {len(content)} ".encode() + content)
     return digest.hexdigest()[:16]

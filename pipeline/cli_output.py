@@ -73,7 +73,7 @@ def _summary(result: "Result") -> str:
     lines = []
     if result.count is not None:
         lines.append(f"count    {'at least ' if result.truncated else ''}{result.count:,}")
-    else:
+    if result.count is None or (result.workload == "maximal-cliques" and len(result.patterns) > 1):
         lines += _pattern_lines(result.patterns)
     if result.truncated:
         lines.append("         export.limit ended the run: so many rows are written, there may be more")

@@ -37,6 +37,8 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
             f"engine.threads = {spec.engine.threads} is too many for {core_count()} cores: use at most "
             f"{most_threads()}, or 0 for one per core"
         )
+    if spec.workload.on_host:
+        spec = spec.on_host()
     plain, memory = spec.engine.ablation, spec.memory
     kind = "cuda" if spec.engine.kind == "both" else spec.engine.kind
     ablation = Ablation(

@@ -52,7 +52,7 @@ class Result:
         Parameters
         ----------
         name
-            ``"embeddings"``, ``"vertices"`` or ``"counts"``; a table may lie in several files.
+            ``"embeddings"``, ``"vertices"``, ``"sizes"`` or ``"counts"``; a table may lie in several files.
 
         Returns
         -------

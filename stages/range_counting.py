@@ -269,11 +269,22 @@ class CountHomomorphisms(CountRanges):
 VertexCounts = NDArray[np.int64]
 
 
-def _add_counts(counts: Sequence[VertexCounts]) -> VertexCounts:
-    """Add arrays up, into the first one."""
+def require_exact(counts: Sequence[VertexCounts]) -> None:
+    """Check that counts add up to what 64-bit integers hold.
+
+    Raises
+    ------
+    FinalError
+        If they may not.
+    """
     size = sum(float(one.sum(dtype=np.float64)) for one in counts)
     if size >= _EXACT_BELOW:
         raise FinalError(f"counts that add up to about {size:.3g} do not fit 64-bit integers")
+
+
+def _add_counts(counts: Sequence[VertexCounts]) -> VertexCounts:
+    """Add arrays up, into the first one."""
+    require_exact(counts)
     total, *others = counts
     for other in others:
         np.add(total, other, out=total)
@@ -297,7 +308,7 @@ class CountOfVertices(CountRanges):
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays, which are added up into the first one."""
-        return Aggregation(_counts_so_far, _add_counts, self._finished)
+        return Aggregation(counts_so_far, _add_counts, self._finished)
 
     @abstractmethod
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
@@ -308,7 +319,8 @@ class CountOfVertices(CountRanges):
         return counts
 
 
-def _counts_so_far(counter: VertexCounter) -> VertexCounts:
+def counts_so_far(counter: VertexCounter) -> VertexCounts:
+    """Return what a worker found since it began."""
     return counter.counts()
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.interface.degeneracy import DegeneracyOrder
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowProgram
@@ -17,6 +18,8 @@ from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, RunMerger
 from longwall.kernels.interface.workspaces import (
+    CliqueCounter,
+    CliqueLister,
     EdgeExtender,
     MotifCounter,
     RangeCounter,
@@ -100,6 +103,54 @@ class Kernels(Protocol):
             Number of vertices.
         orbits : int64[2 ** ((k - 1) (k - 2) / 2), 2 ** (k - 1), k - 1]
             On the host: by code of k - 1 vertices and neighbours of one more, the orbit of each of the k - 1, from 0.
+        memory
+            The most bytes.
+        """
+        ...
+
+    def degeneracy_order(self, device: Device, graph: GraphArrays) -> DegeneracyOrder:
+        """Order the vertices for a search for maximal cliques; it takes `order_bytes`.
+
+        Raises
+        ------
+        EngineUnavailable
+            Where the engine has no such kernel; so do the other kernels for maximal cliques.
+        """
+        ...
+
+    def maximal_clique_counter(
+        self, device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
+    ) -> CliqueCounter:
+        """Workspace for counting maximal cliques of at least `min_size` vertices by size; roots are vertices."""
+        ...
+
+    def maximal_clique_vertex_counter(
+        self, device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, memory: int
+    ) -> VertexCounter:
+        """Workspace for counting maximal cliques of at least `min_size` vertices per vertex; roots are vertices.
+
+        Its counts are int64[3, num_vertices]: the cliques of each vertex, the size of its largest one, and at place
+        s - 1 of the last row the cliques of s vertices.
+        """
+        ...
+
+    def maximal_clique_lister(
+        self, device: Device, graph: GraphArrays, order: DegeneracyOrder, min_size: int, room: int, memory: int
+    ) -> CliqueLister:
+        """Workspace for listing maximal cliques; roots are vertices.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph.
+        order
+            Its degeneracy order.
+        min_size
+            Vertices of the smallest cliques that are wanted.
+        room
+            Vertices of the cliques that are listed at a time; those of one clique at least.
         memory
             The most bytes.
         """

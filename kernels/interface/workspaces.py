@@ -113,6 +113,38 @@ class MotifCounter(Workspace, Protocol):
         ...
 
 
+class CliqueCounter(Workspace, Protocol):
+    """Workspace of one worker that counts maximal cliques by size."""
+
+    def add(self, first: int, last: int) -> None:
+        """Add those whose earliest vertices in the degeneracy order are `first` to `last` - 1."""
+        ...
+
+    def counts(self) -> NDArray[np.int64]:
+        """Counts so far, on the host: int64[degeneracy + 2], by the number of vertices."""
+        ...
+
+
+class CliqueLister(Workspace, Protocol):
+    """Workspace of one worker that lists maximal cliques, as many at a time as there is room for."""
+
+    def begin(self, first: int, last: int) -> None:
+        """Begin with those whose earliest vertices in the degeneracy order are `first` to `last` - 1."""
+        ...
+
+    def following(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]] | None:
+        """Return the next cliques; None where there are no more.
+
+        Returns
+        -------
+        offsets : int64[rows + 1]
+            Where each clique begins, and where the last one ends.
+        members : uint32[offsets[-1]]
+            Their vertices. Both arrays are on the host, and written again by the next call.
+        """
+        ...
+
+
 class RowCounter(Workspace, Protocol):
     """Workspace of one worker for one row program."""
 

@@ -50,6 +50,8 @@ class RunSpec(Section):
         if scheduler.order == "levels" and workload is not None and workload.output != "embeddings":
             text = 'counts have no levels: remove it, or set workload.output = "embeddings"'
             refuse("scheduler", [("order", text)])
+        if scheduler.order == "levels" and workload is not None and workload.rows_are_lists:
+            refuse("scheduler", [("order", f"{workload.kind} have no levels: remove it")])
         return scheduler
 
     @field_validator("engine")
@@ -62,6 +64,18 @@ class RunSpec(Section):
         if engine.devices is not None and scheduler is not None and scheduler.address is not None:
             text = "the workers of the cluster at scheduler.address use the GPUs that they see: remove it"
             refuse("engine", [("devices", text)])
+        return engine
+
+    @field_validator("engine")
+    @classmethod
+    def _has_the_kernels(cls, engine: EngineSection, info: ValidationInfo) -> EngineSection:
+        workload: Workload | None = info.data.get("workload")
+        if workload is None or not workload.on_host:
+            return engine
+        if engine.kind == "cuda":
+            refuse("engine", [("kind", f'{workload.kind} are found on the CPU: use "cpu", or remove it')])
+        if engine.devices is not None:
+            refuse("engine", [("devices", f"{workload.kind} are found on the CPU: remove it")])
         return engine
 
     @field_validator("export")
@@ -130,6 +144,9 @@ def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str,
     given = [key for key in ("columns", "limit") if getattr(export, key) is not None]
     if workload.output != "embeddings":
         return [(key, 'only embeddings are exported: remove it, or set output = "embeddings"') for key in given]
+    if workload.rows_are_lists:
+        text = f"{workload.kind} are written as lists, without columns to choose from: remove it"
+        return [(key, text) for key in given if key == "columns"]
     if workload.num_columns is None:
         return [(key, f"all embeddings of {workload.kind} patterns are written: remove it") for key in given]
     names = [f"v{vertex}" for vertex in range(workload.num_columns)]

@@ -69,12 +69,16 @@ class RangePhase(Phase):
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Reserve the workers' counts; let the page cache grow, where the kernel reads copies of pages."""
-        graph, _ = load_graph(env)
+        graph = self.arrays(env)
         grows = self.count.source.copies and graph.pages is not None
         reads = range_reads(self.tasks(env), graph) if grows else None
         counts = self.count.host_bytes(env.engine.workers)
         with env.resources.host.reserve(counts, "the workers' counts"), growing_page_cache(env):
             yield partial(self._worker, env, graph, reads)
+
+    def arrays(self, env: Environment) -> GraphArrays:
+        """Return the graph as the stage's kernel reads it."""
+        return load_graph(env)[0]
 
     @abstractmethod
     def take(self, env: Environment) -> Callable[[Any], PartialResult]:

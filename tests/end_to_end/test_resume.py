@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 import naive
+import naive_cliques
 import networkx as nx
 import pytest
 from breakable import CONSTANTS, EDGES, KINDS, LABELS, LIMIT, Workshop, embeddings_of
@@ -105,6 +106,19 @@ def test_the_undisturbed_run_is_right(workshop, kind):
             ]
             assert found["counts"] == [len(sets)]
             assert sorted(tuple(sorted(row)) for row in found["rows"]) == sets
+        case "maximal cliques":
+            sizes = naive_cliques.sizes(naive_cliques.maximal_cliques(EDGES))
+            assert dict(found["sizes"]) == sizes
+            assert found["counts"] == [count for _, count in sorted(sizes.items())]
+        case "maximal cliques per vertex":
+            cliques = {one for one in naive_cliques.maximal_cliques(EDGES) if len(one) > 2}
+            expected = naive_cliques.per_vertex(cliques)
+            assert {vertex: (count, largest) for vertex, count, largest in found["vertices"] if count} == expected
+            assert dict(found["sizes"]) == naive_cliques.sizes(cliques)
+        case "listing of maximal cliques":
+            rows = [frozenset(row[0]) for row in found["embeddings"]]
+            assert set(rows) == {one for one in naive_cliques.maximal_cliques(EDGES) if len(one) > 2}
+            assert found["counts"] == [len(rows)] == [len(set(rows))]
         case "listing with a limit":
             assert found["counts"] == [LIMIT]
             assert len(found["embeddings"]) == LIMIT

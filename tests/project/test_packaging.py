@@ -88,11 +88,7 @@ def kernel_table(twin: Path) -> dict[str, tuple[Path, str]]:
         for line in block.body
         if isinstance(line, ast.ImportFrom)
     ]
-    return {
-        alias.asname: (twin / f"{line.module.rpartition('.')[2]}.py", alias.name)
-        for line in lines
-        for alias in line.names
-    }
+    return {alias.asname: (modules()[line.module], alias.name) for line in lines for alias in line.names}
 
 
 def named_parameters(arguments: ast.arguments) -> list[list[str]]:

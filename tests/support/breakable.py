@@ -90,6 +90,9 @@ KINDS = {
     "listing": _match(DIAMOND, LISTING),
     "listing with a limit": _match(DIAMOND, LISTING, sections=f"[export]\nlimit = {LIMIT}"),
     "algorithm": Kind('kind = "custom"\nalgorithm = "plexes.py:Plexes"\nparameters = { k = 2, size = 4 }'),
+    "maximal cliques": Kind('kind = "maximal-cliques"'),
+    "maximal cliques per vertex": Kind('kind = "maximal-cliques"\noutput = "vertices"\nmin_size = 3'),
+    "listing of maximal cliques": Kind(f'kind = "maximal-cliques"\nmin_size = 3\n{LISTING}'),
     "listing by levels": _match(DIAMOND, LISTING, sections='[scheduler]\norder = "levels"'),
 }
 

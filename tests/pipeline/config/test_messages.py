@@ -68,11 +68,11 @@ LISTED = workload(kind="cliques", k=4, output="embeddings")
             "graph",
             "exactly one of path",
         ),
-        (workload(), "workload.kind", "choose one of cliques, custom, frequent, transactions, match, motifs"),
+        (workload(), "workload.kind", "choose one of cliques, custom, frequent, transactions, match, maximal-cliques"),
         (
             workload(kind="paths"),
             "workload.kind",
-            "hoose one of cliques, custom, frequent, transactions, match, motifs",
+            "hoose one of cliques, custom, frequent, transactions, match, maximal-cliques",
         ),
         (workload(kind="frequent"), "workload.min_support", "missing; frequent needs it"),
         (workload(kind="frequent", min_support=0), "workload.min_support", "a number from 1 up, or a share"),
@@ -169,7 +169,7 @@ def test_only_the_given_keys_of_an_unknown_kind_are_checked():
     """As those of the kind that is nearest by name."""
     assert faults(workload(kind="motif", method="counting")) == [
         'config: workload.kind: there is no "motif"; did you mean "motifs"? Choose one of '
-        "cliques, custom, frequent, transactions, match, motifs, quasi-cliques, triangles"
+        "cliques, custom, frequent, transactions, match, maximal-cliques, motifs, quasi-cliques, triangles"
     ]
     assert faults(workload(kind="motif", k=9))[1] == "config: workload.k: must be at most 8, not 9"
 

@@ -39,6 +39,9 @@ from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
+from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
+from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
+from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.range_counting import (
     CountCliques,
@@ -136,6 +139,11 @@ def found_rows(env: Coordinator, phase: RunAlgorithm, values: Sequence[Any], fil
     return rows
 
 
+def clique_vertices(env: Coordinator, phase: CliquesPerVertex, values: Any, files: Sequence[dict[str, Any]]) -> Any:
+    counts = np.stack([env.files.read_array(file) for file in files])
+    return counts[:, [0, 2]].sum(axis=0).tolist(), counts[:, 1].max(axis=0).tolist()
+
+
 COUNTS = [
     CountCliques(4),
     CountFourCycles(),
@@ -144,6 +152,7 @@ COUNTS = [
     CountTrianglesOfVertices(),
     CountOrbits(4),
 ]
+ORDERED_COUNTS = [CountMaximalCliques(2), CountMaximalCliquesOfVertices(2)]
 EXAMPLES: dict[type[Phase], list[Example]] = {
     SearchCount: [Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), aggregated)],
     RangeCount: [counts(one) for one in COUNTS if not isinstance(one, CountOfVertices)],
@@ -152,6 +161,9 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     WriteLevel: [Example(lambda env: WriteLevel(plan(env, "diamond", counting=False), 2, None), chunks_of)],
     ListLastLevel: [Example(last_level, rows_of)],
     RunAlgorithm: [Example(algorithm, found_rows)],
+    CliqueSizes: [Example(lambda env: CliqueSizes(CountMaximalCliques(2), 1e6), aggregated)],
+    CliquesPerVertex: [Example(lambda env: CliquesPerVertex(CountMaximalCliquesOfVertices(2), 1e6), clique_vertices)],
+    CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
 }
 
 
@@ -177,7 +189,9 @@ def classes_below(base: type[Any], *packages: ModuleType) -> set[type[Any]]:
 def test_every_phase_and_every_count_has_an_example() -> None:
     phases = classes_below(Phase, longwall.pipeline.phases, longwall.pipeline.workloads)
     assert phases == EXAMPLES.keys(), "change EXAMPLES"
-    assert classes_below(CountRanges, longwall.stages) == {type(one) for one in COUNTS}, "change COUNTS"
+    assert classes_below(CountRanges, longwall.stages) == {type(one) for one in [*COUNTS, *ORDERED_COUNTS]}, (
+        "change COUNTS"
+    )
 
 
 @pytest.fixture(

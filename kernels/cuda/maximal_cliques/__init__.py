@@ -1,0 +1,1 @@
+"""Maximal cliques on a GPU: refused, since they are found on the CPU."""

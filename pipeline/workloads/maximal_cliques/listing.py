@@ -1,0 +1,202 @@
+"""List maximal cliques as Parquet, inside the budgets: a column of lists, and one of their lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.workspaces import CliqueLister
+from longwall.pipeline.execution.adaptive_batch import make_workspace
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
+from longwall.pipeline.execution.stage_workers import StageWorker
+from longwall.pipeline.execution.task_ranges import range_memory, root_tasks
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
+from longwall.stages.base import Stage
+from longwall.stages.clique_counting import SEARCH
+from longwall.stages.export import PartFiles, RowLimit, WriterMemory, bytes_per_row
+from longwall.stages.source import Roots
+from longwall.storage.memory.machine_budget import require
+
+SCHEMA = pa.schema(
+    [
+        pa.field("clique", pa.list_(pa.field("vertex", pa.int64(), nullable=False)), nullable=False),
+        pa.field("size", pa.int32(), nullable=False),
+    ]
+)
+ROOTS = Roots("vertices")
+_MOST_ROOM = 1 << 18  # vertices of the cliques that are fetched at a time; more gain nothing
+_FETCHED_BYTES = 40  # of a vertex that is fetched: as it comes, with its offset, as it is written, and its size
+_COLUMNS = 2
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What a worker's share of the host's memory is used for.
+
+    Attributes
+    ----------
+    room
+        Vertices of the cliques that are fetched at a time.
+    writer
+        What the writer may use.
+    """
+
+    room: int
+    writer: WriterMemory
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all of it."""
+        return self.writer.nbytes + self.room * _FETCHED_BYTES
+
+    @classmethod
+    def within(cls, env: Environment, largest: int) -> _Share:
+        """Use the budget for cliques of at most `largest` vertices.
+
+        Raises
+        ------
+        InputError
+            If it is too small.
+        """
+        share = env.resources.host.free // env.engine.workers
+        writer = WriterMemory.within(share // 4, _COLUMNS, bytes_per_row(largest + 1))
+        room = min(max(share // 8 // _FETCHED_BYTES, largest), _MOST_ROOM)
+        made = cls(room, writer)
+        require(f"each of {env.engine.workers} workers that write Parquet", 2 * made.nbytes, share, "memory.host")
+        return made
+
+
+@dataclass(frozen=True)
+class ListMaximalCliques(Stage):
+    """List the maximal cliques of at least `min_size` vertices whose earliest vertices are in a range."""
+
+    min_size: int
+
+    verb = "export"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        return f"{SEARCH}\nexport       every maximal clique of at least {self.min_size} vertices, as a list"
+
+    def run(self, chunk: tuple[int, int], bench: _ListWorker) -> Iterable[Any]:
+        """Hand cliques to the bench's writer, as many at a time as there is room for."""
+        bench.lister.begin(*chunk)
+        while not bench.done and (found := bench.lister.following()) is not None:
+            bench.write(*found)
+        return ()
+
+
+@dataclass(frozen=True)
+class CliqueList(Phase):
+    """Write maximal cliques; the values of partial results are the rows of their files.
+
+    Attributes
+    ----------
+    min_size
+        Vertices of the smallest cliques that are wanted.
+    limit
+        Rows that are still wanted, None: all.
+    """
+
+    min_size: int
+    limit: int | None
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return "list maximal cliques"
+
+    @property
+    def activity(self) -> str:
+        """See `Phase`."""
+        return "listing"
+
+    @property
+    def wanted_rows(self) -> int | None:
+        """See `Phase`."""
+        return self.limit
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What the ranges go through."""
+        return ROOTS, ListMaximalCliques(self.min_size)
+
+    def tasks(self, env: Environment) -> Sequence[Task]:
+        """Return tasks over the vertices."""
+        return root_tasks(env, ROOTS, 0.0)
+
+    @contextmanager
+    def open(self, env: Environment) -> Iterator[MakeWorker]:
+        """Make the degeneracy order, and reserve what the workers write with."""
+        graph = ordered_graph(env)
+        kernels, device, least = env.engine.kernels, env.engine.device, self.min_size
+        share = _Share.within(env, graph.order.degeneracy + 1)
+        limit = RowLimit(self.limit)
+
+        def make_worker() -> _ListWorker:
+            lister = make_workspace(
+                env.engine,
+                range_memory(env),
+                lambda memory: kernels.maximal_clique_lister(device, graph, graph.order, least, share.room, memory),
+            )
+            return _ListWorker(env, self.stages, lister, share.writer, limit if env.alone else RowLimit(self.limit))
+
+        with env.resources.host.reserve(share.nbytes * env.engine.workers, "what workers write"):
+            yield make_worker
+
+
+class _ListWorker(StageWorker):
+    """Fetches cliques and writes them; it hands the files to the commits."""
+
+    def __init__(
+        self, env: Environment, stages: Sequence[Stage], lister: CliqueLister, memory: WriterMemory, limit: RowLimit
+    ):
+        super().__init__(env, stages, lister)
+        self.lister, self._limit = lister, limit
+        self._files = PartFiles(env.results, lambda: next_name(env), SCHEMA, memory)
+        self._rows = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether no more rows are wanted, or the run is to end."""
+        return self._limit.reached or super().done
+
+    def write(self, offsets: NDArray[np.int64], members: NDArray[np.uint32]) -> None:
+        """Write cliques, as far as the limit allows."""
+        granted = self._limit.take(len(offsets) - 1)
+        if granted:
+            self._files.write(_batch(self.env.graph.original_ids, offsets[: granted + 1], members))
+            self._rows += granted
+        if (share := self._limit.share) is not None:
+            self.env.observer.near_limit(share)
+
+    def take_partial(self) -> PartialResult:
+        """Return the rows and the files that were written."""
+        files = tuple(file | {"name": f"results.partial/{file['name']}"} for file in self._files.take())
+        rows, self._rows = self._rows, 0
+        return PartialResult(rows, files)
+
+    def close(self) -> None:
+        """Drop the file that is being written, and the workspace."""
+        self._files.abandon()
+        super().close()
+
+
+def next_name(env: Environment) -> str:
+    """Return the name of the next file of cliques."""
+    return f"embeddings-{env.files.next_number('results.partial/embeddings-'):05}.parquet"
+
+
+def _batch(ids: NDArray[np.int64], offsets: NDArray[np.int64], members: NDArray[np.uint32]) -> pa.RecordBatch:
+    """Return cliques as they are written, with original ids."""
+    vertices = pa.array(ids[members[: offsets[-1]]])
+    lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), vertices, SCHEMA.field("clique").type)
+    return pa.RecordBatch.from_arrays([lists, pa.array(np.diff(offsets).astype(np.int32))], schema=SCHEMA)

@@ -1,0 +1,76 @@
+"""The result tables of maximal cliques, from the phases that find them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from longwall.pipeline.execution.environment import Coordinator, PatternCount
+from longwall.pipeline.phases.search_list import rows_left
+from longwall.pipeline.result_tables import TOO_LARGE
+from longwall.pipeline.workloads.base import Output
+from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
+from longwall.pipeline.workloads.maximal_cliques.listing import SCHEMA, CliqueList, next_name
+from longwall.stages.base import Stage
+from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.storage.errors import FinalError
+from longwall.storage.parquet_files import write_parquet
+
+_STAGE = "maximal cliques"
+
+
+def stages_of(output: Output, min_size: int) -> tuple[Stage, ...]:
+    """Return the stages that a search for maximal cliques sends ranges of vertices through."""
+    if output == "embeddings":
+        return CliqueList(min_size, None).stages
+    count = CountMaximalCliques(min_size) if output == "count" else CountMaximalCliquesOfVertices(min_size)
+    return count.source, count
+
+
+def count_by_size(min_size: int, env: Coordinator) -> list[PatternCount]:
+    """Write the number of maximal cliques of every size to ``sizes.parquet``, and return it."""
+    return _sizes(CliqueSizes(CountMaximalCliques(min_size), 0.0).run(env), env)
+
+
+def count_per_vertex(min_size: int, env: Coordinator) -> list[PatternCount]:
+    """Write ``vertices.parquet``, and what `count_by_size` writes."""
+    began = time.perf_counter()
+    with CliquesPerVertex(CountMaximalCliquesOfVertices(min_size), 0.0).run(env) as (cliques, largest, sizes):
+        counts = [0, *sizes[: int(largest.max())].tolist()]
+        env.metrics.record(_STAGE, 0, len(cliques), sum(counts), time.perf_counter() - began)
+        table = pa.table({"vertex": env.graph.original_ids, "maximal_cliques": cliques, "largest": largest})
+        write_parquet(table, env.results / "vertices.parquet")
+    return _sizes(counts, env)
+
+
+def list_cliques(min_size: int, env: Coordinator) -> PatternCount:
+    """Write the cliques, and return how many there are."""
+    began = time.perf_counter()
+    phase = CliqueList(min_size, None)
+    record = env.run(CliqueList(min_size, rows_left(env, phase.name, 0)))
+    rows: int = sum(record.values)
+    env.metrics.record(_STAGE, 0, record.total, rows, time.perf_counter() - began, 0, len(record.done))
+    if not rows:
+        write_parquet(SCHEMA.empty_table(), env.results / next_name(env))
+    limit = env.spec.export.limit
+    return PatternCount("maximal clique", None, rows, lower_bound=limit is not None and rows >= limit)
+
+
+def _sizes(counts: Sequence[int], env: Coordinator) -> list[PatternCount]:
+    """Write the counts by size, and return them, those that are not 0.
+
+    Raises
+    ------
+    FinalError
+        If one does not fit 64-bit integers.
+    """
+    rows = [(size, count) for size, count in enumerate(counts) if count]
+    for size, count in rows:
+        if count >= TOO_LARGE:
+            raise FinalError(f"about {count:.3g} maximal cliques of {size} vertices do not fit 64-bit integers")
+    schema = pa.schema([("size", pa.int32()), ("count", pa.int64())])
+    columns = {"size": [size for size, _ in rows], "count": [count for _, count in rows]}
+    write_parquet(pa.table(columns, schema=schema), env.results / "sizes.parquet")
+    return [PatternCount(f"maximal clique of {size} vertices", None, count) for size, count in rows]

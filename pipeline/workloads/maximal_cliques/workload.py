@@ -1,0 +1,72 @@
+"""Maximal cliques: how many there are of each size, which ones, or in how many each vertex is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.workloads.base import Output, Workload
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.storage.graph.graph import Graph
+
+_MOST_VERTICES = 1 << 32  # of a graph
+
+
+@dataclass(frozen=True)
+class MaximalCliquePlan:
+    """A search below every vertex.
+
+    Attributes
+    ----------
+    min_size
+        Vertices of the smallest cliques that are wanted.
+    output
+        What is wanted of them.
+    """
+
+    min_size: int
+    output: Output
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        return {"kind": "maximal cliques", "min_size": self.min_size, "output": self.output}
+
+    def describe(self) -> str:
+        """The plan as text: the stages that run."""
+        from longwall.pipeline.workloads.maximal_cliques.results import stages_of
+
+        return "\n".join(stage.describe() for stage in stages_of(self.output, self.min_size))
+
+
+class MaximalCliques(Workload):
+    """``kind = "maximal-cliques"``: cliques that no other vertex can join."""
+
+    rows_are_lists: ClassVar[bool] = True
+    on_host: ClassVar[bool] = True
+
+    kind: Literal["maximal-cliques"] = Field(description="cliques that no other vertex is adjacent to as a whole")
+    output: Literal["count", "embeddings", "vertices"] = Field(
+        default="count",
+        description="`count`: how many there are of each size, `embeddings`: the vertices of each as a list, or "
+        "`vertices`: in how many each vertex is, and the size of its largest one",
+    )
+    min_size: Annotated[int, Field(ge=2, le=_MOST_VERTICES)] = Field(
+        default=2, description="vertices of the smallest ones that are wanted, 2 or more"
+    )
+
+    def plan(self, graph: Graph) -> MaximalCliquePlan:  # noqa: ARG002 - every graph has the same plan
+        """Plan the search."""
+        return MaximalCliquePlan(self.min_size, self.output)
+
+    def execute(self, plan: MaximalCliquePlan, env: Coordinator) -> list[PatternCount]:
+        """Count or list the cliques; without a list there is a count for each size, in ``sizes.parquet``, too."""
+        from longwall.pipeline.workloads.maximal_cliques.results import count_by_size, count_per_vertex, list_cliques
+
+        if plan.output == "embeddings":
+            return [list_cliques(plan.min_size, env)]
+        return (count_by_size if plan.output == "count" else count_per_vertex)(plan.min_size, env)

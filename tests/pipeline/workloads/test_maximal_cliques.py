@@ -1,0 +1,223 @@
+"""Maximal cliques as runs: their tables, limits, budgets, and what the config refuses."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import naive_cliques
+import networkx as nx
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import graphs
+
+import longwall
+from longwall.kernels import EngineUnavailable
+from longwall.kernels.cuda.maximal_cliques import finders
+from longwall.kernels.interface.degeneracy import order_bytes
+from longwall.pipeline.cli import main
+from longwall.pipeline.config import load_config
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.explain import explain
+from longwall.pipeline.inputs import open_resources
+from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes
+from longwall.pipeline.workloads.maximal_cliques.order import degeneracy_order
+
+DENSE = [(u + 10, v + 10) for u, v in combinations(range(40), 2) if (u * 7 + v * 5) % 4]
+
+
+def config(tmp_path: Path, edges: Any = DENSE, **workload: Any) -> dict[str, Any]:
+    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
+    return {
+        "graph": {"path": tmp_path / "graph.txt"},
+        "workload": {"kind": "maximal-cliques"} | workload,
+        "engine": {"threads": 2},
+        "run": {"directory": tmp_path / "runs"},
+    }
+
+
+def found_by_networkx(edges: Any, min_size: int = 2) -> set[frozenset[int]]:
+    return {frozenset(one) for one in nx.find_cliques(nx.Graph(list(edges))) if len(one) >= min_size}
+
+
+def listed(result: longwall.Result) -> set[frozenset[int]]:
+    rows = result.table().to_pylist()
+    cliques = {frozenset(row["clique"]) for row in rows}
+    assert len(cliques) == len(rows)
+    assert all(len(row["clique"]) == len(set(row["clique"])) == row["size"] for row in rows)
+    return cliques
+
+
+@settings(deadline=None, max_examples=25)
+@given(small=graphs(max_vertices=12), min_size=st.integers(2, 4))
+def test_as_many_as_networkx_finds(lab: Any, small: Any, min_size: int) -> None:
+    section = {"kind": "maximal-cliques", "min_size": min_size}
+    context = lab.context(lab.graph(small.edges), threads=2, workload=section)
+    workload = context.spec.workload
+    found = workload.execute(workload.plan(context.graph), context)
+    edges = [edge for edge in small.edges if edge[0] != edge[1]]
+    sizes = naive_cliques.sizes(found_by_networkx(edges, min_size))
+    assert [one.count for one in found] == [count for _, count in sorted(sizes.items())]
+
+
+@pytest.mark.parametrize("min_size", [2, 8, 100])
+def test_the_tables_agree_with_networkx(tmp_path: Path, min_size: int) -> None:
+    wanted = found_by_networkx(DENSE, min_size)
+    sizes = [{"size": size, "count": count} for size, count in sorted(naive_cliques.sizes(wanted).items())]
+    counted = longwall.run(config(tmp_path, min_size=min_size))
+    assert counted.count == len(wanted)
+    assert counted.engine == "cpu"
+    assert counted.table("sizes").to_pylist() == sizes
+    per_vertex = longwall.run(config(tmp_path, min_size=min_size, output="vertices"))
+    assert per_vertex.table("sizes").to_pylist() == sizes
+    assert per_vertex.count == len(wanted)
+    rows = {row["vertex"]: (row["maximal_cliques"], row["largest"]) for row in per_vertex.table("vertices").to_pylist()}
+    assert set(rows) == {vertex for edge in DENSE for vertex in edge}
+    assert {vertex: row for vertex, row in rows.items() if row != (0, 0)} == naive_cliques.per_vertex(wanted)
+    result = longwall.run(config(tmp_path, min_size=min_size, output="embeddings"))
+    assert listed(result) == wanted
+    assert (result.count, result.truncated) == (len(wanted), False)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100000])
+def test_a_listing_ends_at_its_limit(tmp_path: Path, limit: int) -> None:
+    result = longwall.run(config(tmp_path, output="embeddings"), overrides=[f"export.limit={limit}"])
+    wanted = found_by_networkx(DENSE)
+    cliques = listed(result)
+    assert cliques <= wanted
+    assert len(cliques) == result.count == min(limit, len(wanted))
+    assert result.truncated == (limit <= len(wanted))
+
+
+def test_files_and_groups_are_short_where_memory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwall.stages.export.ROWS_PER_FILE", 50)
+    result = longwall.run(config(tmp_path, output="embeddings"))
+    files = sorted((Path(result.path) / "results").glob("embeddings-*.parquet"))
+    assert len(files) > len(found_by_networkx(DENSE)) // 50
+    assert max(pq.read_metadata(file).num_rows for file in files) == 50
+    assert listed(result) == found_by_networkx(DENSE)
+
+
+@pytest.mark.parametrize("output", ["count", "vertices", "embeddings"])
+def test_budgets_that_are_too_small_are_named(tmp_path: Path, output: str) -> None:
+    made = {"kind": "erdos-renyi", "vertices": 20_000, "edges": 60_000, "seed": 1}
+    config_ = config(tmp_path, output=output) | {"graph": {"generator": made}}
+    with pytest.raises(longwall.InputError, match=r"memory\.host"):
+        longwall.run(config_, overrides=["memory.host=2MiB"])
+    result = longwall.run(config_, overrides=["memory.host=12MiB", "run.name=enough"])
+    assert result.count
+    assert result.count > 50_000
+
+
+def test_the_order_is_reserved(lab: Any) -> None:
+    graph = lab.graph(DENSE)
+    section = {"kind": "maximal-cliques"}
+    context = lab.context(graph, workload=section)
+    workload = context.spec.workload
+    workload.execute(workload.plan(graph), context)
+    size = order_bytes(graph.num_vertices, graph.num_edges)
+    assert context.resources.host.used == graph.nbytes + size
+    context.close()
+    assert context.resources.host.used == graph.nbytes
+    context = lab.context(graph, workload=section, host=graph.nbytes + size - 1)
+    with pytest.raises(longwall.RunError, match=r"the degeneracy order needs .* raise memory\.host"):
+        workload.execute(workload.plan(graph), context)
+
+
+def test_counts_that_no_table_can_hold_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lab: Any) -> None:
+    """Worker by worker they fit; their sum does not."""
+    huge = [[0, 0, 1 << 62], [0, 0, 1 << 62]]
+    combine = CliqueSizes.combine
+    monkeypatch.setattr(CliqueSizes, "combine", lambda phase, values: combine(phase, huge))
+    with pytest.raises(longwall.RunError, match=r"about 9\.22e\+18 maximal cliques of 2 vertices do not fit 64-bit"):
+        longwall.run(config(tmp_path))
+    context = lab.context(lab.graph(DENSE), workload={"kind": "maximal-cliques"})
+    graph, order = load_graph(context)[0], degeneracy_order(context)
+    counter = context.engine.kernels.maximal_clique_counter(context.engine.device, graph, order, 2, 1 << 20)
+    counter._found.estimate[0] = 2.0**62
+    with pytest.raises(OverflowError, match=r"about 4\.61e\+18 maximal cliques do not fit"):
+        counter.add(0, 1)
+
+
+REFUSED = [
+    ({}, ["engine.kind=cuda"], 'engine.kind: maximal-cliques are found on the CPU: use "cpu", or remove it'),
+    ({}, ["engine.devices=all"], "engine.devices: maximal-cliques are found on the CPU: remove it"),
+    ({"output": "embeddings"}, ["scheduler.order=levels"], "maximal-cliques have no levels: remove it"),
+    ({"output": "embeddings"}, ['export.columns=["v0"]'], "written as lists, without columns to choose from"),
+    ({}, ["export.limit=3"], "only embeddings are exported"),
+    ({"min_size": 1}, [], "workload.min_size"),
+    ({"min_size": 1 << 63}, [], "workload.min_size"),
+]
+
+
+@pytest.mark.parametrize(("workload", "overrides", "text"), REFUSED)
+def test_what_it_cannot_do_is_refused(tmp_path: Path, workload: Any, overrides: list[str], text: str) -> None:
+    with pytest.raises(longwall.InputError) as refusal:
+        longwall.run(config(tmp_path, **workload), overrides=overrides)
+    assert text in str(refusal.value)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("engine", [{}, {"engine": {"kind": "auto"}}, {"engine": {"kind": "cpu", "threads": 3}}])
+def test_it_runs_on_the_cpu_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch, engine: dict[str, Any]) -> None:
+    chosen = []
+    monkeypatch.setattr(
+        "longwall.storage.memory.resources.open_resources", lambda **options: chosen.append(options["engine"])
+    )
+    for workload, kind in (({"kind": "maximal-cliques"}, "cpu"), ({"kind": "triangles"}, "auto")):
+        open_resources(load_config({"graph": {"path": "unused"}, "workload": workload} | engine))
+        assert chosen.pop().kind == engine.get("engine", {}).get("kind", kind).replace("auto", kind)
+
+
+@pytest.mark.parametrize(
+    "kernel", ["degeneracy_order", "maximal_clique_counter", "maximal_clique_vertex_counter", "maximal_clique_lister"]
+)
+def test_the_kernels_of_the_gpu_say_where_to_go(kernel: str) -> None:
+    function = getattr(finders, kernel)
+    with pytest.raises(EngineUnavailable, match='found on the CPU only: use the engine "cpu"'):
+        function(*range(function.__code__.co_argcount))
+
+
+def test_the_plan_is_explained(tmp_path: Path) -> None:
+    for output, text in (("count", "by size"), ("vertices", "by vertex, and by size"), ("embeddings", "as a list")):
+        lines = explain(config(tmp_path, output=output, min_size=4))
+        assert "maximal ones of at least 4 vertices" in lines
+        assert text in lines
+
+
+def test_the_command_prints_the_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cliques.toml").write_text(
+        f'[graph]\npath = "{tmp_path}/graph.txt"\n[workload]\nkind = "maximal-cliques"\n'
+        f'[run]\ndirectory = "{tmp_path}/runs"\n'
+    )
+    config(tmp_path, [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4)])
+    monkeypatch.setattr("sys.argv", ["longwall", "run", str(tmp_path / "cliques.toml"), "--quiet"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "count    3"
+    assert lines[1:3] == [
+        "              2  maximal clique of 2 vertices",
+        "              1  maximal clique of 3 vertices",
+    ]
+
+
+@pytest.mark.parametrize("name", ["citeseer", "yeast", "ca-GrQc", "socfb-Reed98", "p2p-Gnutella04", "ca-AstroPh"])
+def test_published_counts(data: Path, tmp_path: Path, name: str) -> None:
+    import json
+
+    truth = json.loads((data / "truth" / "counts.json").read_text())[name]["maximal_cliques"]
+    graph = {"graph": {"path": data / "graphs" / f"{name}.edges.gz"}}
+    result = longwall.run(config(tmp_path) | graph)
+    sizes = {str(row["size"]): row["count"] for row in result.table("sizes").to_pylist()}
+    assert (result.count, max(map(int, sizes))) == (truth["count"], truth["largest"])
+    assert sizes == truth.get("by_size", sizes)
+    largest = longwall.run(config(tmp_path, output="embeddings", min_size=truth["largest"]) | graph)
+    assert listed(largest)
+    assert largest.count == sizes[str(truth["largest"])]
