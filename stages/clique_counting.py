@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from operator import methodcaller
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,25 +19,18 @@ from longwall.stages.range_counting import (
     Counter,
     CountOfVertices,
     CountRanges,
-    Taken,
+    KernelCounter,
     VertexCounts,
-    counts_so_far,
     require_exact,
-    unchanged,
 )
 from longwall.stages.source import Roots
 
-SEARCH = (
-    "search       Bron-Kerbosch with pivots below each vertex, over bitmaps of its later neighbours in degeneracy order"
-)
+SEARCH = "Bron-Kerbosch with pivots, over bitmaps of the later neighbours of each vertex in degeneracy order"
 """What all stages for maximal cliques do, as text."""
 
 
-class _Sizes(Taken[CliqueCounter, list[int]]):
+class _Sizes(KernelCounter[CliqueCounter]):
     _before: NDArray[np.int64] | None = None
-
-    def add(self, first: int, last: int) -> None:
-        self.kernel.add(first, last)
 
     def take(self) -> list[int]:
         counts, before = self.kernel.counts(), self._before
@@ -66,11 +60,12 @@ class CountMaximalCliques(CountRanges):
     @property
     def aggregation(self) -> Aggregation[list[int], list[int]]:
         """Counts by size, which are added up."""
-        return Aggregation(_Sizes.take, _add_sizes, unchanged)
+        return Aggregation(_Sizes.take, _add_sizes, list)
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        return f"{SEARCH}\ncount        maximal cliques of at least {self.min_size} vertices, by size"
+    @property
+    def how(self) -> str:
+        """See `CountRanges`."""
+        return f"maximal cliques of at least {self.min_size} vertices, by size: {SEARCH}"
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`; the graph is an `OrderedGraph`."""
@@ -108,11 +103,12 @@ class CountMaximalCliquesOfVertices(CountOfVertices):
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays, which are folded into the first one: counts add up, of sizes the larger one stays."""
-        return Aggregation(counts_so_far, _fold, unchanged)
+        return Aggregation(methodcaller("counts"), _fold, lambda counts: counts)
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        return f"{SEARCH}\ncount        by vertex, and by size, those of at least {self.min_size} vertices"
+    @property
+    def how(self) -> str:
+        """See `CountRanges`."""
+        return f"maximal cliques of at least {self.min_size} vertices, by vertex and by size: {SEARCH}"
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
         """See `CountRanges`; the graph is an `OrderedGraph`."""

@@ -19,7 +19,7 @@ from longwall.kernels.interface.workspaces import MotifCounter, VertexCounter
 from longwall.kernels.patterns.orbit_tables import orbits
 from longwall.kernels.patterns.pattern_codes import dictionary, growth
 from longwall.stages.base import Aggregation
-from longwall.stages.range_counting import Counter, CountOfVertices, CountRanges, Taken, VertexCounts
+from longwall.stages.range_counting import Counter, CountOfVertices, CountRanges, KernelCounter, VertexCounts
 from longwall.stages.source import Roots
 from longwall.storage.errors import FinalError, RunError
 
@@ -30,13 +30,14 @@ ClassCounts = tuple[list[int], list[int]]
 """The places of the counts that are not 0, and these counts."""
 
 
-class _ClassCounter(Taken[MotifCounter, ClassCounts]):
+def _sets(k: int) -> str:
+    return f"every connected set of {k - 1} vertices; of the last vertex, how many there are with each neighbourhood"
+
+
+class _ClassCounter(KernelCounter[MotifCounter]):
     def __init__(self, kernel: MotifCounter, size: int):
         super().__init__(kernel)
         self._before = np.zeros(size, np.int64)
-
-    def add(self, first: int, last: int) -> None:
-        self.kernel.add(first, last)
 
     def take(self) -> ClassCounts:
         counts = self.kernel.counts().reshape(-1)
@@ -91,12 +92,10 @@ class CountMotifClasses(CountRanges):
         """Sparse counts by class and neighbours; the result is a count for every pattern, by its code."""
         return Aggregation(_ClassCounter.take, _add_classes, self._by_pattern)
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        return (
-            f"count        enumeration: every connected set of {self.k - 1} vertices once; of the last vertex, how "
-            "many there are with each neighbourhood"
-        )
+    @property
+    def how(self) -> str:
+        """See `CountRanges`."""
+        return f"enumeration: {_sets(self.k)}"
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -151,12 +150,10 @@ class CountOrbits(CountOfVertices):
         """Number of orbits."""
         return len(orbits(self.vertices).ways)
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        return (
-            f"count        orbits of {self.vertices} vertices, per vertex: every connected set of {self.vertices - 1} "
-            "vertices once; of the last vertex, how many there are with each neighbourhood"
-        )
+    @property
+    def how(self) -> str:
+        """See `CountRanges`."""
+        return f"{self.name}, per vertex: {_sets(self.vertices)}"
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
         """See `CountRanges`."""

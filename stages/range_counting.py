@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -60,6 +61,11 @@ class CountRanges(Stage):
 
     @property
     @abstractmethod
+    def how(self) -> str:
+        """How it counts, as text."""
+
+    @property
+    @abstractmethod
     def source(self) -> Roots:
         """The stage before it: the roots, and what is read for them."""
 
@@ -85,6 +91,10 @@ class CountRanges(Stage):
         """Return the bytes of the host that the counters of so many workers take besides their workspaces."""
         return 0
 
+    def describe(self) -> str:
+        """See `Stage`."""
+        return f"count        {self.how}"
+
     def run(self, chunk: tuple[int, int], bench: CountingBench) -> Iterable[Any]:
         """Count a range, in parts where memory is short."""
         first, last = chunk
@@ -98,13 +108,11 @@ class CountRanges(Stage):
         return first + size
 
 
-Kernel = TypeVar("Kernel", bound=Workspace)
-Result = TypeVar("Result")
-Number = TypeVar("Number", int, float)
+Kernel = TypeVar("Kernel", bound=Counter)
 
 
-class Taken(ABC, Generic[Kernel, Result]):
-    """The workspace of a kernel, and what it found since it was last asked."""
+class KernelCounter(Generic[Kernel]):
+    """The workspace of a kernel; a subclass has `take`, which returns what was found since it was last asked."""
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
@@ -114,29 +122,22 @@ class Taken(ABC, Generic[Kernel, Result]):
         """See `Workspace`."""
         return self.kernel.workspace_bytes
 
-    @abstractmethod
     def add(self, first: int, last: int) -> None:
         """See `Counter`."""
-
-    @abstractmethod
-    def take(self) -> Result:
-        """Return what was found since the last call."""
+        self.kernel.add(first, last)
 
 
-class _Sum(Taken[RangeCounter, int]):
-    _sum = 0
+class _Sum:
+    def __init__(self, kernel: RangeCounter):
+        self._kernel, self._sum = kernel, 0
+        self.workspace_bytes = kernel.workspace_bytes
 
     def add(self, first: int, last: int) -> None:
-        self._sum += self.kernel.count(first, last)
+        self._sum += self._kernel.count(first, last)
 
     def take(self) -> int:
         found, self._sum = self._sum, 0
         return found
-
-
-def unchanged(value: Result) -> Result:
-    """Return the value, which is the result already."""
-    return value
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class _CountSubgraphs(CountRanges):
     @property
     def aggregation(self) -> Aggregation[int, int]:
         """Numbers, which are added up."""
-        return Aggregation(_Sum.take, sum, unchanged)
+        return Aggregation(_Sum.take, sum, int)
 
     def found(self, partial: int) -> int:
         """See `CountRanges`."""
@@ -162,16 +163,13 @@ class CountCliques(_CountSubgraphs):
     k: int
 
     method = "clique bitmaps"
+    how = "clique bitmaps: bitmap tables of the out-neighbours of each vertex; AND, population count"
     source = Roots("arcs", NeighbourRange.SMALLER, copies=True)
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
         return f"{self.method} of {self.k} vertices"
-
-    def describe(self) -> str:
-        """See `Stage`."""
-        return f"count        {self.method}: bitmap tables of the out-neighbours of each vertex; AND, population count"
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -183,38 +181,24 @@ class CountFourCycles(_CountSubgraphs):
     """Count the cycles of 4 vertices by their wedges (Chiba and Nishizeki)."""
 
     method = "wedge aggregation"
+    name = "wedge aggregation of 4 vertices"
+    how = "wedge aggregation: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
     source = Roots("vertices")
-
-    @property
-    def name(self) -> str:
-        """See `CountRanges`."""
-        return f"{self.method} of 4 vertices"
-
-    def describe(self) -> str:
-        """See `Stage`."""
-        return (
-            f"count        {self.method}: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
-        )
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
         return _Sum(engine.kernels.four_cycle_counter(engine.device, graph, memory))
 
 
-class _Totals(Taken[RowCounter, Totals]):
-    _before: Totals | None = None
-
-    def add(self, first: int, last: int) -> None:
-        self.kernel.add(first, last)
+class _Totals(KernelCounter[RowCounter]):
+    _before: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     def take(self) -> Totals:
-        counts, magnitudes = (part.tolist() for part in self.kernel.totals())
-        before, self._before = self._before or ([0] * len(counts), [0.0] * len(counts)), (counts, magnitudes)
-        return _differences(counts, before[0]), _differences(magnitudes, before[1])
-
-
-def _differences(now: list[Number], before: list[Number]) -> list[Number]:
-    return [a - b for a, b in zip(now, before, strict=True)]
+        counts, magnitudes = (part.copy() for part in self.kernel.totals())
+        before, self._before = self._before, (counts, magnitudes)
+        if before is not None:
+            counts, magnitudes = counts - before[0], magnitudes - before[1]
+        return counts.tolist(), magnitudes.tolist()
 
 
 def _add_totals(totals: Sequence[Totals]) -> Totals:
@@ -252,14 +236,13 @@ class CountHomomorphisms(CountRanges):
     @property
     def aggregation(self) -> Aggregation[Totals, Totals]:
         """The sum of each product, modulo 2**64, and the same in floating point."""
-        return Aggregation(_Totals.take, _add_totals, unchanged)
+        return Aggregation(_Totals.take, _add_totals, lambda totals: totals)
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        return (
-            f"count        homomorphisms: {self.program.passes} passes over the neighbours' rows of every vertex, "
-            f"{self.program.wide_passes} over all rows"
-        )
+    @property
+    def how(self) -> str:
+        """See `CountRanges`."""
+        passes, wide = self.program.passes, self.program.wide_passes
+        return f"homomorphisms: {passes} passes over the neighbours' rows of every vertex, {wide} over all rows"
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
@@ -292,23 +275,17 @@ def _add_counts(counts: Sequence[VertexCounts]) -> VertexCounts:
 
 
 class CountOfVertices(CountRanges):
-    """Count something for every vertex; partial values are arrays of all that a worker found so far.
-
-    Attributes
-    ----------
-    rows
-        Numbers per vertex.
-    """
+    """Count something for every vertex; partial values are arrays of all that a worker found so far."""
 
     @property
     def rows(self) -> int:
-        """See above."""
+        """Numbers per vertex."""
         return 1
 
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays, which are added up into the first one."""
-        return Aggregation(counts_so_far, _add_counts, self._finished)
+        return Aggregation(methodcaller("counts"), _add_counts, self._finished)
 
     @abstractmethod
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
@@ -319,26 +296,13 @@ class CountOfVertices(CountRanges):
         return counts
 
 
-def counts_so_far(counter: VertexCounter) -> VertexCounts:
-    """Return what a worker found since it began."""
-    return counter.counts()
-
-
 @dataclass(frozen=True)
 class CountTrianglesOfVertices(CountOfVertices):
     """Count the triangles of every vertex."""
 
-    method = "triangles per vertex"
+    method = name = "triangles per vertex"
+    how = "triangles of every vertex: the common out-neighbours of both ends of every edge"
     source = Roots("arcs", NeighbourRange.SMALLER, copies=True)
-
-    @property
-    def name(self) -> str:
-        """See `CountRanges`."""
-        return self.method
-
-    def describe(self) -> str:
-        """See `Stage`."""
-        return "count        triangles of every vertex: the common out-neighbours of both ends of every edge"
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
         """See `CountRanges`."""

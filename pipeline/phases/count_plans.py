@@ -5,6 +5,7 @@ many other patterns are counted through homomorphisms. Induced counts are signed
 of all patterns with more edges, where those are cheaper than a search.
 """
 
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,12 +19,20 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
+from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import count_matches
 from longwall.pipeline.planning.homomorphisms import HomomorphismSum, plan_homomorphisms
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.stages.range_counting import CountCliques, CountFourCycles, CountHomomorphisms, CountRanges, Totals
+from longwall.stages.range_counting import (
+    CountCliques,
+    CountFourCycles,
+    CountHomomorphisms,
+    CountRanges,
+    CountTrianglesOfVertices,
+    Totals,
+)
 from longwall.storage.errors import FinalError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.stats import GraphStats
@@ -120,6 +129,38 @@ class CountByKernel(CountPlan):
         except DoesNotFit:
             return self._searched(env, self.phase.count.method)
         return found
+
+
+@dataclass(frozen=True)
+class CountTrianglesPerVertex(CountPlan):
+    """The number of triangles of every vertex."""
+
+    @property
+    def phase(self) -> CountPerVertex:
+        """What counts them."""
+        return CountPerVertex(CountTrianglesOfVertices(), self.cost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        return self._facts(self.phase.count.method)
+
+    def describe(self) -> str:
+        """The plan as text."""
+        return self._title() + self.phase.describe()
+
+    def count(self, env: Coordinator) -> int:
+        """Write the number of triangles of every vertex to ``vertices.parquet``; return the number of triangles."""
+        import pyarrow as pa
+
+        from longwall.storage.parquet_files import write_parquet
+
+        began = time.perf_counter()
+        with self.phase.run(env) as counts:
+            total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
+            env.metrics.record("count", 2, len(env.graph.indices), total, time.perf_counter() - began)
+            table = pa.table({"vertex": env.graph.original_ids, "triangles": counts})
+            write_parquet(table, env.results / "vertices.parquet")
+        return total
 
 
 @dataclass(frozen=True)
@@ -239,6 +280,11 @@ def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Coun
             cost = sum(plan.cost for _, plan in parts)
             return CountByInclusionExclusion(pattern, cost, parts) if cost < search.cost else search
     return _search(pattern, stats, induced=induced)
+
+
+def plan_triangles_per_vertex(pattern: Pattern, graph: Graph) -> CountTrianglesPerVertex:
+    """Plan how to count the triangles of every vertex; `pattern` is a triangle."""
+    return CountTrianglesPerVertex(pattern, plan_count(pattern, graph).cost)
 
 
 def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountBySearch:

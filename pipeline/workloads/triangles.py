@@ -34,7 +34,7 @@ class Triangles(Workload):
         """Plan for triangles."""
         pattern = parse_pattern("triangle")
         if self.output == "vertices":
-            from longwall.pipeline.phases.triangles_per_vertex import plan_triangles_per_vertex
+            from longwall.pipeline.phases.count_plans import plan_triangles_per_vertex
 
             return plan_triangles_per_vertex(pattern, graph)
         return plan_pattern(pattern, graph, self.output)

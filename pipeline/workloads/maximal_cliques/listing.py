@@ -84,7 +84,7 @@ class ListMaximalCliques(Stage):
 
     def describe(self) -> str:
         """See `Stage`."""
-        return f"{SEARCH}\nexport       every maximal clique of at least {self.min_size} vertices, as a list"
+        return f"export       maximal cliques of at least {self.min_size} vertices, as lists: {SEARCH}"
 
     def run(self, chunk: tuple[int, int], bench: _ListWorker) -> Iterable[Any]:
         """Hand cliques to the bench's writer, as many at a time as there is room for."""

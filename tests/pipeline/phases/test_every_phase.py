@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -280,6 +281,15 @@ def test_tasks_cover_the_roots(example: Example, graph: Graph, lab: Any, tmp_pat
         assert all(task.size >= 0 for task in tasks)
         totals.add(tasks[-1].last)
     assert len(totals) == 1
+
+
+@pytest.mark.parametrize("count", COUNTS, ids=lambda one: one.method)
+def test_little_work_is_cut_into_few_tasks(count: CountRanges, graph: Graph, lab: Any, tmp_path: Path) -> None:
+    env = lab.context(graph, threads=2, folder=tmp_path)
+    few, many = (RangeCount(count, cost).tasks(env) for cost in (1e3, 1e9))
+    assert len(few) <= 2 * (2 * graph.num_edges // 256)  # motifs: at equal lengths and at equal work
+    assert len(many) > 30
+    assert (few[0].first, few[-1].last) == (many[0].first, many[-1].last)
 
 
 def test_a_result_does_not_depend_on_the_executor(example: Example, graph: Graph, lab: Any, tmp_path: Path) -> None:

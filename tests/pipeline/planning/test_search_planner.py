@@ -11,7 +11,7 @@ from strategies import graphs, queries
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
-from longwall.pipeline.phases.count_plans import plan_count
+from longwall.pipeline.phases.count_plans import plan_count, plan_triangles_per_vertex
 from longwall.pipeline.planning.search_planner import plan_match
 
 
@@ -83,3 +83,14 @@ def test_cliques_and_four_cycles_have_kernels_of_their_own(lab):
     assert plan_count(parse_pattern("clique-5", [0] * 5), labelled).to_dict()["kind"] == "search"
     assert plan_count(parse_pattern("cycle-4", [0] * 4), labelled).to_dict()["kind"] == "search"
     assert plan_count(parse_pattern("cycle-4"), graph, induced=True).to_dict()["kind"] != "wedge aggregation"
+
+
+def test_plans_print_the_stages_that_run(lab):
+    graph = lab.graph(combinations(range(12), 2))
+    cliques, cycles = (plan_count(parse_pattern(name), graph) for name in ("clique-5", "cycle-4"))
+    triangles = plan_triangles_per_vertex(parse_pattern("triangle"), graph)
+    for plan in (cliques, cycles, triangles):
+        source, count = plan.phase.stages
+        assert plan.describe().splitlines()[1:] == [source.describe(), count.describe()]
+    assert triangles.to_dict()["kind"] == "triangles per vertex"
+    assert triangles.describe() != plan_count(parse_pattern("triangle"), graph).describe()
