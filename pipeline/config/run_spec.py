@@ -72,7 +72,7 @@ class RunSpec(Section):
         workload: Workload | None = info.data.get("workload")
         if workload is None or not workload.on_host:
             return engine
-        if engine.kind == "cuda":
+        if engine.kind in ("cuda", "both"):
             refuse("engine", [("kind", f'{workload.kind} are found on the CPU: use "cpu", or remove it')])
         if engine.devices is not None:
             refuse("engine", [("devices", f"{workload.kind} are found on the CPU: remove it")])

@@ -333,3 +333,15 @@ def search_narrow(narrow, found, state, stop_flag):
         if not dominated:
             enter(narrow, found, state, length, length + 1, candidates, kept, count, best, best_row)
     return True
+
+
+@compiled
+def renumbered(row, begin, sets, level, words, place):
+    """Return the candidates of a level that a row, from `begin` on, has, as they are numbered in a narrow search."""
+    found = _ZERO
+    for w in range(words):
+        rest = row[begin + w] & sets[P, level, w]
+        while rest:
+            found |= _ONE << np.uint64(place[(w << 6) + trailing_zeros(rest)])
+            rest &= rest - _ONE
+    return found

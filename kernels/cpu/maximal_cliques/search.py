@@ -34,6 +34,7 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     note,
     pop_totals,
     push_totals,
+    renumbered,
     search_narrow,
 )
 from longwall.kernels.interface.degeneracy import NARROW
@@ -414,7 +415,7 @@ def _narrow_down(narrow, wide, found, state, level, length, alive, words, member
     for w in range(words):
         rest = sets[X, level, w]
         while rest:
-            row = _renumbered(wide.adjacent[(w << 6) + trailing_zeros(rest)], NONE, sets, level, words, wide.place)
+            row = renumbered(wide.adjacent[(w << 6) + trailing_zeros(rest)], NONE, sets, level, words, wide.place)
             if row == everyone:
                 return
             if row:
@@ -428,7 +429,7 @@ def _narrow_down(narrow, wide, found, state, level, length, alive, words, member
         begin = np.int64(wide.order[i]) * words
         if not wide.excluded[begin + (member >> 6)] >> np.uint64(member & 63) & _ONE:
             continue
-        row = _renumbered(wide.excluded, begin, sets, level, words, wide.place)
+        row = renumbered(wide.excluded, begin, sets, level, words, wide.place)
         if row == everyone:
             return
         if row:
@@ -441,18 +442,6 @@ def _narrow_down(narrow, wide, found, state, level, length, alive, words, member
         rest = sets[P, level, w]
         while rest:
             u = (w << 6) + trailing_zeros(rest)
-            narrow.adjacent[wide.place[u]] = _renumbered(wide.adjacent[u], NONE, sets, level, words, wide.place)
+            narrow.adjacent[wide.place[u]] = renumbered(wide.adjacent[u], NONE, sets, level, words, wide.place)
             rest &= rest - _ONE
     enter(narrow, found, state, length, length + 1, everyone, _ZERO, count, best, best_row)
-
-
-@compiled
-def _renumbered(row, begin, sets, level, words, place):
-    """Return the candidates of a level that a row, from `begin` on, has, as they are numbered in a narrow search."""
-    found = _ZERO
-    for w in range(words):
-        rest = row[begin + w] & sets[P, level, w]
-        while rest:
-            found |= _ONE << np.uint64(place[(w << 6) + trailing_zeros(rest)])
-            rest &= rest - _ONE
-    return found

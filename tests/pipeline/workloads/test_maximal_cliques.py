@@ -20,11 +20,10 @@ from longwall.kernels.cuda.maximal_cliques import finders
 from longwall.kernels.interface.degeneracy import order_bytes
 from longwall.pipeline.cli import main
 from longwall.pipeline.config import load_config
-from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.explain import explain
 from longwall.pipeline.inputs import open_resources
-from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes
-from longwall.pipeline.workloads.maximal_cliques.order import degeneracy_order
+from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
+from longwall.stages import clique_counting
 
 DENSE = [(u + 10, v + 10) for u, v in combinations(range(40), 2) if (u * 7 + v * 5) % 4]
 
@@ -130,13 +129,13 @@ def test_the_order_is_reserved(lab: Any) -> None:
 def test_counts_that_no_table_can_hold_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lab: Any) -> None:
     """Worker by worker they fit; their sum does not."""
     huge = [[0, 0, 1 << 62], [0, 0, 1 << 62]]
-    combine = CliqueSizes.combine
-    monkeypatch.setattr(CliqueSizes, "combine", lambda phase, values: combine(phase, huge))
+    add = clique_counting._add_sizes
+    monkeypatch.setattr(clique_counting, "_add_sizes", lambda sizes: add(huge))
     with pytest.raises(longwall.RunError, match=r"about 9\.22e\+18 maximal cliques of 2 vertices do not fit 64-bit"):
         longwall.run(config(tmp_path))
     context = lab.context(lab.graph(DENSE), workload={"kind": "maximal-cliques"})
-    graph, order = load_graph(context)[0], degeneracy_order(context)
-    counter = context.engine.kernels.maximal_clique_counter(context.engine.device, graph, order, 2, 1 << 20)
+    graph = ordered_graph(context)
+    counter = context.engine.kernels.maximal_clique_counter(context.engine.device, graph, graph.order, 2, 1 << 20)
     counter._found.estimate[0] = 2.0**62
     with pytest.raises(OverflowError, match=r"about 4\.61e\+18 maximal cliques do not fit"):
         counter.add(0, 1)
@@ -144,6 +143,7 @@ def test_counts_that_no_table_can_hold_are_refused(tmp_path: Path, monkeypatch: 
 
 REFUSED = [
     ({}, ["engine.kind=cuda"], 'engine.kind: maximal-cliques are found on the CPU: use "cpu", or remove it'),
+    ({}, ["engine.kind=both"], 'engine.kind: maximal-cliques are found on the CPU: use "cpu", or remove it'),
     ({}, ["engine.devices=all"], "engine.devices: maximal-cliques are found on the CPU: remove it"),
     ({"output": "embeddings"}, ["scheduler.order=levels"], "maximal-cliques have no levels: remove it"),
     ({"output": "embeddings"}, ['export.columns=["v0"]'], "written as lists, without columns to choose from"),
@@ -184,7 +184,7 @@ def test_the_kernels_of_the_gpu_say_where_to_go(kernel: str) -> None:
 def test_the_plan_is_explained(tmp_path: Path) -> None:
     for output, text in (("count", "by size"), ("vertices", "by vertex, and by size"), ("embeddings", "as a list")):
         lines = explain(config(tmp_path, output=output, min_size=4))
-        assert "maximal ones of at least 4 vertices" in lines
+        assert "maximal cliques of at least 4 vertices" in lines
         assert text in lines
 
 
