@@ -182,7 +182,7 @@ def test_the_kernels_of_the_gpu_say_where_to_go(kernel: str) -> None:
 
 
 def test_the_plan_is_explained(tmp_path: Path) -> None:
-    for output, text in (("count", "by size"), ("vertices", "by vertex, and by size"), ("embeddings", "as a list")):
+    for output, text in (("count", "by size"), ("vertices", "by vertex and by size"), ("embeddings", "as lists")):
         lines = explain(config(tmp_path, output=output, min_size=4))
         assert "maximal cliques of at least 4 vertices" in lines
         assert text in lines
