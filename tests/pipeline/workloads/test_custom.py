@@ -137,9 +137,9 @@ def test_memory_is_short_and_rows_are_spilled(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("longwall.pipeline.workloads.custom.phase._STACK_SHARE", 64)
     graph = nx.random_regular_graph(4, 30, seed=1)
     path = edges_file(tmp_path, graph)
-    options: dict[str, Any] = {"memory": {"host": "256KiB"}, "engine": {"threads": 1}, "parameters": {"steps": 6}}
+    options: dict[str, Any] = {"memory": {"host": "256KiB"}, "engine": {"threads": 1}, "parameters": {"steps": 5}}
     found = run(tmp_path, path, Walks, **options)
-    assert found.count == 30 * 4**6
+    assert found.count == 30 * 4**5
     memory = json.loads((Path(found.path) / "manifest.json").read_text())["memory"]
     assert memory["disk"]["peak"] > 0
     assert memory["host"]["peak"] <= 256 << 10
@@ -254,7 +254,7 @@ def test_code_elsewhere_is_not_loaded(tmp_path: Path) -> None:
 
 
 def test_the_example_config_runs(tmp_path: Path) -> None:
-    overrides = [f"run.directory={tmp_path}", "engine.kind=cpu"]
+    overrides = [f"run.directory={tmp_path}", "engine.kind=cpu", "graph.generator.scale=6"]
     text = longwall.run(EXAMPLES / "plexes.toml", overrides=overrides).to_json()
     assert text["count"] > 0
 
