@@ -61,7 +61,7 @@ def print_result(result: "Result", *, as_json: bool, quiet: bool) -> None:
 
 
 def _results(result: "Result") -> str:
-    """Where the results of a run are, as people call it who work in this folder."""
+    """Return where the results of a run are, relative to the working folder if they are below it."""
     path = result.path
     if isinstance(path, Path) and path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
@@ -69,7 +69,7 @@ def _results(result: "Result") -> str:
 
 
 def _summary(result: "Result") -> str:
-    """Return the lines that tell a person what a run found."""
+    """Return what a run found as lines for a person."""
     lines = []
     if result.count is not None:
         lines.append(f"count    {'at least ' if result.truncated else ''}{result.count:,}")

@@ -58,7 +58,7 @@ class TaskPool:
     tasks
         In the order of their roots.
     teams
-        Who takes them; the first from the front, another one from the end.
+        The engines that take them; the first from the front, another one from the end.
     """
 
     def __init__(self, tasks: Sequence[Task], teams: Sequence[Team]):

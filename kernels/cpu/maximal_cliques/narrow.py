@@ -1,4 +1,4 @@
-"""The search among at most 64 candidates: their sets are single words, and so are the rows of whom they exclude.
+"""The search among at most 64 candidates: their sets are single words, and so are the rows of the excluded vertices.
 
 Bron-Kerbosch with pivots (Tomita, Tanaka and Takahashi, TCS 2006) on a stack of its own. Excluded vertices that were
 candidates before are a word, too; the others are a list of rows, the neighbours of each among the candidates, which is
@@ -170,7 +170,7 @@ def push_totals(state, numbers, level):
 
 @compiled
 def pop_totals(found, state, numbers, level):
-    """End a level: count what was found in it for those of the path who joined it there."""
+    """End a level: count what was found in it for the vertices of the path that joined it there."""
     found_here = state[TOTAL] - numbers[_TOTAL, level]
     if found_here:
         for i in range(numbers[START, level], numbers[LENGTH, level]):

@@ -291,7 +291,7 @@ def _common(adjacent, u, sets, level, words):
 
 @compiled
 def _absorb(wide, level, words, alive):
-    """Take the candidates in `TODO` of a level, which joined the clique, out of it, and leave those who exclude them.
+    """Take the candidates in `TODO` of a level, which joined the clique, out of it, and leave those that exclude them.
 
     Returns
     -------

@@ -34,7 +34,7 @@ class AlgorithmBench(Bench, Protocol):
     work: int
     """Bytes for the candidates of a chunk."""
     option: str
-    """The option of the config that gives them."""
+    """The option of the config that sets them."""
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], Made]) -> Made:
         """Do a piece of work that is as large as memory allows, `most` at most."""

@@ -31,7 +31,7 @@ def config(folder: Path, kind: str, engine: str) -> dict[str, Any]:
     return found | {"engine": {"kind": engine, "threads": 2}}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "listing with a limit"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "listing with a limit" and "maximal" not in kind])
 def test_both_engines_give_what_one_gives(folder: Path, kind: str) -> None:
     one = longwall.run(config(folder, kind, "cpu"))
     both = longwall.run(config(folder, kind, "both"))
