@@ -23,7 +23,7 @@ ROOT, DEPTH, WIDE, WORDS, TOTAL, PEAK, ROWS, FILL = range(8)
 counts per vertex the cliques of this root so far, and the largest of the level; the rows and ids that are listed."""
 STATES = 8
 
-P, TODO, X = range(3)  # of a level's words: candidates, those that are still to be tried, excluded ones
+P, UNTRIED, X = range(3)  # of a level's words: candidates, those that are still to be tried, excluded ones
 ALIVE, LENGTH, START, _TOTAL, _PEAK = range(5)  # of a level's numbers: see `Narrow`
 LEVELS = 66
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -252,7 +252,7 @@ def enter(narrow, found, state, known, length, candidates, excluded, alive, best
     level = state[DEPTH] + 1
     state[DEPTH] = level
     narrow.sets[P, level] = candidates
-    narrow.sets[TODO, level] = candidates & ~pivot
+    narrow.sets[UNTRIED, level] = candidates & ~pivot
     narrow.sets[X, level] = excluded
     narrow.numbers[ALIVE, level] = alive
     narrow.numbers[LENGTH, level] = length
@@ -269,7 +269,7 @@ def search_narrow(narrow, found, state, stop_flag):
         if stop_flag[0]:
             return False
         level = state[DEPTH]
-        todo = sets[TODO, level]
+        todo = sets[UNTRIED, level]
         length = numbers[LENGTH, level]
         if todo == _ZERO:
             if found.mode == VERTICES:
@@ -282,7 +282,7 @@ def search_narrow(narrow, found, state, stop_flag):
         at = trailing_zeros(todo)
         bit = lowest(todo)
         near = adjacent[at]
-        sets[TODO, level] = todo ^ bit
+        sets[UNTRIED, level] = todo ^ bit
         sets[P, level] = candidates ^ bit
         sets[X, level] = excluded | bit
         candidates &= near

@@ -20,8 +20,8 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     ROOT,
     SOME,
     START,
-    TODO,
     TOTAL,
+    UNTRIED,
     VERTICES,
     WIDE,
     WORDS,
@@ -249,13 +249,13 @@ def _enter_wide(wide, found, state, level, known, length, size, alive, words, me
             rest &= rest - _ONE
     universal = np.int64(0)
     for w in range(words):
-        sets[TODO, level, w] = _ZERO
+        sets[UNTRIED, level, w] = _ZERO
         rest = sets[P, level, w]
         while rest:
             u = (w << 6) + trailing_zeros(rest)
             common = _common(adjacent, u, sets, level, words)
             if common == size - 1:
-                sets[TODO, level, w] |= lowest(rest)
+                sets[UNTRIED, level, w] |= lowest(rest)
                 found.clique[length + universal] = wide.ids[u]
                 universal += 1
             elif common > most:
@@ -270,7 +270,7 @@ def _enter_wide(wide, found, state, level, known, length, size, alive, words, me
         alive, best_row, pivot = _absorb(wide, level, words, alive)
     for w in range(words):
         near = adjacent[pivot, w] if pivot >= 0 else wide.excluded[best_row + w]
-        sets[TODO, level, w] = sets[P, level, w] & ~near
+        sets[UNTRIED, level, w] = sets[P, level, w] & ~near
     wide.numbers[ALIVE, level] = alive
     wide.numbers[LENGTH, level] = length
     wide.numbers[_SIZE, level] = size
@@ -291,7 +291,7 @@ def _common(adjacent, u, sets, level, words):
 
 @compiled
 def _absorb(wide, level, words, alive):
-    """Take the candidates in `TODO` of a level, which joined the clique, out of it, and leave those that exclude them.
+    """Take the candidates in `UNTRIED` of a level, which joined the clique, out; leave those that exclude them.
 
     Returns
     -------
@@ -302,14 +302,14 @@ def _absorb(wide, level, words, alive):
     """
     sets, adjacent = wide.sets, wide.adjacent
     for w in range(words):
-        sets[P, level, w] &= ~sets[TODO, level, w]
+        sets[P, level, w] &= ~sets[UNTRIED, level, w]
     count, most, best_row, pivot = NONE, np.int64(-1), np.int64(-1), np.int64(-1)
     for i in range(alive):
         row = np.int64(wide.order[i]) * words
         common, covers = np.int64(0), True
         for w in range(words):
             bits = wide.excluded[row + w]
-            covers &= sets[TODO, level, w] & ~bits == _ZERO
+            covers &= sets[UNTRIED, level, w] & ~bits == _ZERO
             common += popcount(bits & sets[P, level, w])
         if covers and common:
             wide.order[i] = wide.order[count]
@@ -323,7 +323,7 @@ def _absorb(wide, level, words, alive):
             u = (w << 6) + trailing_zeros(rest)
             covers = True
             for x in range(words):
-                covers &= sets[TODO, level, x] & ~adjacent[u, x] == _ZERO
+                covers &= sets[UNTRIED, level, x] & ~adjacent[u, x] == _ZERO
             common = _common(adjacent, u, sets, level, words)
             if not covers or not common:
                 sets[X, level, w] ^= lowest(rest)
@@ -350,7 +350,7 @@ def search_wide(narrow, wide, found, state, stop_flag):
             return False
         level = state[WIDE]
         w = 0
-        while w < words and not sets[TODO, level, w]:
+        while w < words and not sets[UNTRIED, level, w]:
             w += 1
         length = numbers[LENGTH, level]
         if w == words:
@@ -360,9 +360,9 @@ def search_wide(narrow, wide, found, state, stop_flag):
             continue
         if found.mode == LIST and not has_room(found, state, length + numbers[_SIZE, level]):
             return False
-        bit = lowest(sets[TODO, level, w])
+        bit = lowest(sets[UNTRIED, level, w])
         member = (w << 6) + trailing_zeros(bit)
-        sets[TODO, level, w] ^= bit
+        sets[UNTRIED, level, w] ^= bit
         sets[P, level, w] ^= bit
         size, any_excluded = np.int64(0), False
         for x in range(words):

@@ -58,8 +58,8 @@ class GraphView:
     indptr : int64[n + 1]
     indices : uint32[2m]
         The neighbours of v are ``indices[indptr[v]:indptr[v + 1]]``, ascending. A place in it is an arc.
-    labels : int32[n]
-        Vertex labels; all 0 where the graph has none.
+    labels : int32[n] or None
+        Vertex labels.
     edge_labels : int32[2m] or None
         The label of each arc; both arcs of an edge have the same.
     num_vertices, max_degree : int
@@ -69,8 +69,7 @@ class GraphView:
         self._arrays, self._original_ids, self._xp = arrays, original_ids, xp
         self.indptr, self.indices, self.edge_labels = arrays.indptr, arrays.indices, edge_labels
         self.num_vertices, self.max_degree = arrays.num_vertices, arrays.max_degree
-        whole = arrays.labels.size == self.num_vertices
-        self.labels = arrays.labels if whole else xp.zeros(self.num_vertices, xp.int32)
+        self.labels = arrays.labels if arrays.labels.size == self.num_vertices else None
 
     def degrees(self, vertices: Array) -> Array:
         """Return how many neighbours vertices have: int64[k]."""

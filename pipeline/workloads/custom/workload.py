@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -49,8 +49,6 @@ def _named(value: Any) -> Any:
 
 class Custom(Workload):
     """``kind = "custom"``: an algorithm of your own."""
-
-    adds_up: ClassVar[bool] = True
 
     kind: Literal["custom"] = Field(description="an algorithm of your own, a Python class")
     algorithm: Annotated[str, BeforeValidator(_named)] = Field(
