@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.edge_extension import edge_extender as edge_extender
     from longwall.kernels.cuda.four_cycles import four_cycle_counter as four_cycle_counter
     from longwall.kernels.cuda.homomorphisms import row_counter as row_counter
-    from longwall.kernels.cuda.maximal_cliques.finders import degeneracy_order as degeneracy_order
     from longwall.kernels.cuda.maximal_cliques.finders import maximal_clique_counter as maximal_clique_counter
     from longwall.kernels.cuda.maximal_cliques.finders import maximal_clique_lister as maximal_clique_lister
     from longwall.kernels.cuda.maximal_cliques.finders import (
         maximal_clique_vertex_counter as maximal_clique_vertex_counter,
     )
+    from longwall.kernels.cuda.maximal_cliques.order import degeneracy_order as degeneracy_order
     from longwall.kernels.cuda.motifs import motif_counter as motif_counter
     from longwall.kernels.cuda.motifs import orbit_counter as orbit_counter
     from longwall.kernels.cuda.page_bytes import bytes_per_page as bytes_per_page

@@ -37,8 +37,8 @@ DEVICE bool next_task(RingSlot* ring, TaskControl* control, const u32* stop, Tas
 
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* rows,
-               i64 stride, const i64* list_begins, const int* list_lengths, i64 num_rows, u32* store, i64 room,
-               i64 oriented_room, RingSlot* ring, TaskControl* control,
+               i64 stride, const i64* list_begins, const int* list_lengths, i64 num_rows, u32* store, i64 own,
+               i64 room, i64 oriented_room, u32* lent, i64 longs, RingSlot* ring, TaskControl* control,
                const u32* stop, u64* result) {
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
   Search search;
@@ -47,9 +47,14 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   search.stride = stride;
   search.list_begins = list_begins;
   search.list_lengths = list_lengths;
-  search.store = store + warp * (kStored * room + kOrientedStored * oriented_room);
+  search.store = store + warp * (kPooled ? own : kStored * room + kOrientedStored * oriented_room);
   search.room = room;
   search.oriented_room = oriented_room;
+  if constexpr (kPooled) {
+    const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
+    const i64 size = kStored * room + kOrientedStored * oriented_room;
+    search.pool = {store + warps * own, lent, static_cast<u32>(longs), size, own};
+  }
   search.ring = ring;
   search.control = control;
   search.stop = stop;

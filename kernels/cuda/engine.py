@@ -21,7 +21,7 @@ from longwall.kernels.cuda.runtime.host_memory import (
 )
 from longwall.kernels.cuda.runtime.host_memory import mapped as map_array
 from longwall.kernels.cuda.runtime.launch import Device
-from longwall.kernels.cuda.runtime.memory import DeviceMemory
+from longwall.kernels.cuda.runtime.memory import DeviceMemory, copied
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.interface.engine import Ablation, EngineLost
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
@@ -97,18 +97,18 @@ class CudaEngine:
     ) -> GraphArrays:
         """Bring a host graph to where the kernels can read it."""
         xp, managed = self.xp, None
+        arrays = {name: getattr(graph, name) for name in VERTEX_ARRAYS if name in vertices}
         if access == "resident":
-            indices = xp.asarray(graph.indices)
-        elif access == "zero-copy":
-            indices = map_array(xp, graph.indices)
-        else:
+            arrays["indices"] = graph.indices
+        arrays = copied(xp, arrays)
+        if access == "zero-copy":
+            arrays["indices"] = map_array(xp, graph.indices)
+        elif access != "resident":
             managed = ManagedArray(xp, graph.indices, home="host" if access == "adaptive" else None)
-            indices = managed.array
-        of_vertices = {}
-        for name in VERTEX_ARRAYS:
-            array = getattr(graph, name)
-            of_vertices[name] = xp.asarray(array) if name in vertices else map_array(xp, array)
-        return replace(graph, indices=indices, managed=managed, **of_vertices)
+            arrays["indices"] = managed.array
+        for name in set(VERTEX_ARRAYS) - set(vertices):
+            arrays[name] = map_array(xp, getattr(graph, name))
+        return replace(graph, managed=managed, **arrays)
 
     def host_copy(self, graph: GraphArrays, access: Access, vertices: Collection[str] = VERTEX_ARRAYS) -> int:
         """Return the bytes of the host that `load` takes for copies of a graph's arrays."""

@@ -16,8 +16,9 @@ from longwall.kernels.cuda.runtime.block_pool import (
     WARPS_PER_BLOCK,
     BlockPool,
 )
-from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.cuda.runtime.launch import WARP, Device, exact
 from longwall.kernels.cuda.runtime.search_header import Variant, program_header, stored_sets
+from longwall.kernels.cuda.runtime.search_stacks import SearchStacks
 from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier, row_lists
@@ -51,6 +52,8 @@ class CudaSearcher:
     ----------
     staging
         What finds lists, and brings them to the device; None where they are read where they are.
+    stacks
+        Where warps keep sets while they count.
     """
 
     workspace_bytes = 0
@@ -71,11 +74,13 @@ class CudaSearcher:
         memory -= ring
         wanted = device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR * WARPS_PER_BLOCK
         # Half of the memory is for the new vertices of an extension, where one warp's sets do not need more.
-        warps = units_that_fit(wanted, words * 4, max(memory // 2, min(words * 4, memory)))
-        self._warps_per_block = min(warps, WARPS_PER_BLOCK)
-        self._blocks = warps // self._warps_per_block
+        stacks = SearchStacks.within(wanted, words, max(memory // 2, min(words * 4, memory)))
+        self._warps_per_block = min(stacks.warps, WARPS_PER_BLOCK)
+        self._blocks = stacks.warps // self._warps_per_block
+        self.stacks = replace(stacks, warps=self._blocks * self._warps_per_block)
         xp = device.xp
-        self._store = xp.empty(max(self._blocks * self._warps_per_block * words, 1), xp.uint32)
+        self._store = xp.empty(max(self.stacks.elements, 1), xp.uint32)
+        self._lent = xp.zeros(max(self.stacks.longs, 1), xp.uint32)
         self._ring = self._make_ring() if ring else None
         self._control = xp.zeros(6, xp.uint32)
         left = memory - self._store.nbytes
@@ -99,10 +104,8 @@ class CudaSearcher:
         columns, n = rows.shape
         program = to_count(self._program, columns)
         graph, result = self._graph, self._device.result()
-        variant = Variant(patience=PATIENCE)
-        if lists is not None:
-            n = lists.rows
-            variant = replace(variant, lists=row_lists(program, columns)[1])
+        n, numbers = (n, ()) if lists is None else (lists.rows, row_lists(program, columns)[1])
+        variant = Variant(patience=PATIENCE, lists=numbers, pooled=self.stacks.longs > 0)
         if self._ring is None:
             self._ring = self._make_ring()
         self._control[0] = 0
@@ -119,8 +122,11 @@ class CudaSearcher:
                 *places(lists),
                 n,
                 self._store,
+                self.stacks.own,
                 self._room,
                 self._oriented_room,
+                self._lent,
+                self.stacks.longs,
                 self._ring,
                 self._control,
                 self._device.stop_flag,

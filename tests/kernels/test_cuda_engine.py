@@ -14,6 +14,7 @@ from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda import search as cuda_search
 from longwall.kernels.cuda.cliques import clique_header
 from longwall.kernels.cuda.homomorphisms import row_header
+from longwall.kernels.cuda.maximal_cliques.finders import COUNT, LIST, VERTICES, clique_finder_header
 from longwall.kernels.cuda.motifs import motif_header
 from longwall.kernels.cuda.pattern_growth import growth_header
 from longwall.kernels.cuda.runtime.compile import source_text
@@ -359,7 +360,9 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     graph = generate("rmat", seed=1, scale=8)
     for name, induced in (("house", False), ("wheel-5", True)):
         program = plan_match(parse_pattern(name), graph.stats, induced=induced).program
-        yield f"count_rows-{name}", *source_text("count_rows.cu", program_header(program, 2, Variant()))
+        for pooled in (False, True):
+            header = program_header(program, 2, Variant(pooled=pooled))
+            yield f"count_rows-{name}-{pooled}", *source_text("count_rows.cu", header)
     program = plan_match(parse_pattern("house", (0, 1, 0, 1, 1)), graph.stats, counting=False).program
     for columns in (2, 4):
         part = to_extend(program, columns)
@@ -368,11 +371,21 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
             yield f"{name}-{columns}", *source_text(f"{name}.cu", program_header(part, columns, variant))
         staged = Variant(emitted=emitted_set(part, columns), lists=row_lists(part, columns)[1])
         yield f"extend_rows-{columns}-staged", *source_text("extend_rows.cu", program_header(part, columns, staged))
-    alone = ("edge_extension", "gather_blocks", "heavy_vertices", "page_buffer", "page_bytes", "prefix_tree")
+    alone = (
+        "degeneracy_order",
+        "edge_extension",
+        "gather_blocks",
+        "heavy_vertices",
+        "page_buffer",
+        "page_bytes",
+        "prefix_tree",
+    )
     for name in (*alone, "stage_lists", "triangles", "four_cycles"):
         yield name, *source_text(f"{name}.cu")
     for k in (4, 5, 7):
         yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
+    for mode, longest in ((COUNT, 64), (VERTICES, 128), (LIST, 192)):
+        yield f"maximal_cliques-{longest}", *source_text("maximal_cliques.cu", clique_finder_header(mode, longest))
     rows = plan_homomorphisms(parse_pattern("cycle-6"))
     assert rows is not None
     for exact in (True, False):

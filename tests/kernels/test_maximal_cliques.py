@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from strategies import SmallGraph, graphs
 
+from longwall.kernels.cuda.maximal_cliques import finders
 from longwall.kernels.interface.degeneracy import NARROW, order_bytes
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.pipeline.execution.device_graph import load_graph
@@ -22,9 +23,9 @@ MEMORY = 1 << 26
 class Case:
     """A graph with its degeneracy order."""
 
-    def __init__(self, lab, edges):
+    def __init__(self, lab, engine, edges):
         self.edges = list(edges)
-        self.context = lab.context(lab.graph(self.edges))
+        self.context = lab.context(lab.graph(self.edges), engine=engine)
         self.kernels, self.device = self.context.engine.kernels, self.context.engine.device
         self.graph, _ = load_graph(self.context)
         self.order = self.kernels.degeneracy_order(self.device, self.graph)
@@ -62,9 +63,13 @@ class Case:
         return set(found)
 
 
-@pytest.fixture(scope="session")
-def case(lab):
-    return lambda edges: Case(lab, edges)
+@pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def case(lab, request):
+    return lambda edges: Case(lab, request.param, edges)
+
+
+def on_host(array):
+    return array if isinstance(array, np.ndarray) else array.get()
 
 
 def dense(n, share, seed):
@@ -72,10 +77,10 @@ def dense(n, share, seed):
     return [pair for pair in combinations(range(n), 2) if draw.random() < share]
 
 
-def check(case, cliques):
-    assert case.sizes() == naive_cliques.sizes(cliques)
-    assert case.vertices() == naive_cliques.per_vertex(cliques)
-    assert case.cliques(room=1 << 16) == cliques
+def check(one, cliques):
+    assert one.sizes() == naive_cliques.sizes(cliques)
+    assert one.vertices() == naive_cliques.per_vertex(cliques)
+    assert one.cliques(room=1 << 16) == cliques
 
 
 @settings(relaxed, max_examples=150)
@@ -139,6 +144,50 @@ def test_graphs_with_the_most_cliques_there_can_be(case, parts):
     assert len(one.cliques(room=100)) == 3**parts
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("least", [1, 65])
+@pytest.mark.parametrize("rows", [0, 512])
+def test_parts_that_warps_hand_over_change_nothing(lab, monkeypatch, rows, least):
+    """With and without rows that are handed over, too; nodes of any size, or none."""
+    for name, value in {"_PATIENCE": 0, "_STEPS": 1, "_GIFT_ROWS": rows, "_LEAST_GIFT": least}.items():
+        monkeypatch.setattr(finders, name, value)
+    for edges in (naive_cliques.moon_moser(5), dense(40, 0.6, 1), wide_graph(100, 9, 40, 66, 7)):
+        one = Case(lab, "cuda", edges)
+        check_parts(one, {frozenset(clique) for clique in nx.find_cliques(nx.Graph(edges))})
+
+
+def check_parts(one, cliques):
+    counter = one.kernels.maximal_clique_counter(one.device, one.graph, one.order, 2, MEMORY)
+    counter.add(0, one.n)
+    sizes = {size: count for size, count in enumerate(counter.counts().tolist()) if count}
+    assert sizes == naive_cliques.sizes(cliques)
+    assert sum(int(roots.control[2]) for roots in counter._roots) > 10, "warps handed nothing over"
+    assert one.vertices() == naive_cliques.per_vertex(cliques)
+    for room in (1, 300):
+        assert one.cliques(room=room) == cliques
+
+
+@pytest.mark.gpu
+def test_vertices_of_large_degree_have_a_launch_of_their_own(lab, monkeypatch):
+    monkeypatch.setattr(finders, "_MOST_DEGREE", 20)
+    edges = dense(45, 0.5, 8)
+    one = Case(lab, "cuda", edges)
+    check(one, {frozenset(clique) for clique in nx.find_cliques(nx.Graph(edges))})
+
+
+@pytest.mark.gpu
+def test_few_warps_have_to_do_where_memory_is_short(lab):
+    edges = dense(60, 0.4, 2)
+    one = Case(lab, "cuda", edges)
+    sizes = naive_cliques.sizes({frozenset(clique) for clique in nx.find_cliques(nx.Graph(edges))})
+    memory = 1 << 16
+    counter = one.kernels.maximal_clique_counter(one.device, one.graph, one.order, 2, memory)
+    counter.add(0, one.n)
+    assert {size: count for size, count in enumerate(counter.counts().tolist()) if count} == sizes
+    roots = counter._roots[0]
+    assert roots.store.nbytes + roots.ring.nbytes <= memory
+
+
 def test_pairs_that_are_not_adjacent_are_not_searched(case):
     """2 ** 30 cliques: a search would take minutes."""
     one = case(naive_cliques.moon_moser(30, 2))
@@ -157,17 +206,17 @@ def test_a_clique_of_many_vertices(case):
 @given(small=graphs(max_vertices=14))
 def test_the_order_peels_the_least_degree_first(case, small):
     one = case(small.edges)
-    rank = one.order.rank
+    rank = on_host(one.order.rank)
     assert sorted(rank.tolist()) == list(range(one.n))
     assert one.order.degeneracy == naive_cliques.degeneracy(small.edges)
     indptr, indices = one.context.graph.indptr, one.context.graph.indices
     later = [[u for u in indices[indptr[v] : indptr[v + 1]].tolist() if rank[u] > rank[v]] for v in range(one.n)]
     assert max(map(len, later)) == one.order.degeneracy
-    starts, ends = one.order.indptr, one.order.indices.tolist()
+    starts, ends = on_host(one.order.indptr).tolist(), one.order.indices.tolist()
     assert [ends[starts[v] : starts[v + 1]] for v in range(one.n)] == later
 
 
-def test_the_order_is_the_same_whoever_makes_it(case):
+def test_every_engine_makes_the_same_order(case):
     """Rounds, and descending ids within a round: a path of five vertices is peeled from both ends."""
     one = case([(0, 1), (1, 2), (2, 3), (3, 4)])
     by_id = dict(zip(one.ids.tolist(), one.order.rank.tolist(), strict=True))

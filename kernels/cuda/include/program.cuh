@@ -55,6 +55,13 @@ CONSTANT int stored_before(int s, bool with_orientation) {
   return count;
 }
 
+// The last stored set before set s, -1 for none.
+CONSTANT int last_stored(int s) {
+  int t = s - 1;
+  while (t >= 0 && !stored(t)) --t;
+  return t;
+}
+
 constexpr i64 kStored = stored_before(kNumSets, false), kOrientedStored = stored_before(kNumSets, true);
 
 // Number of matched vertices that the elements of a set are adjacent to: the least degree that they have.

@@ -4,6 +4,7 @@
 // last depth, where it has no set operations, each lane holds a candidate of its own (`value[kDepth - 1]`).
 #pragma once
 #include "program.cuh"
+#include "stack_pool.cuh"
 #include "task_ring.cuh"
 
 constexpr int kEveryCandidate = 0x7fffffff;
@@ -103,6 +104,8 @@ struct Search {
   i64 room, oriented_room;
   u32* shared_store;      // u32[stored sets, kSharedRoom]
   bool too_long = false;  // a set found no room
+  StackPool pool;
+  u32* borrowed = nullptr;  // a long stack of the pool
 
   u32 value[kDepth];
   const u32* members[kNumSets ? kNumSets : 1];
@@ -232,7 +235,11 @@ struct Search {
       if constexpr (op.kind == INTERSECT) most = min(with.count, with.size);
       StoreElements sink = {stored_at<S>(most)};
       if (!sink.out) {
-        too_long = true;
+        if constexpr (kPooled) {
+          halted = true;
+        } else {
+          too_long = true;
+        }
         return false;
       }
       give_set<S>(with, sink);
@@ -245,13 +252,34 @@ struct Search {
 
   // Workspace for so many elements of a set: shared memory where they fit, else global; null where they do not fit either.
   template <int S>
-  DEVICE u32* stored_at(int most) const {
+  DEVICE u32* stored_at(int most) {
+    if constexpr (kPooled) return behind_the_last<S>(most);
     constexpr int plain = stored_before(S, false), narrow = stored_before(S, true);
     if constexpr (kSharedRoom > 0) {
       if (most <= kSharedRoom) return shared_store + (plain + narrow) * kSharedRoom;
     }
     if (most > (oriented(S) ? oriented_room : room)) return nullptr;
     return store + plain * room + narrow * oriented_room;
+  }
+
+  // Workspace behind the stored set before it, all of which are on the path; null once the host asks to stop.
+  template <int S>
+  DEVICE u32* behind_the_last(int most) {
+    constexpr int before = last_stored(S);
+    const u32* at = store;
+    if constexpr (before >= 0) at = members[before] + length[before];
+    if (borrowed && at >= borrowed) return const_cast<u32*>(at);
+    if (at + most <= store + pool.own) return const_cast<u32*>(at);
+    if (!borrowed) borrowed = pool.borrow(stop);
+    return borrowed;
+  }
+
+  // Give a long stack back, and with it the sets of the columns that may lie there.
+  DEVICE void return_stack() {
+    if (!borrowed) return;
+    pool.give_back(borrowed);
+    borrowed = nullptr;
+    good = 0;
   }
 
   // Compute the sets that become known at depth D.
@@ -482,6 +510,7 @@ struct Search {
         }
         end[0] = end[1] = 0;
       }
+      if constexpr (kPooled) return_stack();
       if (!halted) pause();
     }
   }

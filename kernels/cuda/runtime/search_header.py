@@ -22,6 +22,8 @@ class Variant:
         Elements of a set that a warp keeps in shared memory rather than in global memory.
     lists
         For each set, which of the rows' lists it reads; -1 where it reads the adjacency itself.
+    pooled
+        Warps have short stacks of sets, and borrow long ones.
     """
 
     patience: int = 1 << 18
@@ -29,6 +31,7 @@ class Variant:
     grouped: bool = True
     shared_room: int = 0
     lists: tuple[int, ...] = ()
+    pooled: bool = False
 
 
 def program_header(program: SearchProgram, columns: int, variant: Variant) -> str:
@@ -62,6 +65,7 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
         "kEmitted": variant.emitted,
         "kGrouped": int(variant.grouped),
         "kSharedRoom": variant.shared_room,
+        "kPooled": int(variant.pooled),
     }
     lists = variant.lists or (-1,) * len(program.sets)
     sets = [

@@ -47,7 +47,6 @@ class MaximalCliques(Workload):
     """``kind = "maximal-cliques"``: cliques that no other vertex can join."""
 
     rows_are_lists: ClassVar[bool] = True
-    on_host: ClassVar[bool] = True
 
     kind: Literal["maximal-cliques"] = Field(description="cliques that no other vertex is adjacent to as a whole")
     output: Literal["count", "embeddings", "vertices"] = Field(
