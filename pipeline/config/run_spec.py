@@ -66,18 +66,6 @@ class RunSpec(Section):
             refuse("engine", [("devices", text)])
         return engine
 
-    @field_validator("engine")
-    @classmethod
-    def _has_the_kernels(cls, engine: EngineSection, info: ValidationInfo) -> EngineSection:
-        workload: Workload | None = info.data.get("workload")
-        if workload is None or not workload.on_host:
-            return engine
-        if engine.kind in ("cuda", "both"):
-            refuse("engine", [("kind", f'{workload.kind} are found on the CPU: use "cpu", or remove it')])
-        if engine.devices is not None:
-            refuse("engine", [("devices", f"{workload.kind} are found on the CPU: remove it")])
-        return engine
-
     @field_validator("export")
     @classmethod
     def _exports_what_there_is(cls, export: ExportSection, info: ValidationInfo) -> ExportSection:

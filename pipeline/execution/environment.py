@@ -6,6 +6,7 @@ This module holds no policy: it names the things that `longwall.pipeline.run` pu
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -119,34 +120,40 @@ class DeviceGraph:
 
 
 @dataclass(kw_only=True)
-class Environment:
-    """What a phase works with, in every process of a run."""
+class Workplace:
+    """What computes with a graph, in a run or before one."""
 
-    spec: RunSpec
-    """The validated config."""
     graph: Graph
     """The data graph, on the host."""
     resources: Resources
     """Budgets, spill folder and engine; the graph is reserved already."""
-    files: RunFiles
-    """Files that phases hand on to each other."""
-    results: Path
-    """Folder for result files; they become results of the run only when they are committed."""
     observer: Observer
     """Receives the progress."""
     cancel: threading.Event
-    """Set when the run is to end: workers stop at their next chunk."""
-    alone: bool = True
-    """Whether the workers of this process do the whole run, and so share its limits."""
-    device_graph: DeviceGraph | None = None
-    """The graph on the engine, once something has run there."""
-    kept: dict[Hashable, Any] = field(default_factory=dict)
-    """What sticky phases keep from one to the next; it has a `close`, which the process calls in the end."""
+    """Set when the work is to end: workers stop at their next chunk."""
 
     @property
     def engine(self) -> Engine:
         """The engine of `resources`."""
         return self.resources.engine
+
+
+@dataclass(kw_only=True)
+class Environment(Workplace):
+    """What a phase works with, in every process of a run."""
+
+    spec: RunSpec
+    """The validated config."""
+    files: RunFiles
+    """Files that phases hand on to each other."""
+    results: Path
+    """Folder for result files; they become results of the run only when they are committed."""
+    alone: bool = True
+    """Whether no other process works at the run, so that its workers share the limits; not for a second engine."""
+    device_graph: DeviceGraph | None = None
+    """The graph on the engine, once something has run there."""
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+    """What sticky phases keep from one to the next; it has a `close`, which the process calls in the end."""
 
     def close(self) -> None:
         """Release what sticky phases kept."""
@@ -164,9 +171,11 @@ class Coordinator(Environment):
     """Receives the figures of every stage."""
     executor: Executor
     """Does the phases."""
+    answer: ExitStack = field(default_factory=ExitStack)
+    """What is reserved for the answer, until its last table is written."""
 
     def beside(self, resources: Resources) -> Environment:
-        """Return an environment of another engine of this process."""
+        """Return an environment for a second engine of this process."""
         return Environment(
             spec=self.spec,
             graph=self.graph,

@@ -3,24 +3,28 @@
 Finished ranges are committed as the work goes on; what is committed already is not done again.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from typing import NamedTuple
 
-from longwall.kernels.interface.engine import Engine
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker
-from longwall.pipeline.execution.task_pool import TaskPool, Team
+from longwall.pipeline.execution.sharing.second_engine import SecondEngine
+from longwall.pipeline.execution.sharing.task_pool import TaskPool, Team
 from longwall.pipeline.run_store import commit_log
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.pipeline.run_store.row_limit import RowCut, shortened
-from longwall.storage.errors import InputError
+from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 
 RANGES = "ranges of "
 """And a worker's address, or an engine: what it did of a phase, in the metrics."""
 _POLL_SECONDS = 0.1
+_LOOK_SECONDS = 0.01  # between two looks whether engines should share the phase
 _COMMITS_COST = 0.05  # of the time, at most
 _CRASH_COSTS = 0.02  # of the time since the phase began, where that is more than COMMIT_SECONDS
 
@@ -63,12 +67,12 @@ class ThreadExecutor:
 
     Parameters
     ----------
-    helpers
-        Environments of further engines, which do a part of every phase.
+    second
+        An engine besides the run's own, which joins long phases.
     """
 
-    def __init__(self, helpers: Sequence[Environment] = ()) -> None:
-        self._helpers = helpers
+    def __init__(self, second: SecondEngine | None = None) -> None:
+        self._second = second
         self.engines: set[str] = set()
 
     def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:
@@ -76,76 +80,202 @@ class ThreadExecutor:
         record, tasks, missing = begin_phase(phase, env)
         if missing:
             with ExitStack() as opened:
-                crews = [_Crew(env, phase, tasks, opened.enter_context(phase.open(env)))]
-                for helper in self._helpers:
-                    # The run's engine does the phase by itself where a budget has no room for another one beside it.
-                    with suppress(InputError, DoesNotFit):
-                        make_worker = opened.enter_context(phase.open(helper))
-                        crews.append(_Crew(helper, phase, phase.tasks(helper), make_worker))
-                self.engines.update(crew.env.engine.name for crew in crews)
-                _Tasks(phase, env, record, missing, crews).run()
+                lead = _Crew.of(env, tasks, self._open(phase, env, opened))
+                work = _Tasks(phase, record, missing, env, lead, self._second)
+                work.run()
+            self.engines.update(team.engine for team in work.teams)
         return record
 
+    def _open(self, phase: Phase, env: Coordinator, opened: ExitStack) -> MakeWorker:
+        try:
+            return opened.enter_context(phase.open(env))
+        except (InputError, RunError, DoesNotFit):
+            if self._second is None or not self._second.wait():
+                raise
+        # The second engine opened its side of an earlier phase in vain, and has released its memory only now.
+        return opened.enter_context(phase.open(env))
 
-class _Crew:
+
+class _Crew(NamedTuple):
     """An engine in a phase: what its workers need."""
 
-    def __init__(self, env: Environment, phase: Phase, tasks: Sequence[Task], make_worker: MakeWorker):
-        self.env, self.make_worker = env, make_worker
-        workers = 1 if phase.sticky else env.engine.workers
-        self.team = Team(env.engine.name, workers, max((task.last - task.first for task in tasks), default=1))
+    env: Environment
+    make_worker: MakeWorker
+    team: Team
+
+    @classmethod
+    def of(cls, env: Environment, tasks: Sequence[Task], make_worker: MakeWorker) -> _Crew:
+        longest = max((task.last - task.first for task in tasks), default=1)
+        return cls(env, make_worker, Team(env.engine.name, env.engine.workers, longest))
+
+
+class _Lost(Exception):
+    """The second engine failed; the message says why. The run's engine does its tasks."""
 
 
 class _Tasks:
-    """The missing tasks of a phase, and the threads that do them."""
+    """The missing tasks of a phase, and the threads that do them.
+
+    Attributes
+    ----------
+    teams
+        The engines that took part.
+    """
 
     def __init__(
-        self, phase: Phase, env: Coordinator, record: PhaseRecord, missing: Sequence[Task], crews: Sequence[_Crew]
+        self,
+        phase: Phase,
+        record: PhaseRecord,
+        missing: Sequence[Task],
+        env: Coordinator,
+        lead: _Crew,
+        second: SecondEngine | None,
     ):
-        self._env, self._record, self._missing, self._crews = env, record, missing, crews
-        self._pool = TaskPool(missing, [crew.team for crew in crews])
+        self._phase, self._record, self._missing, self._env = phase, record, missing, env
+        self._lead, self._second, self._sharing = lead, second, False
+        self.teams = [lead.team]
+        self._pool = TaskPool(missing, lead.team, shared=second is not None and not second.lost)
         # One engine shares a limit among its workers; what several have written is cut here.
-        self._rows = RowCut(None if env.alone else phase.wanted_rows)
+        self._rows = RowCut(None if env.alone and second is None else phase.wanted_rows)
         self._cutting = threading.Lock()
+        self._threads = _Threads(env, [lead.env.engine.interrupt] + ([] if second is None else [second.interrupt]))
 
     def run(self) -> None:
         """Let all threads work, and raise what one raised first."""
-        began = time.monotonic()
-        _run_threads(self._env, self._crews, len(self._missing), self._work)
+        began, second = time.monotonic(), self._second
+        workers = min(self._lead.env.engine.workers, len(self._missing))
+        while self._pool.left and self._threads.going:  # again only for what a second engine gave back
+            self._threads.wait([self._threads.start(self._lead_loop) for _ in range(workers)], self._look)
+            self._pool.close()
+            if second is not None and self._pool.joined:
+                self._threads.wait([second.idle])
+        self._threads.raise_first()
         if not self._record.complete:
             raise KeyboardInterrupt  # one that Python swallowed, in a finalizer
-        if len(self._crews) > 1:
+        if second is not None:
             seconds = time.monotonic() - began
-            for team in (crew.team for crew in self._crews):
+            for team in self.teams:
                 self._env.metrics.record(RANGES + team.engine, 0, 0, team.size, seconds, 0, team.ranges)
 
-    def _work(self, crew: _Crew, worker: Worker, stop: threading.Event) -> None:
-        """Do tasks until none is left."""
-        env, finished = self._env, list[tuple[int, int]]()
+    def _look(self) -> float:
+        """Let the second engine open its side of the phase, if it is time; return the seconds until the next look."""
+        if self._second is None or self._second.lost or self._sharing:
+            return _POLL_SECONDS
+        self._sharing = self._pool.may_join and self._second.start(self._share)
+        return _LOOK_SECONDS
+
+    def _lead_loop(self) -> None:
+        """Work with a worker of the run's engine."""
+        worker: Worker | None = None
+        with self._threads.guard(), user_errors(self._lead.env.engine):
+            worker = self._lead.make_worker()
+            self._work(self._lead, worker, [])
+        if worker is not None:
+            with self._threads.guard():
+                worker.close()
+
+    def _share(self) -> None:
+        """Open the second engine's side of the phase, and let it join; where it cannot, the phase goes on without."""
+        second = self._second
+        assert second is not None
+        with self._threads.guard(), ExitStack() as opened:
+            try:
+                beside = opened.enter_context(second.environment(self._env))
+                opened.enter_context(user_errors(beside.engine))
+                make_worker = opened.enter_context(self._phase.open(beside))
+                self._join(_Crew.of(beside, self._phase.tasks(beside), make_worker))
+            except Exception as error:
+                if self._pool.joined:
+                    raise
+                if not isinstance(error, (InputError, RunError, DoesNotFit)):  # it may have no room for other phases
+                    self._leave_out(reason_of(error))
+
+    def _join(self, crew: _Crew) -> None:
+        """Do a range that stays in the pool meanwhile; if it is still there then, let all workers work."""
+        worker = crew.make_worker()
+        try:
+            probe = self._pool.probe(crew.team)
+            if probe is None or not self._threads.going:
+                return
+            worker.run(probe.first, probe.last)
+            if not self._threads.going or not self._pool.join(crew.team, probe):
+                return
+            self.teams.append(crew.team)
+            self._env.observer.advance(probe.size)
+            ended = [self._threads.start(self._second_loop, crew) for _ in range(crew.team.workers - 1)]
+            with self._threads.guard():
+                self._assist(crew, worker, [probe])
+            _wait(ended)
+        finally:
+            worker.close()
+
+    def _second_loop(self, crew: _Crew) -> None:
+        """Work with a further worker of the second engine."""
+        worker: Worker | None = None
+        with self._threads.guard(), user_errors(crew.env.engine):
+            with suppress(InputError, RunError, DoesNotFit), user_errors(crew.env.engine):
+                worker = crew.make_worker()
+            if worker is not None:
+                self._assist(crew, worker, [])
+        if worker is not None:
+            with self._threads.guard():
+                worker.close()
+
+    def _assist(self, crew: _Crew, worker: Worker, doing: list[Task]) -> None:
+        """Do tasks with a worker of the second engine; what is lost with it is done by the run's engine."""
+        try:
+            self._work(crew, worker, doing)
+        except _Lost as lost:
+            self._leave_out(str(lost))
+            self._pool.give_back(doing)
+
+    def _leave_out(self, reason: str) -> None:
+        assert self._second is not None
+        self._second.lost = True
+        self._env.observer.note(f"the run goes on with one engine: {reason}")
+
+    def _work(self, crew: _Crew, worker: Worker, doing: list[Task]) -> None:
+        """Do tasks until none is left; `doing` has those whose results the worker has."""
+        env = self._env
         start = time.monotonic()
         due = start + commit_log.COMMIT_SECONDS
-        while not stop.is_set() and not env.cancel.is_set():
+        while self._threads.going:
             task = self._pool.take(crew.team)
             if task is None:
-                break
+                if not self._pool.wait(crew.team, _LOOK_SECONDS):
+                    break
+                continue
+            doing.append(task)
             if not self._rows.reached:
                 began = time.monotonic()
-                worker.run(task.first, task.last)
+                self._do(crew, worker, task)
                 self._pool.done(crew.team, task, time.monotonic() - began)
             if env.cancel.is_set():
                 return  # an interrupted kernel returns half a result, which would be in the worker's partial result
-            finished.append((task.first, task.last))
             env.observer.advance(task.size)
             if (began := time.monotonic()) >= due:
-                self._commit(finished, worker)
-                finished = []
+                self._commit(doing, worker, may_wait=False)
                 now = time.monotonic()
                 rest = max((now - start) * _CRASH_COSTS, (now - began) / _COMMITS_COST)
                 due = now + max(commit_log.COMMIT_SECONDS, rest)
-        if finished:
-            self._commit(finished, worker)
+        if doing:
+            self._commit(doing, worker, may_wait=time.monotonic() < due)
 
-    def _commit(self, finished: list[tuple[int, int]], worker: Worker) -> None:
+    def _do(self, crew: _Crew, worker: Worker, task: Task) -> None:
+        if crew is self._lead:
+            worker.run(task.first, task.last)
+            return
+        try:
+            with user_errors(crew.env.engine):
+                worker.run(task.first, task.last)
+        except FinalError:
+            raise
+        except (InputError, RunError, OSError) as error:
+            raise _Lost(reason_of(error)) from error
+
+    def _commit(self, doing: list[Task], worker: Worker, *, may_wait: bool) -> None:
+        finished = [(task.first, task.last) for task in doing]
+        doing.clear()
         found, run = worker.take_partial(), self._env.results.parent
         with self._cutting:
             partial = shortened(self._rows.cut(found), run)
@@ -153,73 +283,75 @@ class _Tasks:
             (run / name).unlink()
         if (share := self._rows.share) is not None:
             self._env.observer.near_limit(share)
-        self._record.commit(finished, partial)
+        self._record.commit(finished, partial, may_wait=may_wait)
 
 
-def _run_threads(
-    env: Coordinator,
-    crews: Sequence[_Crew],
-    tasks: int,
-    work: Callable[[_Crew, Worker, threading.Event], None],
-) -> None:
-    """Let the threads of all engines work, each with a worker of its own, until all have ended.
+class _Threads:
+    """The threads of a phase; what one raises first ends them all.
 
-    Raise what one raised first. One engine needs no more threads than there are tasks; several cut them.
+    Parameters
+    ----------
+    env
+        Is cancelled then.
+    interrupts
+        Make the running kernels of an engine return.
     """
-    failures: list[BaseException] = []
-    stop = threading.Event()
-    engines = [crew.env.engine for crew in crews]
 
-    def fail(failure: BaseException) -> None:
-        failures.append(failure)
-        stop.set()
-        if not isinstance(failure, DoesNotFit):  # after which the run goes on
-            _cancel(env, engines)
+    def __init__(self, env: Coordinator, interrupts: Sequence[Callable[[], None]]):
+        self._env, self._interrupts = env, interrupts
+        self._failures: list[BaseException] = []
+        self._stop = threading.Event()
 
-    def loop(crew: _Crew) -> None:
-        worker: Worker | None = None
+    @property
+    def going(self) -> bool:
+        """Whether no thread raised anything, and the run is not to end."""
+        return not self._stop.is_set() and not self._env.cancel.is_set()
+
+    def start(self, work: Callable[..., None], *arguments: object) -> threading.Event:
+        """Call a function in a thread; the event is set when it has returned."""
+        # Not by `join`: where that is interrupted, Python 3.11 takes threads that still run for ended.
+        ended = threading.Event()
+
+        def run() -> None:
+            try:
+                work(*arguments)
+            finally:
+                ended.set()
+
+        threading.Thread(target=run, daemon=True).start()
+        return ended
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """Keep what is raised for the main thread, and end the other threads."""
         try:
-            with user_errors(crew.env.engine):
-                worker = crew.make_worker()
-                work(crew, worker, stop)
-        except BaseException as failure:  # handed to the main thread below
-            fail(failure)
-        try:
-            if worker is not None:
-                worker.close()
+            yield
         except BaseException as failure:
-            fail(failure)
+            self._failures.append(failure)
+            self._stop.set()
+            if not isinstance(failure, DoesNotFit):  # after which the run goes on
+                self._cancel()
 
-    # Not by `join`: where that is interrupted, Python 3.11 takes threads that still run for ended.
-    ended: list[threading.Event] = []
-
-    def work_through(crew: _Crew, event: threading.Event) -> None:
+    def wait(self, ended: Sequence[threading.Event], look: Callable[[], float] = lambda: _POLL_SECONDS) -> None:
+        """Wait for threads, and call a function meanwhile that returns when to call it again."""
         try:
-            loop(crew)
-        finally:
-            event.set()
+            for event in ended:
+                while not event.wait(look()):
+                    pass
+        except BaseException:
+            self._cancel()
+            _wait(ended)
+            raise
 
-    for crew in crews:
-        for _ in range(crew.env.engine.workers if len(crews) > 1 else min(crew.env.engine.workers, tasks)):
-            event = threading.Event()
-            ended.append(event)
-            threading.Thread(target=work_through, args=(crew, event), daemon=True).start()
-    try:
-        for event in ended:
-            while not event.wait(_POLL_SECONDS):
-                pass
-    except BaseException:
-        _cancel(env, engines)
-        _wait(ended)
-        raise
-    if failures:
-        raise failures[0]
+    def raise_first(self) -> None:
+        """Raise what a thread raised first."""
+        if self._failures:
+            raise self._failures[0]
 
-
-def _cancel(env: Coordinator, engines: Sequence[Engine]) -> None:
-    env.cancel.set()
-    for engine in engines:
-        engine.interrupt()
+    def _cancel(self) -> None:
+        self._env.cancel.set()
+        for interrupt in self._interrupts:
+            interrupt()
 
 
 def _wait(ended: Sequence[threading.Event]) -> None:

@@ -8,6 +8,9 @@ At a URL, where there are no locks, a process that resumes a run takes the next 
 into the manifest. A process that was thought to be dead finds its number taken or, once the commits of the other one
 are folded or gone, the other one's name, and commits no more.
 
+A commit that names no file may wait for the next one: a phase of milliseconds should not take as long again to be
+synced. What waits is written before any file is removed, and when the run ends early.
+
 A run is a sequence of phases (a pattern, a term of a sum, a level), each with a name of its own. The ranges of a phase
 may be cut differently when the run is resumed: what is left is what no commit covers.
 """
@@ -17,6 +20,7 @@ import operator
 import random
 import re
 import threading
+import time
 import uuid
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
@@ -113,13 +117,18 @@ class PhaseRecord:
     def _contradiction(self, text: str) -> FinalError:
         return FinalError(f'the record of "{self.name}" contradicts itself, {text}: start a new run')
 
-    def commit(self, ranges: list[Range], partial: PartialResult) -> None:
-        """Record finished ranges; returns when they are on disk."""
-        self.log.append(self, [(ranges, partial)])
+    def commit(self, ranges: list[Range], partial: PartialResult, *, may_wait: bool = False) -> None:
+        """Record finished ranges; returns when they are on disk, unless they may wait for the next commit."""
+        self.log.append(self, [(ranges, partial)], may_wait=may_wait)
 
     def commit_all(self, commits: Sequence[Commit]) -> None:
         """Record many commits for the price of one; each is on disk whole or not at all, in their order."""
         self.log.append(self, commits)
+
+    def forget(self) -> None:
+        """Forget what a finished phase found, but not that it is finished."""
+        self.done, self.partials = [(0, self.total)], []
+        self._names.clear()
 
     def missing(self) -> Iterator[Range]:
         """The ranges that are not finished, ascending."""
@@ -150,8 +159,8 @@ class PhaseRecord:
 class Log(Protocol):
     """Where the commits of phases go."""
 
-    def append(self, phase: PhaseRecord, commits: Sequence[Commit]) -> None:
-        """Record some; see `PhaseRecord.commit_all`."""
+    def append(self, phase: PhaseRecord, commits: Sequence[Commit], *, may_wait: bool = False) -> None:
+        """Record some; see `PhaseRecord.commit_all`. Those without files may be kept for `COMMIT_SECONDS`."""
         ...
 
 
@@ -187,6 +196,8 @@ class CommitLog:
         self._numbers = random.SystemRandom()
         self._disk: MemoryBudget | None = None
         self._gone: set[str] = set()  # finished files that were dropped
+        self._waiting: list[dict[str, Any]] = []
+        self._since = 0.0  # when the first of them came
         self._commits = CommitFiles(store, partial(add_entry, self._found, self), self.owner)
         if not self._commits.read():
             raise self._commits.damaged("some commits are gone")
@@ -222,7 +233,13 @@ class CommitLog:
         """
         if not self.store.alone:
             with self._lock:
-                self._record([])
+                self._write()
+
+    def flush(self) -> None:
+        """Write the commits that wait."""
+        with self._lock:
+            if self._waiting:
+                self._write()
 
     def restore(self, disk: MemoryBudget) -> None:
         """Check the finished files, fold the commits, and remove what was being written when the run ended.
@@ -283,11 +300,16 @@ class CommitLog:
         return [] if record is None else record.values
 
     def drop(self, record: PhaseRecord) -> None:
-        """Remove the checkpoint's files of a phase, which no other phase reads any more, and release their bytes."""
-        files = [file for file in record.files() if file["name"].startswith("checkpoint/")]
+        """Remove the files of a finished phase, which no other phase reads any more, and all that is known of them.
+
+        They are of the checkpoint; their bytes are released.
+        """
+        self.flush()
+        files = record.files()
         self.store.delete({file["name"].rpartition("/")[0] + "/" for file in files})
         there = [file for file in files if file["name"] not in self._gone]
-        self._gone.update(file["name"] for file in files)
+        self._gone.difference_update(file["name"] for file in files)
+        record.forget()
         if self._disk is not None:
             self._disk.charge(-checkpoint_bytes(there), "")
 
@@ -304,15 +326,20 @@ class CommitLog:
             self._next[prefix] = number + 1
             return number
 
-    def append(self, phase: PhaseRecord, commits: Sequence[Commit]) -> None:
-        """Record some; see `PhaseRecord.commit_all`."""
+    def append(self, phase: PhaseRecord, commits: Sequence[Commit], *, may_wait: bool = False) -> None:
+        """Record some; see `Log`."""
         self.store.put_files([file["name"] for _, partial in commits for file in partial.files])
         with self._lock:
             # Here, so that the order is that of the log: a level's chunks are counted in it. Where a commit cannot be
             # written the run ends, and what the phase has is of no matter.
             for ranges, partial in commits:
                 phase.add(ranges, partial)
-            self._record([_entry(phase, ranges, partial) for ranges, partial in commits])
+            now = time.monotonic()
+            self._since = self._since if self._waiting else now
+            self._waiting += [_entry(phase, ranges, partial) for ranges, partial in commits]
+            named = any(partial.files or partial.replaces for _, partial in commits)
+            if not may_wait or named or now - self._since >= COMMIT_SECONDS:
+                self._write()
         if replaced := [name for _, partial in commits for name in partial.replaces]:
             self.store.delete(replaced)
 
@@ -324,7 +351,9 @@ class CommitLog:
         """Those of them that are results, by their names in the folder of results."""
         return {file["name"].removeprefix(RESULTS): file for file in self.files() if file["name"].startswith(RESULTS)}
 
-    def _record(self, entries: Sequence[dict[str, Any]]) -> None:
+    def _write(self) -> None:
+        """Make a commit of what waits; no other one has it, also where an interrupt comes right behind."""
+        entries, self._waiting = self._waiting, []
         if not self._commits.create(entries) or not self._is_owner():
             self.lost = True
             raise FinalError(

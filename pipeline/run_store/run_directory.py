@@ -290,6 +290,8 @@ class RunDirectory:
         # The disk, or the connection, may be the reason why the run failed. The manifest says "running" then, so
         # this is not taken for a whole run.
         with suppress(OSError, RunError):
+            with suppress(OSError):
+                self.log.flush()
             self.log.confirm()
             with suppress(OSError):  # it takes no space, which the rest may lack
                 self.store.unpublish()

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
-from breakable import answer
+from breakable import EXAMPLES, answer
 from kill import status
 from rig import Coordinator, Rig, wait_until
 
@@ -35,6 +35,8 @@ KINDS = {
     "counting": (12, f'{MATCH}"0-1,0-2,0-3,1-2,1-3,2-4,3-4"'),
     "listing": (11, f'{MATCH}"diamond"\noutput = "embeddings"'),
     "counts per vertex": (13, 'kind = "motifs"\nk = 4\noutput = "vertices"'),
+    "maximal cliques": (12, 'kind = "maximal-cliques"\noutput = "embeddings"'),
+    "algorithm": (7, 'kind = "custom"\nalgorithm = "plexes.py:Plexes"\nparameters = { k = 2, size = 4 }'),
     "motifs": (14, 'kind = "motifs"\nk = 4\nmethod = "enumeration"'),
 }
 
@@ -56,6 +58,7 @@ def config(folder: Path, kind: str) -> Path:
     """Write the config of a run named ``run`` into a folder."""
     scale, workload = KINDS[kind]
     path = folder / "run.toml"
+    shutil.copy(EXAMPLES / "plexes.py", folder)
     path.write_text(
         f'[graph]\ngenerator = {{ kind = "rmat", scale = {scale}, edge_factor = 12, seed = 1 }}\n'
         f"[workload]\n{workload}\n"
@@ -237,7 +240,7 @@ def test_the_ranges_of_a_worker_that_hangs_are_done_by_others(rig: Rig, tmp_path
         case.check(expected("counting"))
     finally:
         hanging.resume()
-    time.sleep(1.0)  # it goes on with what nobody wants any more
+    time.sleep(1.0)  # it goes on with ranges that others have done
     case.check(expected("counting"))
     shutil.rmtree(case.run)
     code, said = case.on(rig).end()

@@ -153,7 +153,8 @@ def replace_worker(rig: Rig, number: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "phase", ["patterns of 1 edges", "rows of 2 edges", "sets 0 of 2 edges", "supports 0 of 3 edges", "embeddings of 2"]
+    "phase",
+    ["patterns of 1 edges", "rows of 2 edges", "sets 0 of 2 edges", "counted sets 0 of 3 edges", "embeddings of 2"],
 )
 def test_a_worker_that_is_killed_changes_nothing(
     graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str
@@ -193,7 +194,7 @@ def test_workers_that_are_killed_again_and_again_change_nothing(graphs: Path, tm
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["mni", "database"])
 @pytest.mark.parametrize(
-    "phase", ["patterns of 2 edges", "rows of 2 edges", "candidates of 2", "sets 0 of 2 edges", "embeddings of 2"]
+    "phase", ["patterns of 2 edges", "rows of 2 edges", "chosen of 2", "sets 0 of 2 edges", "embeddings of 2"]
 )
 def test_a_run_goes_on_with_other_workers(
     graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, phase: str

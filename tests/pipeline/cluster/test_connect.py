@@ -151,7 +151,7 @@ def test_certificates_that_are_none_are_named(certificates: Path) -> None:
         security_of(section(address, certificates).model_copy(update={"security": mixed}))
 
 
-def test_nobody_at_the_address_is_said(tmp_path: Path) -> None:
+def test_an_address_without_a_scheduler_is_refused(tmp_path: Path) -> None:
     for port in (1, 9):
         said = refused(section(f"tcp://127.0.0.1:{port}"))
         assert "nothing answers" in said
@@ -181,7 +181,7 @@ class _Deaf(socketserver.BaseRequestHandler):
 
 
 @pytest.mark.parametrize("handler", [_Silent, _Web, _Deaf])
-def test_whoever_else_answers_is_no_scheduler(handler: type[socketserver.BaseRequestHandler]) -> None:
+def test_an_answer_of_another_program_is_refused(handler: type[socketserver.BaseRequestHandler]) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         server.over = threading.Event()  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever)

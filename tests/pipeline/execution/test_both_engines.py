@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from breakable import EDGES, KINDS, LABELS, LIMIT, answer
 from rig import config_of
+from sharing import share_every_phase
 
 import longwall
-from longwall.pipeline.execution import task_pool
+from longwall.pipeline.explain import explain
 
 pytestmark = pytest.mark.gpu
 
@@ -21,8 +22,7 @@ pytestmark = pytest.mark.gpu
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES))
     (tmp_path / "labels.txt").write_text("".join(f"{vertex} {label}\n" for vertex, label in LABELS.items()))
-    monkeypatch.setattr(task_pool, "_GUESSED", {"cuda": 1.0, "cpu": 1.0})
-    monkeypatch.setattr(task_pool, "_LEAST_SECONDS", {"cuda": 0.0, "cpu": 0.0})
+    share_every_phase(monkeypatch)
     return tmp_path
 
 
@@ -31,16 +31,30 @@ def config(folder: Path, kind: str, engine: str) -> dict[str, Any]:
     return found | {"engine": {"kind": engine, "threads": 2}}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "listing with a limit" and "maximal" not in kind])
+def shares(run: Path) -> dict[str, int]:
+    """How many ranges each engine did."""
+    found: dict[str, int] = {}
+    for row in pq.read_table(run / "metrics.parquet").to_pylist():
+        if row["stage"].startswith("ranges of "):
+            engine = row["stage"].removeprefix("ranges of ")
+            found[engine] = found.get(engine, 0) + row["tasks"]
+    return found
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "listing with a limit"])
 def test_both_engines_give_what_one_gives(folder: Path, kind: str) -> None:
     one = longwall.run(config(folder, kind, "cpu"))
     both = longwall.run(config(folder, kind, "both"))
     assert answer(Path(both.path)) == answer(Path(one.path))
-    assert both.engine == "cpu+cuda"
-    stages = pq.read_table(Path(both.path) / "metrics.parquet").column("stage").to_pylist()
-    assert "ranges of cuda" in stages
     manifest = json.loads((Path(both.path) / "manifest.json").read_text())
     assert manifest["engine"]["name"] == "cpu+cuda"
+    if kind == "frequent patterns":  # levels have barriers: the GPU does them alone
+        assert both.engine == "cuda"
+        return
+    assert both.engine == "cpu+cuda"
+    found = shares(Path(both.path))
+    assert set(found) == {"cpu", "cuda"}
+    assert all(found.values())
 
 
 def test_a_limit_is_for_both_together(folder: Path) -> None:
@@ -48,3 +62,18 @@ def test_a_limit_is_for_both_together(folder: Path) -> None:
     found = answer(Path(longwall.run(config(folder, "listing with a limit", "both")).path))
     assert len(found["embeddings"]) == len(set(found["embeddings"])) == LIMIT
     assert set(found["embeddings"]) <= set(everything)
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_auto_takes_both_where_the_device_does_not_hold_the_graph(folder: Path, fits: bool) -> None:
+    choice = config(folder, "cliques", "auto")
+    choice["graph"] = {"generator": {"kind": "rmat", "scale": 12, "edge_factor": 8, "seed": 1}}
+    choice["memory"]["device"] = "1GiB" if fits else "300KiB"
+    text = explain(choice)
+    assert ("in long phases" in text) != fits
+    found = longwall.run(choice)
+    assert found.engine == ("cuda" if fits else "cpu+cuda")
+    manifest = json.loads((Path(found.path) / "manifest.json").read_text())
+    assert manifest["engine"]["name"] == found.engine
+    choice["engine"]["kind"] = "cpu"
+    assert longwall.run(choice | {"run": {"directory": str(folder / "runs")}}).count == found.count

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from longwall.pipeline.execution.phase import Task, equal_tasks
 from longwall.pipeline.execution.thread_executor import missing_tasks
-from longwall.pipeline.run_store import commit_files
+from longwall.pipeline.run_store import commit_files, commit_log
 from longwall.pipeline.run_store.commit_files import CommitFiles
 from longwall.pipeline.run_store.commit_log import CommitLog, PartialResult, PhaseRecord, add_entry
 from longwall.pipeline.run_store.local_store import LocalStore
@@ -112,6 +112,63 @@ def test_a_commit_that_cannot_be_written_is_none(folder, monkeypatch):
     assert [partial.value for partial in again.partials] == [1]
     again.commit([(10, 20)], PartialResult(3))
     assert [partial.value for partial in begin(folder).partials] == [1, 3]
+
+
+@pytest.fixture
+def waiting(place):
+    """A phase with a commit that is on disk, and two that wait."""
+    phase = begin(place)
+    phase.commit([(0, 10)], PartialResult(1))
+    before = commits(phase.log.store)
+    for first in (10, 20):
+        phase.commit([(first, first + 10)], PartialResult(first), may_wait=True)
+    assert phase.values == [1, 10, 20]
+    assert commits(phase.log.store) == before
+    return phase
+
+
+def test_commits_that_wait_are_written_with_the_next_one(waiting, place):
+    before = commits(waiting.log.store)
+    waiting.commit([(30, 40)], PartialResult(4))
+    assert len(commits(waiting.log.store)) == len(before) + 1
+    assert begin(place).values == [1, 10, 20, 4]
+
+
+def test_a_commit_that_names_a_file_does_not_wait(waiting, place):
+    (waiting.log.store.folder / "results.partial/rows-00000.parquet").write_bytes(b"12")
+    file = {"name": "results.partial/rows-00000.parquet", "bytes": 2, "sha256": hashlib.sha256(b"12").hexdigest()}
+    waiting.commit([(30, 40)], PartialResult(4, (file,)), may_wait=True)
+    assert begin(place).values == [1, 10, 20, 4]
+
+
+def test_a_commit_waits_for_some_seconds_at_most(waiting, place, monkeypatch):
+    monkeypatch.setattr(commit_log, "COMMIT_SECONDS", 0.0)
+    waiting.commit([(30, 40)], PartialResult(4), may_wait=True)
+    assert begin(place).values == [1, 10, 20, 4]
+
+
+@pytest.mark.parametrize("act", ["flush", "drop", "confirm"])
+def test_commits_that_wait_are_written_before_files_go_and_when_a_run_ends_early(waiting, place, act):
+    if act == "drop":
+        waiting.log.drop(waiting.log.record("before", 1))
+    else:
+        getattr(waiting.log, act)()
+    waits = act == "confirm" and waiting.log.store.alone  # no other process can have taken the run over
+    assert begin(place).values == ([1] if waits else [1, 10, 20])
+
+
+def test_an_interrupt_behind_a_commit_does_not_make_it_twice(waiting, place, monkeypatch):
+    def create(self, entries):
+        assert whole(self, entries)
+        raise KeyboardInterrupt
+
+    whole = CommitFiles.create
+    with monkeypatch.context() as patch:
+        patch.setattr(CommitFiles, "create", create)
+        with pytest.raises(KeyboardInterrupt):
+            waiting.commit([(30, 40)], PartialResult(4))
+    waiting.log.flush()
+    assert begin(place).values == [1, 10, 20, 4]
 
 
 @pytest.mark.parametrize("folded", [False, True])

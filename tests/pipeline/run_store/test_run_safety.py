@@ -295,8 +295,8 @@ def flip_what_is_committed(config: dict[str, Any], monkeypatch: pytest.MonkeyPat
     commit = PhaseRecord.commit
     seen: list[Path] = []
 
-    def flipping(self: PhaseRecord, ranges: Any, partial: PartialResult) -> None:
-        commit(self, ranges, partial)
+    def flipping(self: PhaseRecord, ranges: Any, partial: PartialResult, **how: Any) -> None:
+        commit(self, ranges, partial, **how)
         if partial.files and not seen:
             seen.append(Path(config["run"]["directory"]) / "one" / partial.files[0]["name"])
             flip(seen[0], 20)

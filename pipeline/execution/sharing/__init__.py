@@ -1,0 +1,1 @@
+"""How two engines of a process share the tasks of a phase."""

@@ -1,0 +1,132 @@
+"""When a second engine joins a phase, and how much either takes at a time: the policy, and all of its thresholds.
+
+The run's engine, which leads, takes ranges of roots from the front, the second one from the end. Sharing must never
+cost more than a few percent:
+
+- Nothing waits for the second engine to begin. It opens its side beside the running phase, and its first range, which
+  may have to load kernels, stays in the pool until it is done: if the leading engine takes that range first, the result
+  is dropped.
+- All that is ever waited for is the last range of the second engine. It is expected to take at most `WAIT_SHARE` of
+  the time that the phase has run, and at most half of the time that the leading engine will still be busy. So it ends
+  first; where its work was misjudged by a factor f, the phase takes f * `WAIT_SHARE` longer at most.
+- The leading engine takes half of what is left, by the speeds that were measured, but no range of less than
+  `LEAST_LAUNCH`: a launch of its kernels ends when the slowest part of it does, so every cut costs it something. A
+  phase that is over in less takes about three launches more than without a second engine.
+- A second engine that adds less than `LEAST_GAIN` leaves: it competes for memory and for Python's lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FIRST_SHARE = 1 / 64
+"""Of the work: the first range of the leading engine, which measures its speed."""
+LEAST_LAUNCH = 0.01
+"""Seconds that a later range of it takes at least: cutting off the end of a launch costs up to a millisecond."""
+JOIN_AFTER = 0.03
+"""Seconds that a phase has run before a second engine joins: most phases are over then."""
+JOIN_LEFT = 0.1
+"""Seconds that the leading engine will still be busy then: making workers takes about 10 milliseconds."""
+PROBE_SHARE = 1 / (1 << 14)
+"""Of the work: ranges of a second engine whose speed is not known; a few milliseconds, if the phase takes a second."""
+LEAD_GROWTH = 4
+"""Times the work of its last range that one of the leading engine has at most: the first roots may be light ones."""
+GROWTH = 4
+"""Times the work of its last ranges that one of the second engine has at most: work differs from root to root."""
+WAIT_SHARE = 0.02
+"""Of the time that the phase has run, that a range of the second engine is expected to take at most."""
+LEAST_RANGE = 2e-4
+"""Seconds that it takes at least: to begin one takes about 20 microseconds."""
+LEAST_GAIN = 0.03
+"""Of what the leading engine did meanwhile: what the second one must do to stay."""
+BUDGET_SHARE = 0.5
+"""Of what is free of the host's budget, that a second engine has for itself."""
+
+
+def runs_beside(kind: str, access: str) -> bool:
+    """Return whether a run opens a second engine.
+
+    Parameters
+    ----------
+    kind
+        ``engine.kind``; the run's engine is a device's.
+    access
+        Where the graph's adjacency is. With "auto" the host helps where the device's budget does not hold it: then the
+        device waits for the host link, and the host's cores do not.
+    """
+    return kind == "both" or (kind == "auto" and access in ("adaptive", "zero-copy"))
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known of a phase that two engines share.
+
+    Attributes
+    ----------
+    elapsed
+        Seconds that it has run.
+    total, left
+        Its work in all, and what no engine has taken yet.
+    lead_speed
+        Work a second of the leading engine: measured or, where its range takes longer than expected, the most that it
+        can be; 0 where it has not begun.
+    lead_busy
+        Seconds until its range will probably end.
+    speed
+        The same of the second engine's workers, all together; 0 where it is not known.
+    workers
+        Their number.
+    last
+        The largest range that they did lately.
+    lead_last
+        The same of the leading engine.
+    """
+
+    elapsed: float
+    total: float
+    left: float
+    lead_speed: float = 0.0
+    lead_busy: float = 0.0
+    speed: float = 0.0
+    workers: int = 1
+    last: float = 0.0
+    lead_last: float = 0.0
+
+    @property
+    def lead_left(self) -> float:
+        """Seconds that the leading engine will still need by itself."""
+        return self.lead_busy + self.left / self.lead_speed if self.lead_speed else 0.0
+
+    @property
+    def joint_left(self) -> float:
+        """Seconds that both need for what is left."""
+        return self.lead_busy + self.left / (self.lead_speed + self.speed)
+
+
+def may_join(now: Situation) -> bool:
+    """Return whether a second engine should open its side of the phase."""
+    return now.elapsed >= JOIN_AFTER and now.lead_left >= JOIN_LEFT
+
+
+def leaves(lead_work: float, work: float) -> bool:
+    """Return whether the second engine adds too little to stay; what both did in the same time."""
+    return work < LEAST_GAIN * lead_work
+
+
+def lead_takes(now: Situation) -> float:
+    """Return the work of the leading engine's next range."""
+    if not now.lead_speed:
+        return now.total * FIRST_SHARE
+    least = now.lead_speed * LEAST_LAUNCH
+    taken = max(now.lead_speed * now.joint_left / 2, least)
+    return min(taken if now.left - taken > least else now.left, LEAD_GROWTH * now.lead_last)
+
+
+def second_takes(now: Situation) -> float:
+    """Return the work of the next range of a worker of the second engine; 0 where it had better wait."""
+    if not now.speed:
+        return now.total * PROBE_SHARE if now.lead_left >= JOIN_LEFT else 0.0
+    seconds = min(max(now.joint_left / 2, LEAST_RANGE), WAIT_SHARE * now.elapsed)
+    if seconds < LEAST_RANGE or 2 * seconds > now.lead_left:
+        return 0.0
+    return min(seconds * now.speed / now.workers, GROWTH * now.last)

@@ -1,0 +1,257 @@
+"""The tasks of a phase that no worker has begun, shared by the engines of a process.
+
+One engine takes them whole, from the front. Where two engines share a phase (G-thinkerCG, section IV), the run's engine
+takes from the front, in large ranges, and the second one from the end, in small ones: roots are in order of degree, so
+the first engine gets those with the largest subtrees. How large ranges are is decided in `engine_choice.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from longwall.pipeline.execution.phase import Task
+from longwall.pipeline.execution.sharing.engine_choice import (
+    PROBE_SHARE,
+    Situation,
+    lead_takes,
+    leaves,
+    may_join,
+    second_takes,
+)
+
+
+@dataclass(eq=False)
+class Team:
+    """The workers of one engine in a phase.
+
+    Attributes
+    ----------
+    engine
+        Its name.
+    workers
+        Their number.
+    longest
+        Most roots of a range, for which memory is reserved.
+    ranges, size
+        What they have done: ranges, and their sizes.
+    work, seconds
+        The same lately: the work, and how long it took, added up over the workers; older ranges count less.
+    last
+        The largest work of the ranges that they did lately.
+    """
+
+    engine: str
+    workers: int
+    longest: int
+    ranges: int = 0
+    size: int = 0
+    work: float = 0.0
+    seconds: float = 0.0
+    last: float = 0.0
+
+    @property
+    def speed(self) -> float:
+        """Work that all workers do in a second; 0 where that is not known yet."""
+        return self.workers * self.work / self.seconds if self.seconds > 0 else 0.0
+
+    def learn(self, work: float, seconds: float) -> None:
+        """Take note of a range."""
+        kept = 1 - 1 / (1 + self.workers)
+        self.work, self.seconds = kept * self.work + work, kept * self.seconds + seconds
+        self.last = max(work, kept * self.last)
+
+
+class _Launch(NamedTuple):
+    """The range that the leading engine is at."""
+
+    work: float
+    began: float
+
+
+class TaskPool:
+    """Tasks that wait.
+
+    Parameters
+    ----------
+    tasks
+        In the order of their roots.
+    lead
+        The workers of the run's engine.
+    shared
+        Whether a second engine may join; then the run's engine has one worker, and its ranges are cut.
+    clock
+        Returns the seconds.
+
+    Attributes
+    ----------
+    joined
+        Whether a second engine has joined.
+    """
+
+    def __init__(
+        self, tasks: Sequence[Task], lead: Team, *, shared: bool = False, clock: Callable[[], float] = time.monotonic
+    ):
+        self._whole, self._firsts = tasks, [task.first for task in tasks]
+        self._waiting = deque((task.first, task.last) for task in tasks)
+        self._total = self._left = sum(self._work(task) for task in tasks)
+        self._lead, self._shared, self._clock = lead, shared, clock
+        self._second: Team | None = None
+        self._launch: _Launch | None = None
+        self._began = self._since = clock()
+        self._lead_work = self._second_work = 0.0  # since the second engine joined
+        self._changed = threading.Condition()
+        self.joined = False
+
+    @property
+    def left(self) -> bool:
+        """Whether tasks wait."""
+        return bool(self._waiting)
+
+    @property
+    def may_join(self) -> bool:
+        """Whether a second engine should open its side of the phase."""
+        with self._changed:
+            return self._shared and not self.joined and may_join(self._situation())
+
+    def take(self, team: Team) -> Task | None:
+        """Return what a worker of a team does next, None where there is nothing for it now."""
+        with self._changed:
+            if not self._waiting:
+                return None
+            if team is not self._lead:
+                return self._from_end(second_takes(self._situation()), team) if team is self._second else None
+            if not self._shared:
+                return self._from_front(None)
+            task = self._from_front(lead_takes(self._situation()))
+            self._launch = _Launch(self._work(task), self._clock())
+            self._changed.notify_all()
+            return task
+
+    def done(self, team: Team, task: Task, seconds: float) -> None:
+        """Take note of what a task took."""
+        with self._changed:
+            work = self._work(task)
+            team.learn(work, seconds)
+            team.ranges, team.size = team.ranges + 1, team.size + task.size
+            if team is not self._lead:
+                self._second_work += work
+                return
+            if self._launch is not None and self._second is not None and self._launch.began >= self._since:
+                self._lead_work += work
+                if leaves(self._lead_work, self._second_work):
+                    self._end_sharing()
+            self._launch = None
+            self._changed.notify_all()
+
+    def probe(self, team: Team) -> Task | None:
+        """Return the last range, which stays in the pool: what a second engine does before it joins."""
+        with self._changed:
+            if not self._waiting or not self._shared:
+                return None
+            first, last = self._waiting[-1]
+            roots = min(self._roots(last - 1, PROBE_SHARE * self._total), team.longest)
+            return self._task(max(last - roots, first), last)
+
+    def join(self, team: Team, probe: Task) -> bool:
+        """Let a second engine take part that has done its probe; False where it came too late, and is of no use."""
+        with self._changed:
+            if not self._shared or not self._waiting:
+                return False
+            first, last = self._waiting[-1]
+            if last != probe.last or first > probe.first:
+                return False
+            self._cut_end(probe.first)
+            self._second, self._since, self.joined = team, self._clock(), True
+            team.ranges, team.size = 1, probe.size  # how long it took says nothing: kernels were loaded
+            return True
+
+    def wait(self, team: Team, seconds: float) -> bool:
+        """Wait until the leading engine begins or ends a range; return whether there may be more for a team then."""
+        with self._changed:
+            if self._waiting and team is self._second:
+                self._changed.wait(seconds)
+            return bool(self._waiting) and team is self._second
+
+    def give_back(self, tasks: Sequence[Task]) -> None:
+        """Put tasks back whose results are lost with the second engine, which takes no more."""
+        with self._changed:
+            self._waiting.extend((task.first, task.last) for task in tasks)
+            self._left += sum(self._work(task) for task in tasks)
+            self._end_sharing()
+
+    def close(self) -> None:
+        """Let no engine join from now on."""
+        with self._changed:
+            self._end_sharing()
+
+    def _end_sharing(self) -> None:
+        self._shared, self._second = False, None
+        self._changed.notify_all()
+
+    def _situation(self) -> Situation:
+        now = self._clock()
+        speed, busy = self._lead.speed, 0.0
+        if self._launch is not None:
+            ran = now - self._launch.began
+            most = self._launch.work / ran if ran > 0 else math.inf
+            speed = min(speed or most, most)
+            busy = max(self._launch.work / speed - ran, 0.0)
+        alone = Situation(now - self._began, self._total, self._left, speed, busy, lead_last=self._lead.last)
+        if (second := self._second) is None:
+            return alone
+        return replace(alone, speed=second.speed, workers=second.workers, last=second.last)
+
+    def _from_front(self, work: float | None) -> Task:
+        """Take so much work of the first task, or all of it."""
+        first, last = self._waiting.popleft()
+        end = last if work is None else min(first + self._roots(first, work), last)
+        if end < last:
+            self._waiting.appendleft((end, last))
+        return self._taken(first, end)
+
+    def _from_end(self, work: float, team: Team) -> Task | None:
+        first, last = self._waiting[-1]
+        if work <= 0 or (team.speed and 2 * work < self._density(last - 1)):  # a root is too much
+            return None
+        return self._cut_end(max(last - min(self._roots(last - 1, work), team.longest), first))
+
+    def _cut_end(self, at: int) -> Task:
+        first, last = self._waiting.pop()
+        if first < at:
+            self._waiting.append((first, at))
+        return self._taken(at, last)
+
+    def _taken(self, first: int, last: int) -> Task:
+        task = self._task(first, last)
+        self._left -= self._work(task)
+        return task
+
+    def _origin(self, root: int) -> Task:
+        """Return the task of the phase that a root is of."""
+        return self._whole[bisect_right(self._firsts, root) - 1]
+
+    def _density(self, root: int) -> float:
+        """Return the work of a root. Sizes are whole numbers, and those of roots would be 0."""
+        task = self._origin(root)
+        return (task.size or 1) / (task.last - task.first)
+
+    def _work(self, task: Task) -> float:
+        return self._density(task.first) * (task.last - task.first)
+
+    def _roots(self, root: int, work: float) -> int:
+        """Return how many roots like one have so much work."""
+        return max(round(work / self._density(root)), 1)
+
+    def _task(self, first: int, last: int) -> Task:
+        """Return a part of a task; the sizes of all its parts add up to its own."""
+        whole = self._origin(first)
+        roots = whole.last - whole.first
+        before, behind = (whole.size * (root - whole.first) // roots for root in (first, last))
+        return Task(first, last, behind - before)

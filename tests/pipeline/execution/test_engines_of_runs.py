@@ -1,0 +1,39 @@
+"""Which engines a run may go on with."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from longwall.pipeline.execution.sharing.engine_choice import runs_beside
+from longwall.pipeline.run import _settle
+from longwall.storage.errors import InputError
+
+
+def facts(engine: str) -> dict[str, Any]:
+    return {"engine": {"name": engine}, "graph": {"hash": "abc"}, "plan": {}}
+
+
+@pytest.mark.parametrize(
+    ("began", "goes_on"), [("cuda", "cpu+cuda"), ("cpu+cuda", "cuda"), ("cpu", "cpu"), ("cluster", "cluster")]
+)
+def test_the_host_may_join_or_leave_a_device(began: str, goes_on: str) -> None:
+    directory: Any = SimpleNamespace(manifest=facts(began), where="runs/one")
+    _settle(directory, facts(goes_on))
+    assert directory.manifest["engine"]["name"] == goes_on
+
+
+@pytest.mark.parametrize(("began", "goes_on"), [("cpu", "cuda"), ("cpu", "cpu+cuda"), ("cpu+cuda", "cpu")])
+def test_another_engine_does_not_go_on(began: str, goes_on: str) -> None:
+    directory: Any = SimpleNamespace(manifest=facts(began), where="runs/one")
+    with pytest.raises(InputError, match="its engine is not the one"):
+        _settle(directory, facts(goes_on))
+
+
+def test_auto_takes_a_second_engine_where_the_device_waits_for_its_link() -> None:
+    accesses = ("resident", "adaptive", "zero-copy", "managed")
+    assert [runs_beside("auto", access) for access in accesses] == [False, True, True, False]
+    assert all(runs_beside("both", access) for access in accesses)
+    assert not any(runs_beside(kind, access) for kind in ("cpu", "cuda") for access in accesses)

@@ -1,0 +1,239 @@
+"""A second engine that fails, has no room or comes too late: the phase ends as if there were none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import pytest
+from sharing import share_every_phase
+
+from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.phase import MakeWorker
+from longwall.pipeline.execution.sharing import engine_choice
+from longwall.pipeline.execution.sharing.second_engine import SecondEngine
+from longwall.pipeline.execution.stage_workers import RangeBench
+from longwall.pipeline.execution.thread_executor import ThreadExecutor
+from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.run_store.commit_log import PhaseRecord
+from longwall.stages.range_counting import CountCliques
+from longwall.storage.errors import FinalError, InputError, RunError
+from longwall.storage.observer import NullObserver
+
+if TYPE_CHECKING:
+    from longwall.storage.graph.graph import Graph
+
+PHASE = RangeCount(CountCliques(3), 1e6)
+PATIENCE = 20.0  # seconds until something counts as hanging
+
+
+@pytest.fixture(scope="module")
+def graph(lab: Any) -> Graph:
+    made: Graph = lab.graph(nx.gnm_random_graph(60, 400, seed=1).edges)
+    return made
+
+
+@pytest.fixture(scope="module")
+def triangles() -> int:
+    return sum(nx.triangles(nx.gnm_random_graph(60, 400, seed=1)).values()) // 3
+
+
+class Notes(NullObserver):
+    """Keeps what the user is notified of."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.texts.append(text)
+
+
+class Stage:
+    """A run with two engines, the first of which has one worker."""
+
+    def __init__(self, lab: Any, graph: Graph):
+        self.second, self.notes, self.ranges_begun = SecondEngine(2), Notes(), False
+        self.env: Coordinator = lab.context(graph, threads=1)
+        self.env.executor, self.env.observer = ThreadExecutor(self.second), self.notes
+
+    def ranges(self) -> list[int]:
+        """How many ranges each engine did."""
+        return [row.tasks for row in self.env.metrics.rows() if row.stage == "ranges of cpu"]
+
+
+@pytest.fixture
+def stage(lab: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    share_every_phase(monkeypatch)
+    made = Stage(lab, graph)
+    yield made
+    made.second.close()
+    assert made.env.resources.host.used == graph.nbytes
+
+
+def breaking(patch: pytest.MonkeyPatch, error: Exception, call: int) -> None:
+    """Let the second engine's workers raise an error at a call, counted over all of them, and at all later ones.
+
+    The first engine's worker waits for it after its first range.
+    """
+    calls, counting, struck, run = [0], threading.Lock(), threading.Event(), RangeBench.run
+
+    def broken(bench: RangeBench, first: int, last: int) -> None:
+        if bench.env.alone:
+            assert not first or struck.wait(PATIENCE)
+        else:
+            with counting:
+                calls[0] += 1
+                if calls[0] >= call:
+                    struck.set()
+                    raise error
+        run(bench, first, last)
+
+    patch.setattr(RangeBench, "run", broken)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RunError("broken"), InputError("too small"), OSError(28, "full")])
+@pytest.mark.parametrize("call", [2, 3, 5])
+def test_what_is_lost_is_done_by_the_first_engine(
+    stage: Stage, triangles: int, error: Exception, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking(monkeypatch, error, call)
+    assert PHASE.run(stage.env) == triangles
+    assert stage.second.lost
+    assert len(stage.notes.texts) in (1, 2)
+    assert all("the run goes on with one engine: " in text for text in stage.notes.texts)
+    assert PHASE.run(stage.env) == triangles  # from its commits
+    assert RangeCount(CountCliques(4), 1e6).run(stage.env) > 0
+    assert len(stage.ranges()) == 3
+
+
+@pytest.mark.parametrize("error", [RunError("no room"), InputError("too small")])
+def test_an_engine_without_room_stays_out_of_the_phase(
+    stage: Stage, triangles: int, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking(monkeypatch, error, 1)
+    assert PHASE.run(stage.env) == triangles
+    assert not stage.second.lost  # it may have room for others
+    assert not stage.notes.texts
+    assert len(stage.ranges()) == 1
+
+
+def test_a_fault_before_it_joins_ends_nothing(stage: Stage, triangles: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    breaking(monkeypatch, ZeroDivisionError("a fault"), 1)
+    assert PHASE.run(stage.env) == triangles
+    assert stage.second.lost
+    assert stage.notes.texts == ["the run goes on with one engine: a fault"]
+
+
+@pytest.mark.parametrize("error", [OverflowError("too many"), ZeroDivisionError("a fault")])
+def test_what_would_happen_to_any_engine_ends_the_run(
+    stage: Stage, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking(monkeypatch, error, 2)
+    with pytest.raises(FinalError if isinstance(error, OverflowError) else ZeroDivisionError, match=str(error)):
+        PHASE.run(stage.env)
+    assert stage.env.cancel.is_set()
+
+
+def test_a_commit_that_fails_ends_the_run(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **how: object) -> None:
+        raise RunError("the disk is full")
+
+    monkeypatch.setattr(PhaseRecord, "commit", refuse)
+    with pytest.raises(RunError, match="the disk is full"):
+        PHASE.run(stage.env)
+
+
+def test_a_run_that_is_cancelled_ends_both(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RangeBench.run
+
+    def cancel(bench: RangeBench, first: int, last: int) -> None:
+        if bench.env.alone:
+            assert not first or stage.env.cancel.wait(PATIENCE)
+        elif stage.ranges_begun:
+            stage.env.cancel.set()
+        else:
+            stage.ranges_begun = True
+        run(bench, first, last)
+
+    monkeypatch.setattr(RangeBench, "run", cancel)
+    with pytest.raises(KeyboardInterrupt):
+        PHASE.run(stage.env)
+    assert stage.second.idle.is_set()
+
+
+def holding(patch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Let the second engine open its side until the second event is set; the first one says that it has begun."""
+    begun, released, opened = threading.Event(), threading.Event(), RangeCount.open
+
+    @contextmanager
+    def open_late(phase: RangeCount, env: Environment) -> Iterator[MakeWorker]:
+        with opened(phase, env) as make_worker:
+            if not env.alone:
+                begun.set()
+                assert released.wait(PATIENCE)
+            yield make_worker
+
+    patch.setattr(RangeCount, "open", open_late)
+    return begun, released
+
+
+def opening_late(patch: pytest.MonkeyPatch) -> threading.Event:
+    """Let the second engine begin to open its side at once, and end when the event is set."""
+    for name in ("JOIN_AFTER", "JOIN_LEFT"):
+        patch.setattr(engine_choice, name, 0.0)
+    begun, released = holding(patch)
+    after_that(begun, patch)
+    return released
+
+
+def test_a_phase_does_not_wait_for_an_engine_that_opens_its_side(
+    lab: Any, graph: Graph, triangles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = opening_late(monkeypatch)
+    stage = Stage(lab, graph)
+    assert PHASE.run(stage.env) == triangles
+    assert not stage.second.idle.is_set()
+    assert RangeCount(CountCliques(4), 1e6).run(stage.env) > 0  # it is not back from the phase before
+    assert [ranges > 0 for ranges in stage.ranges()] == [True, True]
+    released.set()
+    stage.second.close()
+    assert stage.second.idle.is_set()
+    assert stage.env.resources.host.used == graph.nbytes
+
+
+def test_memory_that_it_still_holds_is_waited_for(
+    lab: Any, graph: Graph, triangles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = opening_late(monkeypatch)
+    stage = Stage(lab, graph)
+    assert PHASE.run(stage.env) == triangles
+    refused = []
+
+    class Tight(RangeCount):
+        """Needs all of the budget."""
+
+        def open(self, env: Environment) -> AbstractContextManager[MakeWorker]:
+            if env.resources.host.used > graph.nbytes:
+                refused.append(True)
+                released.set()
+                raise InputError("no room")
+            return super().open(env)
+
+    assert Tight(CountCliques(4), 1e6).run(stage.env) > 0
+    assert refused == [True]
+    stage.second.close()
+
+
+def after_that(begun: threading.Event, patch: pytest.MonkeyPatch) -> None:
+    """Let the first engine's worker do nothing until an event."""
+    run: Callable[[RangeBench, int, int], None] = RangeBench.run
+
+    def wait(bench: RangeBench, first: int, last: int) -> None:
+        if bench.env.alone and first:
+            assert begun.wait(PATIENCE)
+        run(bench, first, last)
+
+    patch.setattr(RangeBench, "run", wait)
