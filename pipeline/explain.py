@@ -6,13 +6,15 @@ Searches are sampled (`longwall.pipeline.planning.prediction`) to predict how ma
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.inputs import describe_graph, open_resources, read_graph
+from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph
+from longwall.pipeline.quoting import round_number
 from longwall.pipeline.run import COMPILING
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.sizes import round_size
@@ -21,11 +23,10 @@ from longwall.storage.observer import NullObserver, Observer
 if TYPE_CHECKING:
     from longwall.pipeline.planning.prediction import LevelEstimate
     from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.workloads.frequent.plan import FrequentPlan
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
     from longwall.storage.pages.placement import Placement
-
-_READABLE = 1e15  # longer numbers are written with an exponent
 
 
 def explain(
@@ -56,6 +57,7 @@ def explain(
             resources.spill.check()
             graph = read_graph(spec, observer, resources)
             plan = spec.workload.plan(graph)
+            second = open_beside(spec, graph, resources)
             placement = place_graph(host_arrays(graph), resources, spec.memory.access)
             prediction = _predict(plan, spec, graph, placement, resources)
     finally:
@@ -63,10 +65,11 @@ def explain(
     facts = describe_graph(spec, graph)
     limits = resources.limits()
     sizes = ", ".join(f"{name} {'auto' if size is None else round_size(size)}" for name, size in limits.items())
+    helped = "" if second is None else f", and cpu ({second.threads} threads) in long phases"
     lines = [
         f"workload     {spec.workload.kind}, output = {spec.workload.output}",
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",
-        f"engine       {engine.name} ({engine.device.name})",
+        f"engine       {engine.name} ({engine.device.name}){helped}",
         f"memory       {sizes}",
         *_describe_placement(placement),
         plan.describe(),
@@ -89,10 +92,13 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resou
     from longwall.pipeline.phases.count_plans import CountBySearch
     from longwall.pipeline.planning.prediction import estimate_levels
     from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.workloads.frequent.plan import FrequentPlan
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import bring_graph
 
     search = plan.search if isinstance(plan, CountBySearch) else plan
+    if isinstance(plan, FrequentPlan):
+        return _predict_patterns(plan, graph, resources)
     if not isinstance(search, MatchPlan) or search.joined:
         return []
     arrays = host_arrays(graph)
@@ -109,14 +115,31 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resou
     return lines if search.suffix else [*lines, *_describe_totals(search, estimates, spec, graph, resources, room)]
 
 
+def _predict_patterns(plan: FrequentPlan, graph: Graph, resources: Resources) -> list[str]:
+    """The same for the levels of frequent patterns."""
+    from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
+    from longwall.pipeline.execution.environment import Workplace
+    from longwall.pipeline.workloads.frequent.prediction.describe_levels import describe_levels
+    from longwall.pipeline.workloads.frequent.prediction.predict_levels import predict_levels
+
+    work = Workplace(graph=graph, resources=resources, observer=NullObserver(), cancel=threading.Event())
+    try:
+        with resources.engine.faults():
+            return describe_levels(plan, predict_levels(plan, work), resources)
+    except (InputError, RunError) as refusal:
+        return [f"prediction   none: {refusal}"]
+    except (ShortOfMemory, EngineLost) as fault:
+        return [f"prediction   none: {fault}"]
+
+
 def _describe_levels(plan: MatchPlan, estimates: Sequence[LevelEstimate]) -> list[str]:
     """Predicted rows and bytes as lines of a table, one per level."""
     exact = all(one.exact for one in estimates)
     table = [("", "rows", "" if exact else "95 % interval", "size")]
     for one in estimates:
         name = f"level {one.level}" if one.level < plan.program.depth else "count"
-        interval = "" if exact else "exact" if one.exact else f"{_round(one.low)} to {_round(one.high)}"
-        rows = f"{one.rows:,.0f}" if one.exact else _round(one.rows)
+        interval = "" if exact else "exact" if one.exact else f"{round_number(one.low)} to {round_number(one.high)}"
+        rows = f"{one.rows:,.0f}" if one.exact else round_number(one.rows)
         table.append((name, rows, interval, "not written" if plan.suffix and one.level > 1 else round_size(one.bytes)))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     how = "exact: the search is small enough to be run for it" if exact else "by sampling"
@@ -204,8 +227,3 @@ def _free_disk(folder: Path) -> int:
 
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     return int(psutil.disk_usage(str(there)).free)
-
-
-def _round(number: float) -> str:
-    """Four digits, and zeros."""
-    return f"{float(f'{number:.4g}'):,.0f}" if number < _READABLE else f"{number:.3e}"

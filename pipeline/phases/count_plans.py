@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.stats import GraphStats
 
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
+FEW_ABSENT_EDGES = 2  # with so few, there are few whatever the vertices
 _EXACT_BELOW = 2.0**62
 _ARCS_AT_ONCE = 1 << 22
 
@@ -274,7 +276,8 @@ def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Coun
             return _clique(pattern, stats)
         if not induced:
             return _non_induced(pattern, stats)
-        if pattern.num_vertices <= MAX_INDUCED_VERTICES:
+        absent = comb(pattern.num_vertices, 2) - len(pattern.edges)
+        if pattern.num_vertices <= MAX_INDUCED_VERTICES or absent <= FEW_ABSENT_EDGES:
             search = _search(pattern, stats, induced=True)
             parts = tuple((c, _non_induced(q, stats)) for c, q in _denser(pattern))
             cost = sum(plan.cost for _, plan in parts)

@@ -7,6 +7,8 @@ often wedges are closed.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from longwall.kernels.interface.search_program import SearchProgram, SetKind
 from longwall.pipeline.patterns.pattern import Pattern
@@ -19,6 +21,7 @@ from longwall.storage.graph.stats import GraphStats
 BEAM = 24
 ROW_STEPS = 50.0  # what one row costs beside its set operations, in set elements read (measured)
 MAX_SUFFIX = 6
+_Beginning = tuple[float, float, tuple[int, ...]]  # cost and rows so far, and the order
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,7 @@ def _sizes(stats: GraphStats) -> _Sizes:
 def _orders(pattern: Pattern, sizes: _Sizes) -> list[tuple[int, ...]]:
     """Connected orders, the most promising ones where there are many."""
 
-    def grow(
-        beam: list[tuple[float, float, tuple[int, ...]]],
-    ) -> Iterator[tuple[float, float, tuple[int, ...]]]:
+    def grow(beam: list[_Beginning]) -> Iterator[_Beginning]:
         for cost, rows, order in beam:
             for v in range(pattern.num_vertices):
                 backward = len(pattern.neighbours[v].intersection(order))
@@ -67,10 +68,29 @@ def _orders(pattern: Pattern, sizes: _Sizes) -> list[tuple[int, ...]]:
                     new = sizes.vertices * sizes.share(pattern.label(v))
                 yield cost + new, new, (*order, v)
 
-    beam: list[tuple[float, float, tuple[int, ...]]] = [(0.0, 1.0, ())]
+    beam: list[_Beginning] = [(0.0, 1.0, ())]
     for _ in range(pattern.num_vertices):
-        beam = sorted(grow(beam))[: BEAM * 4]
+        beam = list(islice(_distinct(pattern, sorted(grow(beam))), BEAM * 4))
     return [order for _, _, order in beam[:BEAM]]
+
+
+def _distinct(pattern: Pattern, beam: list[_Beginning]) -> Iterator[_Beginning]:
+    """Yield the beginnings of orders that look different, to the vertices that are left, too.
+
+    Those that an automorphism makes of each other look the same, and lead to the same programs; they would fill the
+    beam of a symmetric pattern.
+    """
+    kept: set[Any] = set()
+    for beginning in beam:
+        order = beginning[-1]
+        looks = [
+            (pattern.label(v), len(near), *(w in near for w in order)) for v, near in enumerate(pattern.neighbours)
+        ]
+        rest = sorted(looks[v] for v in range(pattern.num_vertices) if v not in order)
+        look = (*(looks[v] for v in order), *rest)
+        if look not in kept:
+            kept.add(look)
+            yield beginning
 
 
 def _estimate(

@@ -9,6 +9,7 @@ its halves. So a sample may be thinned while the sequence is still growing, and 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 Array = Any  # a NumPy or a CuPy array
 
@@ -112,3 +113,37 @@ class StratifiedSample:
         half = _halves(self._key, self._shift, block >> np.uint64(1))
         chosen = self._xp.flatnonzero((block & np.uint64(1)) == half)
         self._parts = [self._xp.take(rows, chosen, axis=1)]
+
+
+def thinned(
+    key: int, sizes: NDArray[np.int64], shifts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Keep one item out of every 2**shift neighbouring ones, in several sequences at once.
+
+    Parameters
+    ----------
+    key
+        Names the sample.
+    sizes, shifts : int64[n]
+        Items of each sequence; they stand one behind the other.
+
+    Returns
+    -------
+    places : int64[k]
+        Those that are kept, ascending; each item of a sequence is as likely as the others.
+    blocks : int64[k]
+        The number of the block of each, counted in its sequence.
+    """
+    blocks = -(-sizes >> shifts)
+    of = np.repeat(np.arange(len(sizes)), blocks)
+    block = np.arange(len(of)) - np.repeat(np.cumsum(blocks) - blocks, blocks)
+    x = (of.astype(np.uint64) << np.uint64(32) ^ block.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+    for height in (1, 2):
+        x = (x + np.uint64(splitmix64(key, height))) * np.uint64(0xBF58476D1CE4E5B9)
+        x ^= x >> np.uint64(31)
+    shift = shifts[of].astype(np.uint64)
+    within = (x & (np.uint64(1) << shift) - np.uint64(1)).astype(np.int64)
+    place = (block << shifts[of]) + within
+    kept = place < sizes[of]
+    starts = np.cumsum(sizes) - sizes
+    return (starts[of] + place)[kept], block[kept]

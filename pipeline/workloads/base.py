@@ -31,8 +31,6 @@ class Workload(Section, ABC):
     """Whether the counts of the patterns add up to the answer; False: the answer is a table of patterns."""
     rows_are_lists: ClassVar[bool] = False
     """Whether rows are lists of vertices: they can be limited, but have neither columns nor levels."""
-    on_host: ClassVar[bool] = False
-    """Whether only the engine of the host has its kernels."""
 
     kind: str = Field(description="what to mine")
     output: Output = Field(default="count", description="in which form to give it")

@@ -15,6 +15,8 @@ from longwall.stages.base import Aggregation
 
 Array = Any  # a NumPy or a CuPy array
 
+_COUNT_BYTES = 20  # of a set, beside its words as counts of their bits: two numbers, and whether it counts
+
 
 @dataclass(frozen=True)
 class Support:
@@ -42,6 +44,10 @@ class Support:
     def columns(self, sizes: NDArray[np.int64]) -> int:
         """Sets of each of some extensions, which lead to patterns of so many vertices (int64[k])."""
         return int(sizes.max(initial=1)) if self.of == "images" else 1
+
+    def counting_bytes(self, columns: int) -> int:
+        """Bytes of the host that counting so many sets takes, for each extension."""
+        return columns * (self.words + _COUNT_BYTES)
 
     def least(self, counts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         """The support of each extension: of `counts` (int64[k, columns]) of its vertices the least, up to `enough`."""

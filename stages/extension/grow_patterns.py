@@ -180,6 +180,8 @@ class GrowPatterns:
         Bytes for what is counted, and as much again for the rows in work, where the engine works.
     reserve
         Reserves bytes where the engine works, for what a noun names; chunks of tables make room for them.
+    reserve_host
+        The same in the host's memory.
     check
         Called now and then; raises where the work is to end.
     """
@@ -192,10 +194,11 @@ class GrowPatterns:
         take: Take,
         memory: int,
         reserve: Reserve,
+        reserve_host: Reserve,
         check: Callable[[int], None],
     ):
         self._xp, self._take, self._memory = engine.xp, take, memory
-        self._reserve = reserve
+        self._reserve, self._reserve_host = reserve, reserve_host
         self._engine, self._graph, self._support = engine, graph, support
         self._growers = self._new_growers()
         self._check = check
@@ -206,6 +209,10 @@ class GrowPatterns:
             self._engine.kernels.grower(self._engine.device, self._graph, self._memory // workers)
             for _ in range(workers)
         ]
+
+    def kernel(self, growth: GrowthBatch) -> tuple[GrowKernel, GrowthBatch]:
+        """Return the kernels of one worker, and a batch of patterns in the engine's arrays."""
+        return self._growers[0], growth.to(self._xp)
 
     def most_extensions(self) -> int:
         """Return how many rightmost extensions can be counted at once."""
@@ -244,10 +251,12 @@ class GrowPatterns:
             If there is no room for a bit per vertex, or transaction, of a single pattern.
         """
         found = np.zeros(len(candidates), np.int64)
-        for begin, sets in self.sets(table, candidates, self._support.columns(candidates.sizes)):
+        columns = self._support.columns(candidates.sizes)
+        for begin, sets in self.sets(table, candidates, columns):
             end = begin + len(sets)
             record = self._support.aggregation(candidates.sizes[begin:end], self._growers[0].sizes)
-            found[begin:end] = record.finalize(sets)
+            with self._reserve_host(len(sets) * self._support.counting_bytes(columns), "the supports of patterns"):
+                found[begin:end] = record.finalize(sets)
         return found
 
     def sets(self, table: Rows, candidates: Candidates, columns: int) -> Iterator[tuple[int, Array]]:
@@ -275,7 +284,8 @@ class GrowPatterns:
             If there is no room for a bit per vertex, or transaction, of a single pattern.
         """
         words, workers = self._support.words, len(self._growers)
-        at_once = max(self._memory // (4 * columns * words * workers), 1)
+        each = 4 * columns * (words + 1) * workers + self._support.counting_bytes(columns)
+        at_once = max(self._memory // each, 1)
         for begin in range(0, len(candidates), at_once):
             some = candidates.sliced(begin, begin + at_once)
             shape = (len(some), columns, words)
@@ -330,6 +340,7 @@ class GrowPatterns:
         num_extensions: int,
         extensions: NDArray[np.int64],
         first: int,
+        rows: int,
         append: Callable[[EmbeddingTable], None],
     ) -> None:
         """Grow a batch of patterns.
@@ -342,11 +353,13 @@ class GrowPatterns:
             Those to make, ascending.
         first
             Number of the pattern that the first of them leads to; the others follow.
+        rows
+            No more rows are made; what is reserved for them is as large as that needs, at most.
         append
             Takes the rows, from several threads; those of a pattern stand together.
         """
         child_bytes = _CHILD_BYTES + _CHILD_COLUMN_BYTES * (table.num_levels + 1)
-        most = max(self._memory // len(self._growers) // child_bytes, 1)
+        most = max(min(self._memory // len(self._growers) // child_bytes, rows), 1)
         with self._reserve(4 * num_extensions + most * child_bytes * len(self._growers), "embeddings that are grown"):
             alive = self._alive(num_extensions, extensions)
             workers = [

@@ -23,7 +23,10 @@ Take = Callable[[int, Callable[[int], Any]], Any]
 class Rows(Protocol):
     """Rows of a level, in one table or several."""
 
-    num_levels: int
+    @property
+    def num_levels(self) -> int:
+        """Columns of the rows."""
+        ...
 
     def __len__(self) -> int:
         """Number of rows."""

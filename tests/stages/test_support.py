@@ -58,7 +58,14 @@ class Level:
 
         budget = MemoryBudget("memory.host", 1 << 30)
         return GrowPatterns(
-            CpuEngine(workers), self.graph, support, take, memory, budget.reserve, self.looked_at.append
+            CpuEngine(workers),
+            self.graph,
+            support,
+            take,
+            memory,
+            budget.reserve,
+            budget.reserve,
+            self.looked_at.append,
         )
 
     def candidates(self) -> Candidates:

@@ -1,6 +1,7 @@
 """The embeddings of frequent patterns as Parquet: each subgraph once, in original vertex ids."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,9 +23,47 @@ from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.stages.base import stream
 from longwall.stages.export import WRITE_LEVEL, PartFiles, WriterMemory, bytes_per_row
 from longwall.storage.parquet_files import write_parquet
+from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.chunked_table import ChunkedTable
 
 _LEVEL_BYTES, _VERTEX_BYTES, _ROW_BYTES = 8, 8, 64  # of a row: as it is found, and while it is translated
+_PATTERN_BYTES, _PATTERN_VERTEX_BYTES, _PAIR_BYTES = 112, 16, 80  # of a pattern, its vertices, its restrictions
+
+
+class _WrittenPatterns:
+    """What the rows of a level's patterns are translated by; a context manager that holds what is reserved for it.
+
+    Attributes
+    ----------
+    numbers : int64[p]
+        The row of each pattern in ``patterns.parquet``, -1 where its embeddings are not wanted.
+    sizes, columns : int32[p], int32[p, largest size]
+        Vertices of each pattern, and where rows have them.
+    restrictions : list
+        Which one of the mappings of a subgraph is written.
+    """
+
+    def __init__(self, found: FrequentPatterns, first: int, min_support: int, pool: ChunkPool):
+        patterns = found.patterns.sliced(0, len(found.patterns))  # with figures of its own, which go with it
+        width = int(patterns.sizes.max(initial=1))
+        size = len(patterns) * (_PATTERN_BYTES + _PATTERN_VERTEX_BYTES * width)
+        with ExitStack() as held:
+            reserved = held.enter_context(pool.reserve(size, "what embeddings are written by"))
+            self.numbers = found.table_rows(min_support, first)
+            self.sizes, (_, _, self.columns) = patterns.sizes, patterns.vertices
+            self.restrictions: list[Sequence[tuple[int, int]]] = []
+            symmetric = (self.numbers >= 0) & (found.automorphisms > 1)
+            for code, several in zip(patterns.codes, symmetric, strict=True):
+                pairs = restrictions(code) if several else ()
+                reserved.join(pool.reserve(_PAIR_BYTES * len(pairs), "what embeddings are written by"))
+                self.restrictions.append(pairs)
+            self._held = held.pop_all()
+
+    def __enter__(self) -> "_WrittenPatterns":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._held.close()
 
 
 class LevelWriter:
@@ -38,9 +77,9 @@ class LevelWriter:
     next_number
         Returns the number of the next file: they are called ``embeddings-<edges>-<number>.parquet``.
     found
-        The patterns of the level.
-    numbers : int64[p]
-        The row of each pattern in ``patterns.parquet``, -1 where its embeddings are not wanted.
+        The patterns of the level; embeddings of those that are frequent are written.
+    first
+        Row of the first frequent one in ``patterns.parquet``.
     plan, env
         The run.
     grower
@@ -53,32 +92,28 @@ class LevelWriter:
         self,
         next_number: Callable[[], int],
         found: FrequentPatterns,
-        numbers: NDArray[np.int64],
+        first: int,
         plan: FrequentPlan,
         env: Environment,
         grower: PatternGrower,
     ):
-        self._found, self._numbers, self._env = found, numbers, env
-        self._width, self._written = plan.max_vertices, 0
-        symmetric = (numbers >= 0) & (found.automorphisms > 1)
-        self._wanted = [
-            restrictions(code) if several else [] for code, several in zip(found.patterns.codes, symmetric, strict=True)
-        ]
+        self._env, self._width, self._written = env, plan.max_vertices, 0
         self._schema = _schema(plan)
         columns, levels = self._width + 1, found.patterns.num_edges + 2
         # As many rows are held until they fill a group as are written to it at once.
         row_bytes = _LEVEL_BYTES * levels + _VERTEX_BYTES * columns + _ROW_BYTES + 2 * bytes_per_row(columns)
         memory = WriterMemory.within(grower.room, columns, row_bytes)
-        self.rows_at_once = memory.group_rows
-        self._memory = grower.pool.reserve(memory.nbytes, "writing embeddings as Parquet files")
-        self._files = PartFiles(
-            env.results, lambda: f"{level_prefix(found)}{next_number():05}.parquet", self._schema, memory
-        )
+        self.rows_at_once, prefix = memory.group_rows, level_prefix(found)
+        with ExitStack() as held:
+            self._patterns = held.enter_context(_WrittenPatterns(found, first, plan.min_support, grower.pool))
+            held.enter_context(grower.pool.reserve(memory.nbytes, "writing embeddings as Parquet files"))
+            self._files = PartFiles(env.results, lambda: f"{prefix}{next_number():05}.parquet", self._schema, memory)
+            self._held = held.pop_all()
 
     def close(self) -> None:
         """Drop the file that is being written, and release the memory."""
         self._files.abandon()
-        self._memory.release()
+        self._held.close()
 
     def take(self) -> list[dict[str, Any]]:
         """Finish all files; see :meth:`longwall.stages.export.PartFiles.take`."""
@@ -93,11 +128,10 @@ class LevelWriter:
     def write_rows(self, rows: NDArray[np.uint32]) -> None:
         """Write the subgraphs of flat rows; see :class:`longwall.stages.export.MappingBench`."""
         looked_at = int(rows.shape[1])
-        _, _, columns = self._found.patterns.vertices
-        sizes, ids = self._found.patterns.sizes, self._env.graph.original_ids
-        rows = rows[:, _one_of_each(rows, self._numbers, columns, self._wanted)]
+        sizes, columns, ids = self._patterns.sizes, self._patterns.columns, self._env.graph.original_ids
+        rows = rows[:, _one_of_each(rows, self._patterns)]
         patterns = rows[0].astype(np.int64)
-        arrays = [pa.array(self._numbers[patterns])]
+        arrays = [pa.array(self._patterns.numbers[patterns])]
         for vertex in range(self._width):
             there = sizes[patterns] > vertex
             place = columns[patterns, min(vertex, columns.shape[1] - 1)]
@@ -150,9 +184,9 @@ class _EmbeddingsWorker(PartitionWorker):
             self._rows += self._writer.write(table)
 
     def _new_writer(self) -> LevelWriter:
-        found, plan, next_number = self.parts.found, self._plan, self._env.files.next_number
-        numbers, prefix = found.table_rows(plan.min_support, self._first), f"{RESULTS}{level_prefix(found)}"
-        return LevelWriter(lambda: next_number(prefix), found, numbers, plan, self._env, self.parts.grower)
+        found, next_number = self.parts.found, self._env.files.next_number
+        prefix = f"{RESULTS}{level_prefix(found)}"
+        return LevelWriter(lambda: next_number(prefix), found, self._first, self._plan, self._env, self.parts.grower)
 
     def take_partial(self) -> PartialResult:
         assert self._writer is not None
@@ -188,19 +222,15 @@ def _schema(plan: FrequentPlan) -> pa.Schema:
     return pa.schema([("pattern", pa.int64()), *((f"v{vertex}", pa.int64()) for vertex in range(plan.max_vertices))])
 
 
-def _one_of_each(
-    rows: NDArray[np.uint32],
-    numbers: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    wanted: list[list[tuple[int, int]]],
-) -> NDArray[np.bool_]:
+def _one_of_each(rows: NDArray[np.uint32], patterns: _WrittenPatterns) -> NDArray[np.bool_]:
     """Whether a row is wanted, and the one of its subgraph's mappings that is written: bool[rows]."""
     kept = np.ones(rows.shape[1], np.bool_)
     bounds = [0, *(np.flatnonzero(np.diff(rows[0])) + 1).tolist(), rows.shape[1]]
     for begin, end in pairwise(bounds):
         pattern = int(rows[0, begin])
         some = slice(begin, end)
-        kept[some] = numbers[pattern] >= 0
-        for first, second in wanted[pattern]:
-            kept[some] &= rows[columns[pattern, first], some] < rows[columns[pattern, second], some]
+        kept[some] = patterns.numbers[pattern] >= 0
+        columns = patterns.columns[pattern]
+        for first, second in patterns.restrictions[pattern]:
+            kept[some] &= rows[columns[first], some] < rows[columns[second], some]
     return kept

@@ -1,6 +1,6 @@
 """What is found of a level: candidates, and the patterns that are frequent, with their figures."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
 from longwall.storage.graph.typed_graph import EdgeTypes
+from longwall.storage.memory.reservations import Reservation
 
+Reserve = Callable[[int, str], Reservation]
 UNKNOWN = -1
 """In place of a number of rows that was not counted."""
+GROWN_BYTES = 124
+"""Bytes of a grown pattern: as numbers, and as it is written or read."""
 _COLUMNS = 9  # of an array of patterns: parent, edge, automorphisms, rows, support
+_LEVEL_BYTES, _EDGE_BYTES = 48, 20  # of a frequent pattern: its figures, root and size; for each edge of its code
 
 
 class GrownPatterns(NamedTuple):
@@ -40,45 +45,56 @@ class GrownPatterns(NamedTuple):
         return GrownPatterns(*(array[kept] for array in self))
 
 
-def joined(parts: Sequence[GrownPatterns]) -> GrownPatterns:
-    """All patterns of some parts, in their order."""
-    edges = [np.empty((0, 5), np.int32), *(part.edges for part in parts)]
-    return GrownPatterns(
-        _numbers([part.parents for part in parts]),
-        np.concatenate(edges),
-        _numbers([part.automorphisms for part in parts]),
-        _numbers([part.rows for part in parts]),
-        _numbers([part.supports for part in parts]),
-    )
-
-
-def _numbers(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.concatenate([np.empty(0, np.int64), *parts])
-
-
-def write_patterns(files: RunFiles, folder: str, parts: Sequence[GrownPatterns]) -> dict[str, Any]:
-    """Write all patterns of some parts, in their order, to an array of the checkpoint: int64[p, 9].
+class PatternParts:
+    """Patterns in parts, as they are found; a context manager that holds what is reserved for them.
 
     Parameters
     ----------
-    files
-        The run's.
-    folder
-        Name of the folder in the checkpoint.
-    parts
-        The patterns.
+    reserve
+        Reserves bytes of the host, for what a noun names.
 
-    Returns
-    -------
-    dict
-        The file, as a commit names it.
+    Attributes
+    ----------
+    parts
+        The patterns so far.
     """
-    shape = sum(len(part.parents) for part in parts), _COLUMNS
-    return files.write_array(folder, shape, np.int64, (np.column_stack(part) for part in parts))
+
+    def __init__(self, reserve: Reserve):
+        self._reserve, self._held = reserve, reserve(0, "")
+        self.parts: list[GrownPatterns] = []
+
+    def __len__(self) -> int:
+        return sum(len(part.parents) for part in self.parts)
+
+    def add(self, part: GrownPatterns) -> None:
+        """Take the patterns that follow.
+
+        Raises
+        ------
+        BudgetExceeded
+            If there is no room for them.
+        """
+        self._held.join(self._reserve(GROWN_BYTES * len(part.parents), "the patterns of a level"))
+        self.parts.append(part)
+
+    def write(self, files: RunFiles, folder: str) -> dict[str, Any]:
+        """Write all of them to an array of the checkpoint, int64[p, 9]; return the file, as a commit names it."""
+        pieces = (np.column_stack(part) for part in self.parts)
+        return files.write_array(folder, (len(self), _COLUMNS), np.int64, pieces)
+
+    def __enter__(self) -> "PatternParts":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.parts = []
+        self._held.release()
 
 
 def read_patterns(files: RunFiles, file: dict[str, Any], begin: int = 0, end: int | None = None) -> GrownPatterns:
-    """Read patterns `begin` to `end` - 1 of a file of `write_patterns`; all that are left by default."""
+    """Read patterns `begin` to `end` - 1 of a file of `PatternParts`; all that are left by default.
+
+    They take `GROWN_BYTES` each, which the caller has reserved.
+    """
     table = files.read_array(file, begin, end)
     figures = (np.ascontiguousarray(table[:, column]) for column in range(6, _COLUMNS))
     return GrownPatterns(np.ascontiguousarray(table[:, 0]), table[:, 1:6].astype(np.int32), *figures)
@@ -113,8 +129,8 @@ class FrequentPatterns:
         codes = patterns.grown(found.parents, found.edges)
         return cls(codes, types, found.parents, found.automorphisms, found.rows, found.supports)
 
-    def selected(self, kept: NDArray[np.bool_]) -> "FrequentPatterns":
-        """Some of the patterns."""
+    def selected(self, kept: NDArray[Any] | slice) -> "FrequentPatterns":
+        """Some of the patterns: a mask, their places, or a range."""
         patterns = DfsPatterns(self.patterns.roots[kept], self.patterns.codes[kept])
         numbers = (self.parents, self.automorphisms, self.rows, self.supports)
         return FrequentPatterns(patterns, self.types, *(array[kept] for array in numbers))
@@ -131,3 +147,8 @@ class FrequentPatterns:
         """
         frequent = self.supports >= min_support
         return np.where(frequent, first + np.cumsum(frequent) - 1, -1)
+
+
+def level_bytes(patterns: int, edges: int) -> int:
+    """Bytes of so many `FrequentPatterns` of so many edges each."""
+    return patterns * (_LEVEL_BYTES + _EDGE_BYTES * edges)

@@ -13,16 +13,12 @@ from typing import Any, Protocol
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
-from longwall.pipeline.workloads.frequent.grown_patterns import (
-    FrequentPatterns,
-    GrownPatterns,
-    read_patterns,
-    write_patterns,
-)
+from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, GrownPatterns, PatternParts
 from longwall.pipeline.workloads.frequent.local_embeddings import LocalEmbeddings
 from longwall.pipeline.workloads.frequent.partitioned_embeddings import PartitionedEmbeddings
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import MAX_PATTERN_EDGES, FrequentPlan
+from longwall.storage.memory.reservations import Reservation
 
 
 class Embeddings(Protocol):
@@ -40,8 +36,8 @@ class Embeddings(Protocol):
         """
         ...
 
-    def frequent(self, patterns: DfsPatterns) -> list[GrownPatterns]:
-        """Return what the patterns of the level grow into that is frequent, in several parts; after `prepare`."""
+    def frequent(self, patterns: DfsPatterns) -> Iterator[GrownPatterns]:
+        """Yield what the patterns of the level grow into that is frequent, in several parts; after `prepare`."""
         ...
 
     def done(self) -> None:
@@ -69,8 +65,17 @@ class Embeddings(Protocol):
         ...
 
 
-def mine_frequent(plan: FrequentPlan, env: Coordinator) -> Iterator[tuple[FrequentPatterns, Embeddings | None]]:
+def mine_frequent(
+    plan: FrequentPlan, env: Coordinator, grower: PatternGrower
+) -> Iterator[tuple[FrequentPatterns, Embeddings | None]]:
     """Mine the frequent patterns, level by level.
+
+    Parameters
+    ----------
+    plan, env
+        The run.
+    grower
+        What grows and chooses patterns, and holds them in its budgets: those of a level until the one after the next.
 
     Yields
     ------
@@ -85,17 +90,19 @@ def mine_frequent(plan: FrequentPlan, env: Coordinator) -> Iterator[tuple[Freque
     InputError, RunError
         If a budget has no room for the graph, or for a single pattern's images.
     """
-    with closing(PatternGrower(plan, env)) as grower:
-        kind = LocalEmbeddings if env.alone else PartitionedEmbeddings
-        with closing(kind(plan, env, grower)) as embeddings:
-            yield from _levels(plan, env, grower, embeddings)
+    kind = LocalEmbeddings if env.alone else PartitionedEmbeddings
+    with closing(kind(plan, env, grower)) as embeddings, grower.pool.reserve(0, "") as held:
+        yield from _levels(plan, env, grower, embeddings, held)
 
 
 def _levels(
-    plan: FrequentPlan, env: Coordinator, grower: PatternGrower, embeddings: Embeddings
+    plan: FrequentPlan, env: Coordinator, grower: PatternGrower, embeddings: Embeddings, held: Reservation
 ) -> Iterator[tuple[FrequentPatterns, Embeddings | None]]:
-    """Grow until nothing is frequent, or the patterns are as large as they may be; see `mine_frequent`."""
-    patterns, rows = grower.roots(), env.graph.num_vertices
+    """Grow until nothing is frequent, or the patterns are as large as they may be; see `mine_frequent`.
+
+    `held` has what is reserved for the patterns of the level, and of the one that they grow into.
+    """
+    patterns, rows = grower.roots, env.graph.num_vertices
     while True:
         level = patterns.num_edges + 1
         last = level == plan.max_edges
@@ -103,12 +110,17 @@ def _levels(
         embeddings.prepare(patterns, rows)
         record = env.log.record(f"patterns of {level} edges", 1)
         if not record.complete:
-            written = write_patterns(env.files, f"patterns-of-{level}-edges", embeddings.frequent(patterns))
+            with PatternParts(grower.pool.reserve) as parts:
+                for part in embeddings.frequent(patterns):
+                    parts.add(part)
+                written = parts.write(env.files, f"patterns-of-{level}-edges")
             # With `bytes`: a resumed run needs the file.
             record.commit([(0, 1)], PartialResult(None, (written | {"bytes": written["stored"]},)))
         embeddings.done()
         (file,) = record.files()
-        found = FrequentPatterns.grown(patterns, grower.types, read_patterns(env.files, file))
+        found, reserved = grower.read_level(env.files, patterns, file)
+        of_level = held.size
+        held.join(reserved)
         before, rows = rows, int(found.rows.sum()) if plan.exact else 0
         env.metrics.record("aggregate", level, before, rows, time.perf_counter() - began)
         if level == MAX_PATTERN_EDGES and len(found.patterns):
@@ -119,6 +131,7 @@ def _levels(
         if level == 1:
             grower.leave_out_rare(found)
         embeddings.grow(patterns, found, file)
+        held.split(of_level).release()
         patterns = found.patterns
         yield found, embeddings
         if last:

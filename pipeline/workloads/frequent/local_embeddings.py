@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -30,15 +31,13 @@ class LocalEmbeddings:
     def prepare(self, patterns: DfsPatterns, rows: int) -> None:
         """Do nothing: this process aggregates the level in `frequent`."""
 
-    def frequent(self, patterns: DfsPatterns) -> list[GrownPatterns]:
-        """Aggregate the level, batch by batch; return what is frequent."""
+    def frequent(self, patterns: DfsPatterns) -> Iterator[GrownPatterns]:
+        """Aggregate the level, batch by batch; yield what is frequent."""
         name = f"patterns of {patterns.num_edges + 1} edges"
         self._env.observer.phase(name, len(self._table), "embeddings")
-        found = []
         for first, extensions in self._grower.batches(patterns):
             part = self._frequent_of(extensions)
-            found.append(part._replace(parents=part.parents + first))
-        return found
+            yield part._replace(parents=part.parents + first)
 
     def _frequent_of(self, extensions: RightmostExtensions) -> GrownPatterns:
         """Aggregate the embeddings of a batch by rightmost extension, and keep the frequent patterns."""
@@ -74,9 +73,8 @@ class LocalEmbeddings:
         """Write the table to files ``embeddings-<edges>-<number>.parquet``."""
         env = self._env
         env.observer.phase("writing embeddings", len(self._table), "embeddings")
-        numbers = found.table_rows(self._plan.min_support, first)
         next_number = itertools.count().__next__
-        with closing(LevelWriter(next_number, found, numbers, self._plan, env, self._grower)) as writer:
+        with closing(LevelWriter(next_number, found, first, self._plan, env, self._grower)) as writer:
             rows = writer.write(self._table)
             writer.take()
         return rows

@@ -19,7 +19,7 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task, Worker, equal_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
-from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, read_patterns
+from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.stages.stage_timer import StageTimer
@@ -81,6 +81,7 @@ class Partitions:
         self._files, self._number = env.files, lineage.partitions
         self.grower = PatternGrower(lineage.plan, env)
         self._levels: list[tuple[DfsPatterns, FrequentPatterns]] = []
+        self._of_levels = self.grower.pool.reserve(0, "")
         self._tables: dict[int, tuple[int, ChunkedTable]] = {}  # with the edges of their patterns
         self.lock = threading.Lock()
         self.timer = StageTimer()
@@ -88,7 +89,7 @@ class Partitions:
     @property
     def patterns(self) -> DfsPatterns:
         """The patterns of the level that was read last."""
-        return self.found.patterns if self._levels else self.grower.roots()
+        return self.found.patterns if self._levels else self.grower.roots
 
     @property
     def found(self) -> FrequentPatterns:
@@ -118,7 +119,8 @@ class Partitions:
                     table.drop()
                     del self._tables[part]
             patterns = self.patterns
-            found = FrequentPatterns.grown(patterns, self.grower.types, read_patterns(self._files, file))
+            found, reserved = self.grower.read_level(self._files, patterns, file)
+            self._of_levels.join(reserved)
             if not self._levels:
                 self.grower.leave_out_rare(found)
             self._levels.append((patterns, found))
@@ -127,6 +129,7 @@ class Partitions:
     def close(self) -> None:
         """Drop all tables, and what grows them."""
         self.forget()
+        self._of_levels.release()
         self.grower.close()
 
     def forget(self) -> None:

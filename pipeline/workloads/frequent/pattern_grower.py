@@ -4,7 +4,7 @@ What grows, and when, is in :mod:`longwall.pipeline.workloads.frequent.levels`.
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -15,9 +15,17 @@ from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.pattern_growth import TypedGraph
 from longwall.kernels.patterns.dfs_codes import automorphisms
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch
-from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.environment import Workplace
+from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns, RightmostExtensions, rightmost_extensions
-from longwall.pipeline.workloads.frequent.grown_patterns import UNKNOWN, FrequentPatterns, GrownPatterns
+from longwall.pipeline.workloads.frequent.grown_patterns import (
+    GROWN_BYTES,
+    UNKNOWN,
+    FrequentPatterns,
+    GrownPatterns,
+    level_bytes,
+    read_patterns,
+)
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.stages.aggregation.support import Candidates, Support, on_host
 from longwall.stages.extension.grow_patterns import GrowPatterns
@@ -26,6 +34,7 @@ from longwall.stages.extension.row_buffer import PatternRows
 from longwall.storage.concurrency import map_ordered
 from longwall.storage.errors import FinalError, RunError
 from longwall.storage.graph.typed_graph import Labels, typed_graph
+from longwall.storage.memory.reservations import Reservation
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.pages.placement import bring_arrays
 from longwall.storage.tables.chunk_pool import ChunkPool
@@ -35,6 +44,7 @@ from longwall.storage.tables.embedding_table import from_columns
 _WORK_SHARE, _ROOM_SHARE, _CHUNK_SHARE = 4, 8, 32  # of what the graph leaves: what is counted; the rest; a chunk
 _LARGEST_CHUNK = 32 << 20  # of vertices
 _MOST_KNOWN = 1 << 24  # entries of the table of a batch's edges
+_MOST_ROWS = 1 << 62  # where they were not counted
 _CODES_AT_ONCE = 256  # by a thread, between two looks at whether the run is cancelled
 _PATTERN_BYTES, _EXTENSION_BYTES = 200, 160  # of the patterns of a batch, for each vertex; of an extension
 _CODE_BYTES = 400  # of an extension as a pattern, for each of its edges
@@ -45,8 +55,10 @@ class PatternGrower:
 
     Parameters
     ----------
-    plan, env
-        The run; its budgets hold what is made here until `close`.
+    plan
+        What is mined.
+    env
+        Where; its budgets hold what is made here until `close`.
 
     Attributes
     ----------
@@ -58,15 +70,20 @@ class PatternGrower:
         Bytes for what is no table, and not counted by the stage.
     support
         What supports a pattern, and how far it is counted.
+    roots
+        The patterns of one vertex: one per label.
     """
 
-    def __init__(self, plan: FrequentPlan, env: Environment):
+    def __init__(self, plan: FrequentPlan, env: Workplace):
         self._plan, self._env = plan, env
         self._host = env.resources.host
         self.pool = ChunkPool(self._host, env.resources.disk, env.resources.spill)
         self._batch = AdaptiveBatch(env.engine)
         self._labels = Labels(env.graph, self._host)
         self.types = self._labels.types(self._host)
+        labels = np.arange(len(self._labels.values), dtype=np.int32)
+        self.roots = DfsPatterns(labels, np.empty((len(labels), 0, 5), np.int32))
+        self._of_roots = self._host.reserve(level_bytes(len(labels), 0), "the labels of vertices")
         self.room = self._host.free // _ROOM_SHARE
         enough = int(np.iinfo(np.int32).max) if plan.exact else plan.min_support
         if plan.support == "mni":
@@ -76,8 +93,10 @@ class PatternGrower:
         self._graph_bytes = self._device_bytes = 0
 
     def close(self) -> None:
-        """Drop all tables."""
+        """Drop all tables, and the graph by edge types."""
         self.pool.close()
+        self._drop_stage()
+        self._of_roots.release()
         self._labels.close()
 
     @cached_property
@@ -89,9 +108,9 @@ class PatternGrower:
         self.room = self._host.free // _ROOM_SHARE
         resources = env.resources
         brought, self._device_bytes = bring_arrays(graph.arrays(), resources)
-        run, work = self._batch.run, resources.work.free // _WORK_SHARE
-        reserve = _unreserved if resources.on_device else self.pool.reserve
-        return GrowPatterns(env.engine, TypedGraph(*brought), self.support, run, work, reserve, self.check)
+        run, work, host = self._batch.run, resources.work.free // _WORK_SHARE, self.pool.reserve
+        reserve = _unreserved if resources.on_device else host
+        return GrowPatterns(env.engine, TypedGraph(*brought), self.support, run, work, reserve, host, self.check)
 
     def check(self, rows: int) -> None:
         """Raise if the run was cancelled; report the progress of the level."""
@@ -100,10 +119,37 @@ class PatternGrower:
         if rows:
             self._env.observer.advance(rows)
 
-    def roots(self) -> DfsPatterns:
-        """Return the patterns of one vertex: one per label."""
-        roots = np.arange(len(self._labels.values), dtype=np.int32)
-        return DfsPatterns(roots, np.empty((len(roots), 0, 5), np.int32))
+    def read_level(
+        self, files: RunFiles, patterns: DfsPatterns, file: dict[str, Any]
+    ) -> tuple[FrequentPatterns, Reservation]:
+        """Return the frequent patterns of a level, and what is reserved for them; tables make room.
+
+        Parameters
+        ----------
+        files
+            The run's.
+        patterns
+            What they grow from.
+        file
+            Their array of the checkpoint, as a commit names it.
+
+        Raises
+        ------
+        BudgetExceeded
+            If there is no room for them.
+        """
+        size, edges = int(file["shape"][0]), patterns.num_edges + 1
+        with ExitStack() as held, self.pool.reserve(GROWN_BYTES * size, "patterns that are read"):
+            reserved = held.enter_context(self.pool.reserve(2 * level_bytes(size, edges), f"patterns of {edges} edges"))
+            found = FrequentPatterns.grown(patterns, self.types, read_patterns(files, file))
+            reserved.resize(level_bytes(size, edges), "")  # codes are copied once
+            held.pop_all()
+        return found, reserved
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        """The pattern of `roots` that each vertex is of: the rank of its label."""
+        return self._labels.ranks
 
     def vertices(self, part: int, parts: int) -> ChunkedTable:
         """Return the embeddings of `roots` in every `parts`-th vertex from `part` on: every part has some hubs."""
@@ -226,9 +272,7 @@ class PatternGrower:
             found = found._replace(automorphisms=counts).selected(counts > 0)
         return found
 
-    def supports(
-        self, table: ChunkedTable, extensions: RightmostExtensions, numbers: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def supports(self, table: Rows, extensions: RightmostExtensions, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the supports of extensions, int64[numbers]; where the plan is not exact, only up to `min_support`.
 
         Raises
@@ -309,7 +353,8 @@ class PatternGrower:
                 end = int(np.searchsorted(found.parents, first + len(extensions.patterns)))
                 if end > done:
                     numbers = extensions.numbers(found.parents[done:end] - first, found.patterns.codes[done:end, -1])
-                    self.stage.children(table, extensions.growth, extensions.total, numbers, done, rows.add)
+                    made = int(found.rows[done:end].sum()) if self._plan.exact else _MOST_ROWS
+                    self.stage.children(table, extensions.growth, extensions.total, numbers, done, made, rows.add)
                 done = end
         return grown
 
@@ -322,10 +367,13 @@ class PatternGrower:
         kept = np.isin(self.types.own_keys, keys)
         if not kept.all():
             self.types = self.types.selected(kept)
-            self.__dict__.pop("stage", None)
-            self._host.charge(-self._graph_bytes, "")
-            self._env.resources.work.charge(-self._device_bytes, "")
-            self._graph_bytes = self._device_bytes = 0
+            self._drop_stage()
+
+    def _drop_stage(self) -> None:
+        self.__dict__.pop("stage", None)
+        self._host.charge(-self._graph_bytes, "")
+        self._env.resources.work.charge(-self._device_bytes, "")
+        self._graph_bytes = self._device_bytes = 0
 
 
 def _unreserved(size: int, what: str) -> AbstractContextManager[object]:  # noqa: ARG001 - a `Reserve`

@@ -1,15 +1,26 @@
 """The pattern table: frequent patterns as edge lists and as DFS codes, with their figures, in Parquet."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longwall.pipeline.execution.environment import PatternCount
 
 if TYPE_CHECKING:
-    from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns
+    import pyarrow as pa
+
+    from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, Reserve
     from longwall.pipeline.workloads.frequent.plan import FrequentPlan
+
+_CODE = ("i", "j", "label_i", "label_edge", "label_j")
+_ROWS = 64, 1 << 13  # fewest and most patterns that are written at once, as a row group
+# Measured: 11 KiB of a row group until the file ends, and 50 while it is written; 380 bytes of a `PatternCount`, 85 for
+# each edge; of a pattern that is written 160 and 75.
+_GROUP_BYTES, _WRITING_BYTES = 12 << 10, 56 << 10
+_COUNT_BYTES, _COUNT_EDGE_BYTES = 480, 96
+_ROW_BYTES, _ROW_EDGE_BYTES = 240, 90
 
 
 class PatternTable:
@@ -25,63 +36,105 @@ class PatternTable:
         The file; it is there when the block ends.
     plan
         What the patterns were mined by: metadata of the file.
+    reserve
+        Reserves bytes of the host, for what a noun names.
+    room
+        Bytes that rows may take while they are written.
 
     Attributes
     ----------
     counts
         The patterns so far.
+    reserved
+        What is reserved for them, until the caller releases it, or the block fails.
     """
 
-    def __init__(self, path: Path, plan: "FrequentPlan"):
+    def __init__(self, path: Path, plan: "FrequentPlan", reserve: "Reserve", room: int):
         import pyarrow as pa
 
         from longwall.storage.parquet_files import ParquetSink
 
         numbers = pa.list_(pa.int32())
-        code = pa.list_(pa.struct([(name, pa.int32()) for name in ("i", "j", "label_i", "label_edge", "label_j")]))
-        fields = [("pattern", pa.string()), ("labels", numbers), ("edge_labels", numbers), ("dfs_code", code)]
+        self._code = pa.struct([(name, pa.int32()) for name in _CODE])
+        fields = [("pattern", pa.string()), ("labels", numbers), ("edge_labels", numbers)]
+        fields += [("dfs_code", pa.list_(self._code))]
         fields += [(name, pa.int64()) for name in ("vertices", "edges", "support", "count")]
         metadata = {name: str(value) for name, value in plan.to_dict().items()}
         self._schema = pa.schema(fields, metadata=metadata)
+        self._least, self._reserve, self._room = plan.min_support, reserve, room
+        self.reserved, self._of_file = reserve(0, ""), reserve(0, "")
         self._file = ParquetSink(path, self._schema)
         self.counts: list[PatternCount] = []
 
     def write(self, level: "FrequentPatterns") -> None:
-        """Append the patterns of a level."""
+        """Append the frequent ones of a level's patterns.
+
+        Raises
+        ------
+        BudgetExceeded
+            If there is no room for them.
+        """
+        edges = level.patterns.num_edges
+        of_row, of_count = _ROW_BYTES + _ROW_EDGE_BYTES * edges, count_bytes(edges)
+        at_once = min(max(self._room // of_row, _ROWS[0]), _ROWS[1])
+        for begin in range(0, len(level.patterns), at_once):
+            end = min(begin + at_once, len(level.patterns))
+            frequent = begin + np.flatnonzero(level.supports[begin:end] >= self._least)
+            if frequent.size:
+                self.reserved.join(self._reserve(of_count * frequent.size, "the patterns that are found"))
+                self._of_file.join(self._reserve(_GROUP_BYTES, "the pattern table"))
+                with self._reserve(_WRITING_BYTES + of_row * frequent.size, "rows of the pattern table"):
+                    self._write(level.selected(frequent))
+
+    def _write(self, some: "FrequentPatterns") -> None:
+        """Append some patterns."""
         import pyarrow as pa
 
-        codes, types = level.patterns.codes.copy(), level.types
+        codes, types = some.patterns.codes, some.types  # a copy
         for place, values in ((2, types.vertex_labels), (3, types.edge_labels), (4, types.vertex_labels)):
             codes[:, :, place] = values[codes[:, :, place]]
-        first = len(self.counts)
-        counts = (level.rows // level.automorphisms).tolist()
-        instances = [None if count < 0 else count for count in counts]
-        figures = zip(codes.tolist(), instances, level.supports.tolist(), strict=True)
-        self.counts += [_count(code, instances, support) for code, instances, support in figures]
-        some = self.counts[first:]
-        columns: dict[str, Any] = {
-            "pattern": [one.pattern for one in some],
-            "labels": [one.labels for one in some],
-            "edge_labels": [one.edge_labels for one in some],
-            "dfs_code": [
-                [dict(zip(("i", "j", "label_i", "label_edge", "label_j"), edge, strict=True)) for edge in code]
-                for code in codes.tolist()
-            ],
-            "vertices": level.patterns.sizes.astype(np.int64),
-            "edges": np.full(len(some), level.patterns.num_edges, np.int64),
-            "support": level.supports,
-            "count": instances,
-        }
-        self._file.write(pa.table(columns, schema=self._schema))
+        counts = some.rows // some.automorphisms
+        figures = zip(codes, counts.tolist(), some.supports.tolist(), strict=True)
+        found = [_count(code.tolist(), None if count < 0 else count, support) for code, count, support in figures]
+        arrays = [
+            pa.array([one.pattern for one in found], pa.string()),
+            pa.array([one.labels for one in found], self._schema.field("labels").type),
+            pa.array([one.edge_labels for one in found], self._schema.field("edge_labels").type),
+            self._code_lists(codes),
+            pa.array(some.patterns.sizes.astype(np.int64)),
+            pa.array(np.full(len(found), some.patterns.num_edges, np.int64)),
+            pa.array(some.supports),
+            pa.array(counts, mask=counts < 0),
+        ]
+        self._file.write(pa.Table.from_arrays(arrays, schema=self._schema))
+        self.counts += found
+
+    def _code_lists(self, codes: NDArray[np.int32]) -> "pa.Array":
+        """Return codes, int32[p, edges, 5], as lists of structs."""
+        import pyarrow as pa
+
+        number, edges, _ = codes.shape
+        columns = [pa.array(codes[:, :, place].ravel()) for place in range(len(_CODE))]
+        structs = pa.StructArray.from_arrays(columns, fields=list(self._code))
+        return pa.ListArray.from_arrays(np.arange(0, number * edges + 1, edges, dtype=np.int32), structs)
 
     def __enter__(self) -> "PatternTable":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None:
-            self._file.close()
-        else:
-            self._file.abandon()
+        try:
+            if kind is None:
+                self._file.close()
+            else:
+                self.reserved.release()
+                self._file.abandon()
+        finally:
+            self._of_file.release()
+
+
+def count_bytes(edges: int) -> int:
+    """Bytes of a pattern of so many edges as it is returned in the end."""
+    return _COUNT_BYTES + _COUNT_EDGE_BYTES * edges
 
 
 def _count(code: list[list[int]], instances: int | None, support: int) -> PatternCount:

@@ -19,7 +19,7 @@ from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task, Worker, equal_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.frequent.dfs_patterns import DfsPatterns
-from longwall.pipeline.workloads.frequent.grown_patterns import read_patterns
+from longwall.pipeline.workloads.frequent.grown_patterns import GROWN_BYTES, read_patterns
 from longwall.pipeline.workloads.frequent.partitions import (
     PARTS,
     ArrayWorker,
@@ -34,8 +34,8 @@ from longwall.stages.aggregation.support import ROWS, bits_on_host, united
 
 _TOGETHER = 8  # partitions
 _PIECES = 64  # of some candidates, whose supports are counted
-_BLOCK_BYTES = 1 << 22  # of sets that are united at once
-_BLOCK_COPIES = 3  # united, read, counted
+_BLOCK_BYTES = 3 << 22  # of sets that are united at once
+_SUPPORT_BYTES = 32  # of the support of a candidate, and its number
 
 
 @dataclass(frozen=True)
@@ -156,20 +156,20 @@ class _SetsWorker(ArrayWorker):
     def _sets(self, tables: ConcatenatedRows) -> Iterator[NDArray[np.uint32]]:
         """Yield what of some tables supports the candidates, in their order."""
         cut, grower = self._cut, self.parts.grower
-        candidates = read_patterns(self._env.files, cut.candidates, cut.begin, cut.end)
-        parents, edges = candidates.parents, candidates.edges
-        for number, extensions in grower.batches(self.patterns, int(parents[0]), int(parents[-1]) + 1):
-            low, high = np.searchsorted(parents, [number, number + len(extensions.patterns)]).tolist()
-            if low < high:
-                yield from grower.sets(tables, extensions, parents[low:high] - number, edges[low:high], cut.columns)
+        with grower.pool.reserve(GROWN_BYTES * (cut.end - cut.begin), "candidates"):
+            candidates = read_patterns(self._env.files, cut.candidates, cut.begin, cut.end)
+            parents, edges = candidates.parents, candidates.edges
+            for number, extensions in grower.batches(self.patterns, int(parents[0]), int(parents[-1]) + 1):
+                low, high = np.searchsorted(parents, [number, number + len(extensions.patterns)]).tolist()
+                if low < high:
+                    yield from grower.sets(tables, extensions, parents[low:high] - number, edges[low:high], cut.columns)
 
 
 @dataclass(frozen=True)
 class CountSupports(Phase):
     """Unite the sets of all partitions, and count them, over the candidates of a cut.
 
-    The value of a partial result is a list of pieces: the first candidate, numbered in the cut, and the supports from
-    there on.
+    The file of a partial result has a row for each candidate, int64[k, 2]: its number in the cut, and its support.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class CountSupports(Phase):
     @property
     def name(self) -> str:
         """See `Phase`."""
-        return f"supports {self.cut.begin} of {self.cut.batch}"
+        return f"counted sets {self.cut.begin} of {self.cut.batch}"
 
     @property
     def unit(self) -> str:
@@ -211,18 +211,25 @@ class CountSupports(Phase):
 class _SupportsWorker(Worker):
     def __init__(self, env: Environment, grower: PatternGrower, patterns: DfsPatterns, phase: CountSupports):
         self._files, self._grower, self._patterns = env.files, grower, patterns
-        self._cut, self._sets = phase.cut, phase.sets
-        self._found: list[tuple[int, list[int]]] = []
+        self._cut, self._sets, self._folder = phase.cut, phase.sets, phase.folder
+        self._memory = grower.pool.reserve(0, "")
+        self._found: list[NDArray[np.int64]] = []
 
     def run(self, first: int, last: int) -> None:
-        self._found.append((first, self._supports(first, last).tolist()))
+        pool, size = self._grower.pool, last - first
+        self._memory.join(pool.reserve(_SUPPORT_BYTES * size, "the supports of candidates"))
+        with pool.reserve(GROWN_BYTES * size, "candidates"):
+            self._found.append(np.column_stack([np.arange(first, last), self._supports(first, last)]))
 
     def take_partial(self) -> PartialResult:
-        found, self._found = self._found, []
-        return PartialResult(found)
+        shape = sum(map(len, self._found)), 2
+        file = self._files.write_array(self._folder, shape, np.int64, self._found)
+        self.close()
+        return PartialResult(0, (file,))
 
     def close(self) -> None:
-        pass
+        self._found = []
+        self._memory.release()
 
     def _supports(self, first: int, last: int) -> NDArray[np.int64]:
         """Return the supports of candidates `first` to `last` - 1 of the cut, int64[last - first]."""
@@ -230,9 +237,9 @@ class _SupportsWorker(Worker):
         candidates = read_patterns(self._files, cut.candidates, cut.begin + first, cut.begin + last)
         sizes = grown_sizes(self._patterns, candidates.parents, candidates.edges)
         found = np.zeros(last - first, np.int64)
-        each = 4 * cut.columns * support.words
-        step = min(max(min(_BLOCK_BYTES, grower.room // _BLOCK_COPIES) // each, 1), last - first)
-        with grower.pool.reserve(_BLOCK_COPIES * step * each, "the images of patterns"):
+        each = 8 * cut.columns * support.words + support.counting_bytes(cut.columns)  # united, read, counted
+        step = min(max(min(_BLOCK_BYTES, grower.room) // each, 1), last - first)
+        with grower.pool.reserve(step * each, "the images of patterns"):
             for at in range(first, last, step):
                 some = slice(at, min(at + step, last))
                 there = slice(at - first, some.stop - first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -112,17 +113,20 @@ class Frequent(Workload):
         """Mine, and write ``patterns.parquet`` and, if asked for, ``embeddings-*.parquet``."""
         from longwall.pipeline.workloads.frequent.embedding_files import write_empty
         from longwall.pipeline.workloads.frequent.levels import mine_frequent
+        from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
         from longwall.pipeline.workloads.frequent.pattern_table import PatternTable
 
-        first = 0  # row of the level's first pattern in the table
         exported = 0
-        with PatternTable(env.results / "patterns.parquet", plan) as table:
-            for found, embeddings in mine_frequent(plan, env):
-                frequent = found.supports >= plan.min_support
-                table.write(found.selected(frequent))
+        with (
+            closing(PatternGrower(plan, env)) as grower,
+            PatternTable(env.results / "patterns.parquet", plan, grower.pool.reserve, grower.room) as table,
+        ):
+            env.answer.enter_context(table.reserved)
+            for found, embeddings in mine_frequent(plan, env, grower):
+                first = len(table.counts)
+                table.write(found)
                 if plan.embeddings and embeddings is not None:
                     exported += embeddings.export(found, first)
-                first += int(frequent.sum())
         if plan.embeddings and not exported:
             write_empty(env.results / "embeddings-00001.parquet", plan)
         return table.counts

@@ -20,13 +20,15 @@ import networkx as nx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from sharing import share_every_phase
 
 import longwall.pipeline.phases
 import longwall.pipeline.workloads
 import longwall.stages
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MergingPhase, Phase
-from longwall.pipeline.execution.thread_executor import begin_phase
+from longwall.pipeline.execution.sharing.second_engine import SecondEngine
+from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
@@ -292,13 +294,21 @@ def test_little_work_is_cut_into_few_tasks(count: CountRanges, graph: Graph, lab
     assert (few[0].first, few[-1].last) == (many[0].first, many[-1].last)
 
 
-def test_a_result_does_not_depend_on_the_executor(example: Example, graph: Graph, lab: Any, tmp_path: Path) -> None:
+def test_a_result_does_not_depend_on_the_executor(
+    example: Example, graph: Graph, lab: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share_every_phase(monkeypatch)
     results = []
-    for executor in (None, Apart()):
-        folder = tmp_path / type(executor).__name__
+    second = SecondEngine(2)
+    for name, threads, executor in (
+        ("one", 2, ThreadExecutor()),
+        ("apart", 2, Apart()),
+        ("two", 1, ThreadExecutor(second)),
+    ):
+        folder = tmp_path / name
         folder.mkdir()
-        env: Coordinator = lab.context(graph, threads=2, folder=folder)
-        env.executor = executor or env.executor
+        env: Coordinator = lab.context(graph, threads=threads, folder=folder)
+        env.executor = executor
         phase = example.make(env)
         record = env.run(phase)
         assert record.complete
@@ -310,5 +320,9 @@ def test_a_result_does_not_depend_on_the_executor(example: Example, graph: Graph
             merged = phase.merge(env, files)
             assert set(merged.replaces) == {file["name"] for file in files}
             results.append(example.result(env, phase, values, merged.files))
+    assert not second.lost
+    ranges = [row for row in env.metrics.rows() if row.stage == "ranges of cpu"]
+    assert len(ranges) > 1, "the other engine did nothing"
+    assert all(row.tasks for row in ranges)
     assert all(result == results[0] for result in results)
     assert results[0]
