@@ -7,6 +7,7 @@ from typing import Any
 
 _MOST_BITS = 1000  # Python writes no number of more than 4,300 digits
 _LONGEST = 60
+_READABLE = 1e15  # longer numbers are written with an exponent
 
 
 def quote(value: Any) -> str:
@@ -40,3 +41,8 @@ def suggestion(name: object, valid: Iterable[str]) -> str:
     valid = list(valid)
     near = difflib.get_close_matches(str(name), valid, n=1)
     return (f'; did you mean "{near[0]}"? Choose' if near else "; choose") + f" one of {join_names(valid)}"
+
+
+def round_number(number: float) -> str:
+    """Four digits, and zeros; long numbers with an exponent."""
+    return f"{float(f'{number:.4g}'):,.0f}" if number < _READABLE else f"{number:.3e}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.store import changed
 from longwall.storage.hashed_file import file_sha256
-from longwall.storage.parquet_files import write_parquet
+from longwall.storage.parquet_files import ParquetSink, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Metrics, PatternCount
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
+_AT_ONCE = 1 << 13  # rows of a table that are put together
 
 
 def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
@@ -33,8 +34,11 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
             ("lower_bound", pa.bool_()),
         ]
     )
-    columns = {name: [getattr(one, name) for one in counts] for name in schema.names}
-    write_parquet(pa.table(columns, schema=schema), path)
+    with ParquetSink(path, schema) as sink:
+        for begin in range(0, max(len(counts), 1), _AT_ONCE):
+            some = counts[begin : begin + _AT_ONCE]
+            columns = {name: [getattr(one, name) for one in some] for name in schema.names}
+            sink.write(pa.table(columns, schema=schema))
 
 
 def write_metrics(metrics: Metrics, path: Path) -> None:

@@ -236,22 +236,24 @@ _ALLOCATORS = 4 << 20  # what they keep of small objects
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of resident memory cannot be reset")
 @pytest.mark.parametrize(
-    "workload",
+    ("workload", "labels", "budget"),
     slow_but_first(
         [
-            {"kind": "cliques", "k": 3, "output": "embeddings"},
-            {"kind": "match", "pattern": "path-4", "output": "embeddings"},
-            {"kind": "frequent", "min_support": 10, "max_edges": 2, "output": "embeddings"},
-            {"kind": "motifs", "k": 4, "output": "vertices"},
+            ({"kind": "cliques", "k": 3, "output": "embeddings"}, 2, 8 << 20),
+            ({"kind": "match", "pattern": "path-4", "output": "embeddings"}, 2, 8 << 20),
+            ({"kind": "frequent", "min_support": 10, "max_edges": 2, "output": "embeddings"}, 2, 8 << 20),
+            ({"kind": "frequent", "min_support": 1, "max_edges": 2}, 500, 128 << 20),  # 150,000 patterns
+            ({"kind": "motifs", "k": 4, "output": "vertices"}, 2, 8 << 20),
         ]
     ),
-    ids=lambda workload: workload["kind"],
+    ids=lambda given: given["kind"] if isinstance(given, dict) else str(given),
 )
-def test_resident_memory_grows_by_the_budget_at_most(tmp_path: Path, workload: dict[str, Any]) -> None:
-    budget = 8 << 20
+def test_resident_memory_grows_by_the_budget_at_most(
+    tmp_path: Path, workload: dict[str, Any], labels: int, budget: int
+) -> None:
     configs = [
         {
-            "graph": {"generator": {"kind": "erdos-renyi", "seed": 1, "num_labels": 2, **size}},
+            "graph": {"generator": {"kind": "erdos-renyi", "seed": 1, "num_labels": labels, **size}},
             "workload": workload,
             "memory": {"host": budget, "spill": str(tmp_path / "spill")},
             "engine": {"kind": "cpu", "threads": 8},

@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
+from breakable import EXAMPLES
 from selection import slow_but_first
 
 from longwall.storage import signals
@@ -35,6 +37,12 @@ LONG = {
     "count by homomorphisms": (10_000, 2_000_000, 'kind = "match"\npattern = "house"'),
     "cliques": (1000, 300_000, 'kind = "cliques"\nk = 9'),
     "listing": (3000, 400_000, 'kind = "match"\npattern = "cycle-5"\noutput = "embeddings"'),
+    "maximal cliques": (400, 60_000, 'kind = "maximal-cliques"'),
+    "algorithm": (
+        3000,
+        400_000,
+        'kind = "custom"\nalgorithm = "plexes.py:Plexes"\nparameters = { k = 2, size = 5 }',
+    ),
 }
 
 
@@ -78,6 +86,7 @@ def begin_run(folder: Path, name: str) -> tuple[subprocess.Popen[str], Path]:
     vertices, edges, workload = LONG[name]
     text = CONFIG.format(vertices=vertices, edges=edges, workload=workload)
     (folder / "long.toml").write_text(text)
+    shutil.copy(EXAMPLES / "plexes.py", folder)
     process = start(folder, "run", "long.toml", "--quiet")
     run = folder / "runs" / "long"
     wait_for(lambda: "plan" in status(run), process)  # the plan is saved just before the work begins

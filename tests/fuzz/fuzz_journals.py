@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import shutil
 from dataclasses import dataclass
@@ -59,7 +58,6 @@ def prepare(folder: Path) -> State:
             if not _interrupted(_config(folder, workload, name), commits):
                 break
             state.begun.append((number, folder / "runs" / name))
-    gc.freeze()  # every run collects garbage in the end, and need not look at all modules
     return state
 
 

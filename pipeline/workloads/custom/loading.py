@@ -10,13 +10,13 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-import traceback
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from longwall.pipeline.workloads.custom.error_text import line_of, said
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
@@ -145,10 +145,8 @@ def _load_module(name: str) -> tuple[ModuleType, str]:
 
 def _fault(error: Exception, path: Path) -> str:
     """Return what went wrong, and in which line of the file."""
-    lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
-    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    text = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-    return text if line is None else f"line {line}: {text}"
+    line = line_of(error, str(path))
+    return said(error) if line is None else f"line {line}: {said(error)}"
 
 
 def _sha256(file: str | None) -> str:

@@ -21,6 +21,7 @@ from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.custom.algorithm import Algorithm, Array, GraphView
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass
 from longwall.pipeline.workloads.custom.stages import AlgorithmRoots, Grow, WriteRows
+from longwall.pipeline.workloads.custom.user_code import call
 from longwall.stages.base import Aggregation, Stage, stream
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 from longwall.stages.source import Roots
@@ -81,11 +82,11 @@ class RunAlgorithm(Phase):
     def _combined(self, values: Sequence[Value]) -> Value:
         """Add up the rows, and combine what was found."""
         found = [value["found"] for value in values if value["found"] is not None]
-        combined = json_value(self.make().combine(found), f"{self.name}: combine") if found else None
+        combined = json_value(call(self.make(), "combine", found), f"{self.name}: combine") if found else None
         return {"rows": sum(value["rows"] for value in values), "found": combined}
 
     def _finalized(self, value: Value) -> Any:
-        return json_value(self.make().finalize(value["found"]), f"{self.name}: finalize")
+        return json_value(call(self.make(), "finalize", value["found"]), f"{self.name}: finalize")
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the vertices."""
@@ -131,7 +132,7 @@ class _AlgorithmWorker(Worker):
     ):
         resources = env.resources
         self._env, self._phase, self._schema, self._batches = env, phase, schema, batches
-        self.algorithm, self.graph, self.xp, self.indptr = algorithm, graph, env.engine.xp, env.graph.indptr
+        self.algorithm, self._graph, self.xp, self.indptr = algorithm, graph, env.engine.xp, env.graph.indptr
         self.timer, self.option = StageTimer(), resources.work.option
         stack = share // _STACK_SHARE
         self.work = share - stack
@@ -151,6 +152,9 @@ class _AlgorithmWorker(Worker):
 
     def run(self, first: int, last: int) -> None:
         stream((first, last), self._phase.stages, self)
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        return call(self.algorithm, method, *arguments, self._graph, self.xp, faults=self._env.engine.faults)
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], Made]) -> Made:
         return self._batches[stage.verb].run(most, work, self._make_room)
@@ -173,7 +177,7 @@ class _AlgorithmWorker(Worker):
     def note(self, value: Any) -> None:
         self._values.append(json_value(value, f"{self._phase.name}: process"))
         if len(self._values) > 1:  # one at a time, so that they do not pile up
-            combined = self.algorithm.combine(self._values)
+            combined = call(self.algorithm, "combine", self._values)
             self._values = [json_value(combined, f"{self._phase.name}: combine")]
 
     def write(self, rows: Mapping[str, Array]) -> int:

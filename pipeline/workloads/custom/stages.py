@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from longwall.pipeline.workloads.custom.algorithm import Algorithm, Array, Found, GraphView
+from longwall.pipeline.workloads.custom.algorithm import Algorithm, Array, Found
 from longwall.stages.base import Bench, Stage
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import InputError
@@ -20,13 +20,13 @@ Made = TypeVar("Made")
 
 _LEVEL_BYTES = 24  # of a candidate that becomes a row, for each column: flat, and in the table
 _LEAST_WINDOW = 1 << 10  # rows whose candidates are looked at together
+_CHUNK = 1 << 20  # candidates; an interrupt waits until those of a chunk have been looked at
 
 
 class AlgorithmBench(Bench, Protocol):
     """What the stages of an algorithm work with."""
 
     algorithm: Algorithm
-    graph: GraphView
     xp: Any
     timer: StageTimer
     indptr: Any
@@ -35,6 +35,10 @@ class AlgorithmBench(Bench, Protocol):
     """Bytes for the candidates of a chunk."""
     option: str
     """The option of the config that sets them."""
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the algorithm with these arguments, the graph and the module for arrays."""
+        ...
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], Made]) -> Made:
         """Do a piece of work that is as large as memory allows, `most` at most."""
@@ -78,7 +82,7 @@ class AlgorithmRoots(Stage):
         """Yield the rows of the vertices ``chunk[0]`` to ``chunk[1]`` - 1, as many at a time as there is room for."""
         first, last = chunk
         while first < last:
-            fitting = int(bench.indptr[first]) + capacity(bench, 1)
+            fitting = int(bench.indptr[first]) + min(capacity(bench, 1), _CHUNK)
             end = min(max(int(np.searchsorted(bench.indptr, fitting, side="right")) - 1, first + 1), last)
             with bench.timer.time(1) as sample:
                 rows, size = bench.fit(self, end - first, partial(self._rows, bench, first))
@@ -90,7 +94,7 @@ class AlgorithmRoots(Stage):
 
     def _rows(self, bench: AlgorithmBench, first: int, size: int) -> tuple[EmbeddingTable, int]:
         xp, what = bench.xp, f"{self.algorithm}.roots"
-        columns = bench.algorithm.roots(first, first + size, bench.graph, xp)
+        columns = bench.call("roots", first, first + size)
         columns = [_integers(column, xp, f"{what}: a column") for column in columns]
         if not columns or len({column.size for column in columns}) > 1:
             raise InputError(f"{what} must return at least one column, all of one length")
@@ -144,7 +148,7 @@ class Grow(Stage):
 
         def ends_of(size: int) -> Any:
             part = rows.sliced(0, size).to(xp)
-            sizes = _integers(bench.algorithm.candidates(Columns(part), bench.graph, xp), xp, f"{what}: the result")
+            sizes = _integers(bench.call("candidates", Columns(part)), xp, f"{what}: the result")
             if sizes.size != size:
                 raise InputError(f"{what} must return a number for each of {size:,} rows, not {sizes.size:,}")
             ends = xp.cumsum(sizes)
@@ -157,12 +161,12 @@ class Grow(Stage):
                 f"{self.algorithm} looks at {int(ends[0]):,} candidates of one row, and {round_size(bench.work)} for "
                 f"each worker have room for {room:,}: raise {bench.option}, or lower engine.threads"
             )
-        return int(np.searchsorted(ends, room, side="right"))
+        return max(int(np.searchsorted(ends, min(room, _CHUNK), side="right")), 1)
 
     def _extended(self, rows: EmbeddingTable, bench: AlgorithmBench, size: int) -> tuple[EmbeddingTable | None, int]:
         xp, what = bench.xp, f"{self.algorithm}.extend"
         part = rows.sliced(0, size).to(xp)
-        found = bench.algorithm.extend(Columns(part), bench.graph, xp)
+        found = bench.call("extend", Columns(part))
         if found is None:
             return None, size
         try:
@@ -193,7 +197,7 @@ class Grow(Stage):
 
     def _looked_at(self, rows: EmbeddingTable, bench: AlgorithmBench, begin: int, size: int) -> tuple[Any, int]:
         part = rows.sliced(begin, begin + size).to(bench.xp)
-        return bench.algorithm.process(Columns(part), bench.graph, bench.xp), size
+        return bench.call("process", Columns(part)), size
 
 
 @dataclass(frozen=True)

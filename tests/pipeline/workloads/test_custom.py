@@ -207,6 +207,49 @@ def test_what_a_class_does_wrong_is_said(tmp_path: Path, methods: dict[str, Any]
         run(tmp_path, path, faulty(**methods))
 
 
+def broken(*arguments: Any) -> Any:
+    raise ValueError("of no\nuse")
+
+
+@pytest.mark.parametrize("method", ["roots", "candidates", "extend", "process", "combine", "finalize"])
+def test_an_error_of_a_method_names_it_and_its_line(tmp_path: Path, engine_kind: str, method: str) -> None:
+    path = edges_file(tmp_path, nx.complete_graph(5))
+    line = broken.__code__.co_firstlineno + 1
+    with pytest.raises(longwall.RunError) as failure:
+        run(tmp_path, path, faulty(**{method: broken}), engine_kind)
+    assert str(failure.value) == f"test_custom.py, line {line}: Faulty.{method} raised ValueError: of no use"
+    manifest = json.loads(next(tmp_path.glob("runs/*/manifest.json")).read_text())
+    assert (manifest["status"], manifest["reason"]) == ("failed", str(failure.value))
+
+
+def test_an_error_deep_in_a_library_names_the_line_that_called_it(tmp_path: Path) -> None:
+    path = edges_file(tmp_path, nx.complete_graph(5))
+
+    def process(self: Any, columns: Any, graph: Any, xp: Any) -> Any:
+        return longwall.Found(json.loads("{"))
+
+    line = process.__code__.co_firstlineno + 1
+    with pytest.raises(
+        longwall.RunError, match=rf"^test_custom\.py, line {line}: Faulty\.process raised JSONDecodeError"
+    ):
+        run(tmp_path, path, faulty(process=process))
+
+
+def test_no_memory_in_a_method_makes_its_chunks_smaller(tmp_path: Path) -> None:
+    sizes = []
+
+    def process(self: Any, columns: Any, graph: Any, xp: Any) -> Any:
+        sizes.append(columns[0].size)
+        if columns[0].size > 3:
+            raise MemoryError("too large an array")
+        return Degrees.process(self, columns, graph, xp)
+
+    graph = nx.complete_graph(30)
+    found = run(tmp_path, edges_file(tmp_path, graph), faulty(process=process), engine={"threads": 1})
+    assert found.count == 30 * 29
+    assert max(sizes) > 3
+
+
 def test_a_value_that_json_cannot_hold_is_refused(tmp_path: Path) -> None:
     path = edges_file(tmp_path, nx.complete_graph(5))
     wrong = faulty(process=lambda self, columns, graph, xp: longwall.Found({1, 2}))

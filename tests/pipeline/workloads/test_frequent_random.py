@@ -1,8 +1,7 @@
 """Frequent patterns of small random graphs and databases against brute force and gspan-mining; what is refused."""
 
-import gc
 import tempfile
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -35,18 +34,6 @@ def mine(engine: str, folder: Path, graph: dict[str, Any], **workload: Any) -> G
         "run": {"directory": str(folder), "name": f"run-{len(list(folder.iterdir()))}"},
     }
     return found_by(longwall.run(config))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_heap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A run ends with a garbage collection; frozen objects of the libraries do not have to be looked at every time."""
-    folder = tmp_path_factory.mktemp("first")
-    generator = {"kind": "erdos-renyi", "vertices": 9, "edges": 20}
-    mine("cpu", folder, {"generator": generator}, kind="frequent", support="mni", min_support=1, max_edges=2)
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def write_lg(path: Path, graph: LabelledGraph, *, edge_labels: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import naive_cliques
 import networkx as nx
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -15,16 +16,13 @@ from hypothesis import strategies as st
 from strategies import graphs
 
 import longwall
-from longwall.kernels import EngineUnavailable
-from longwall.kernels.cuda.maximal_cliques import finders
 from longwall.kernels.interface.degeneracy import order_bytes
 from longwall.pipeline.cli import main
-from longwall.pipeline.config import load_config
 from longwall.pipeline.explain import explain
-from longwall.pipeline.inputs import open_resources
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages import clique_counting
 
+ENGINES = pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 DENSE = [(u + 10, v + 10) for u, v in combinations(range(40), 2) if (u * 7 + v * 5) % 4]
 
 
@@ -46,15 +44,17 @@ def listed(result: longwall.Result) -> set[frozenset[int]]:
     rows = result.table().to_pylist()
     cliques = {frozenset(row["clique"]) for row in rows}
     assert len(cliques) == len(rows)
-    assert all(len(row["clique"]) == len(set(row["clique"])) == row["size"] for row in rows)
+    assert all(row["clique"] == sorted(set(row["clique"])) for row in rows)
+    assert all(len(row["clique"]) == row["size"] for row in rows)
     return cliques
 
 
+@ENGINES
 @settings(deadline=None, max_examples=25)
 @given(small=graphs(max_vertices=12), min_size=st.integers(2, 4))
-def test_as_many_as_networkx_finds(lab: Any, small: Any, min_size: int) -> None:
+def test_as_many_as_networkx_finds(lab: Any, engine: str, small: Any, min_size: int) -> None:
     section = {"kind": "maximal-cliques", "min_size": min_size}
-    context = lab.context(lab.graph(small.edges), threads=2, workload=section)
+    context = lab.context(lab.graph(small.edges), engine=engine, threads=2, workload=section)
     workload = context.spec.workload
     found = workload.execute(workload.plan(context.graph), context)
     edges = [edge for edge in small.edges if edge[0] != edge[1]]
@@ -62,28 +62,32 @@ def test_as_many_as_networkx_finds(lab: Any, small: Any, min_size: int) -> None:
     assert [one.count for one in found] == [count for _, count in sorted(sizes.items())]
 
 
+@ENGINES
 @pytest.mark.parametrize("min_size", [2, 8, 100])
-def test_the_tables_agree_with_networkx(tmp_path: Path, min_size: int) -> None:
+def test_the_tables_agree_with_networkx(tmp_path: Path, min_size: int, engine: str) -> None:
+    chosen = [f"engine.kind={engine}"]
     wanted = found_by_networkx(DENSE, min_size)
     sizes = [{"size": size, "count": count} for size, count in sorted(naive_cliques.sizes(wanted).items())]
-    counted = longwall.run(config(tmp_path, min_size=min_size))
+    counted = longwall.run(config(tmp_path, min_size=min_size), overrides=chosen)
     assert counted.count == len(wanted)
-    assert counted.engine == "cpu"
+    assert counted.engine == engine
     assert counted.table("sizes").to_pylist() == sizes
-    per_vertex = longwall.run(config(tmp_path, min_size=min_size, output="vertices"))
+    per_vertex = longwall.run(config(tmp_path, min_size=min_size, output="vertices"), overrides=chosen)
     assert per_vertex.table("sizes").to_pylist() == sizes
     assert per_vertex.count == len(wanted)
     rows = {row["vertex"]: (row["maximal_cliques"], row["largest"]) for row in per_vertex.table("vertices").to_pylist()}
     assert set(rows) == {vertex for edge in DENSE for vertex in edge}
     assert {vertex: row for vertex, row in rows.items() if row != (0, 0)} == naive_cliques.per_vertex(wanted)
-    result = longwall.run(config(tmp_path, min_size=min_size, output="embeddings"))
+    result = longwall.run(config(tmp_path, min_size=min_size, output="embeddings"), overrides=chosen)
     assert listed(result) == wanted
     assert (result.count, result.truncated) == (len(wanted), False)
 
 
+@ENGINES
 @pytest.mark.parametrize("limit", [1, 7, 100000])
-def test_a_listing_ends_at_its_limit(tmp_path: Path, limit: int) -> None:
-    result = longwall.run(config(tmp_path, output="embeddings"), overrides=[f"export.limit={limit}"])
+def test_a_listing_ends_at_its_limit(tmp_path: Path, limit: int, engine: str) -> None:
+    overrides = [f"export.limit={limit}", f"engine.kind={engine}"]
+    result = longwall.run(config(tmp_path, output="embeddings"), overrides=overrides)
     wanted = found_by_networkx(DENSE)
     cliques = listed(result)
     assert cliques <= wanted
@@ -98,6 +102,15 @@ def test_files_and_groups_are_short_where_memory_is(tmp_path: Path, monkeypatch:
     assert len(files) > len(found_by_networkx(DENSE)) // 50
     assert max(pq.read_metadata(file).num_rows for file in files) == 50
     assert listed(result) == found_by_networkx(DENSE)
+
+
+@pytest.mark.parametrize("factor", [1, 1 << 58])
+def test_cliques_are_listed_with_ascending_ids_whatever_these_are(tmp_path: Path, factor: int) -> None:
+    edges = [(u * factor, v * factor) for u, v in combinations(range(1, 16), 2) if (u * 7 + v * 5) % 4]
+    ids = {"graph": {"path": tmp_path / "graph.parquet"}}
+    table = {name: pa.array([edge[i] for edge in edges], pa.int64()) for i, name in enumerate(("source", "target"))}
+    pq.write_table(pa.table(table), tmp_path / "graph.parquet")
+    assert listed(longwall.run(config(tmp_path, output="embeddings") | ids)) == found_by_networkx(edges)
 
 
 @pytest.mark.parametrize("output", ["count", "vertices", "embeddings"])
@@ -142,9 +155,6 @@ def test_counts_that_no_table_can_hold_are_refused(tmp_path: Path, monkeypatch: 
 
 
 REFUSED = [
-    ({}, ["engine.kind=cuda"], 'engine.kind: maximal-cliques are found on the CPU: use "cpu", or remove it'),
-    ({}, ["engine.kind=both"], 'engine.kind: maximal-cliques are found on the CPU: use "cpu", or remove it'),
-    ({}, ["engine.devices=all"], "engine.devices: maximal-cliques are found on the CPU: remove it"),
     ({"output": "embeddings"}, ["scheduler.order=levels"], "maximal-cliques have no levels: remove it"),
     ({"output": "embeddings"}, ['export.columns=["v0"]'], "written as lists, without columns to choose from"),
     ({}, ["export.limit=3"], "only embeddings are exported"),
@@ -159,26 +169,6 @@ def test_what_it_cannot_do_is_refused(tmp_path: Path, workload: Any, overrides: 
         longwall.run(config(tmp_path, **workload), overrides=overrides)
     assert text in str(refusal.value)
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize("engine", [{}, {"engine": {"kind": "auto"}}, {"engine": {"kind": "cpu", "threads": 3}}])
-def test_it_runs_on_the_cpu_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch, engine: dict[str, Any]) -> None:
-    chosen = []
-    monkeypatch.setattr(
-        "longwall.storage.memory.resources.open_resources", lambda **options: chosen.append(options["engine"])
-    )
-    for workload, kind in (({"kind": "maximal-cliques"}, "cpu"), ({"kind": "triangles"}, "auto")):
-        open_resources(load_config({"graph": {"path": "unused"}, "workload": workload} | engine))
-        assert chosen.pop().kind == engine.get("engine", {}).get("kind", kind).replace("auto", kind)
-
-
-@pytest.mark.parametrize(
-    "kernel", ["degeneracy_order", "maximal_clique_counter", "maximal_clique_vertex_counter", "maximal_clique_lister"]
-)
-def test_the_kernels_of_the_gpu_say_where_to_go(kernel: str) -> None:
-    function = getattr(finders, kernel)
-    with pytest.raises(EngineUnavailable, match='found on the CPU only: use the engine "cpu"'):
-        function(*range(function.__code__.co_argcount))
 
 
 def test_the_plan_is_explained(tmp_path: Path) -> None:
