@@ -9,6 +9,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.observer import Observer
 
 if TYPE_CHECKING:
+    from longwall.pipeline.execution.sharing.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
 
@@ -37,8 +38,6 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
             f"engine.threads = {spec.engine.threads} is too many for {core_count()} cores: use at most "
             f"{most_threads()}, or 0 for one per core"
         )
-    if spec.workload.on_host:
-        spec = spec.on_host()
     plain, memory = spec.engine.ablation, spec.memory
     kind = "cuda" if spec.engine.kind == "both" else spec.engine.kind
     ablation = Ablation(
@@ -55,19 +54,24 @@ def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) ->
     )
 
 
-def open_beside(spec: RunSpec, resources: Resources) -> Resources | None:
-    """Open the engine of the host beside that of a device, if the config asks for both; they share the budgets.
+def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngine | None:
+    """Return the engine of the host that joins long phases beside that of a device, where there shall be one.
 
-    One core is left to the threads that wait for the device.
+    One core is left to the thread that waits for the device.
     """
-    from longwall.kernels import select_engine
+    from longwall.pipeline.execution.sharing.engine_choice import runs_beside
+    from longwall.pipeline.execution.sharing.second_engine import SecondEngine
+    from longwall.stages.source import host_arrays
     from longwall.storage.concurrency import core_count
-    from longwall.storage.memory.resources import Resources
+    from longwall.storage.pages.placement import access_of
 
-    if spec.engine.kind != "both":
+    in_processes = spec.scheduler.kind == "dask" or spec.engine.devices is not None
+    if in_processes or not resources.on_device:
         return None
-    engine = select_engine("cpu", spec.engine.threads or max(core_count() - 1, 1))
-    return Resources(resources.host, resources.disk, resources.spill, engine=engine)
+    access = access_of(host_arrays(graph), resources, spec.memory.access)
+    if not runs_beside(spec.engine.kind, access):
+        return None
+    return SecondEngine(spec.engine.threads or max(core_count() - 1, 1))
 
 
 def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str] | None = None) -> Graph:

@@ -6,12 +6,11 @@ workload together, and makes sure that a run ends whole, failed or interrupted, 
 
 from __future__ import annotations
 
-import gc
 import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
+from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import TOO_LARGE, write_counts
@@ -33,6 +33,7 @@ from longwall.storage.signals import interrupted_by, interrupting, last_signal, 
 
 if TYPE_CHECKING:
     from longwall.kernels import Engine
+    from longwall.pipeline.execution.sharing.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
 
@@ -120,7 +121,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     began = time.perf_counter()
     metrics, cancel = Metrics(), threading.Event()
     how = f"go on with: longwall resume {directory.where}"
-    with interrupting(), ExitStack() as ending:
+    with interrupting(), ExitStack() as ending, collecting():  # garbage first: the stack keeps interrupts out
         try:
             try:
                 return _run(spec, directory, metrics, cancel, observer, began)
@@ -150,7 +151,6 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
         finally:
             directory.close()
             observer.close()
-            gc.collect()  # arrays in cycles would keep the engine's device memory from the next run
 
 
 def _run(
@@ -177,7 +177,6 @@ def _run(
         observer.note(cache_note())
     with resources, ExitStack() as opened:
         resources.spill.check()
-        beside = open_beside(spec, resources)
         if on_cluster:
             from longwall.pipeline.cluster.connect import cluster_of, executor_of
 
@@ -191,17 +190,16 @@ def _run(
             graph = read_graph(spec, observer, resources, notes)
         with _timed(timings, "plan"):
             plan = spec.workload.plan(graph)
+        second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
-        _settle(directory, {"engine": _engine_facts(spec, engine, devices), "graph": facts, "plan": plan.to_dict()})
+        engines = _engine_facts(spec, engine, devices, second)
+        _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
         directory.manifest["budget"] = resources.limits()
         directory.save()
-        alone = not on_cluster and beside is None
-        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=alone)
+        env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
         opened.callback(env.close)
-        if beside is not None:
-            opened.enter_context(beside.engine.watch_compilation(say_compiling))
-            env.executor = ThreadExecutor([helper := env.beside(beside)])
-            opened.callback(helper.close)
+        if second is not None:
+            env.executor = ThreadExecutor(opened.enter_context(closing(second)))
         if on_cluster:
             env.executor = opened.enter_context(executor_of(env, cluster))
         try:
@@ -209,12 +207,12 @@ def _run(
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
                 _timed(timings, "mine"),
-                interrupted_by(partial(_stop, cancel, (resources, beside))),
+                interrupted_by(partial(_stop, cancel, resources, second)),
             ):
                 counts = spec.workload.execute(plan, env)
         finally:
             directory.manifest["memory"] = _memory_facts(env)
-    engine_name = "+".join(sorted(env.executor.engines)) or _engine_facts(spec, engine, devices)["name"]
+    engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
     return _publish(counts, env, directory, timings, engine_name, began)
 
 
@@ -231,7 +229,7 @@ def _publish(
 
     _require_fitting(counts, env.spec)
     workload, truncated = env.spec.workload, any(one.lower_bound for one in counts)
-    with _timed(timings, "write"):
+    with env.answer, _timed(timings, "write"):
         if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
             env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
@@ -321,7 +319,8 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
                 "a new run"
             )
         kinds = (
-            ("engine", began != now),
+            # The host may join or leave a device: both do the same tasks.
+            ("engine", began.removeprefix("cpu+") != now.removeprefix("cpu+")),
             ("graph", before["graph"]["hash"] != facts["graph"]["hash"]),
             ("plan", before["plan"] != facts["plan"]),
         )
@@ -347,15 +346,13 @@ def _require_fitting(counts: Sequence[PatternCount], spec: RunSpec) -> None:
             raise FinalError(f"about {one.count:.3g} {spec.workload.count} of {one.pattern} do not fit 64-bit integers")
 
 
-def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str]) -> dict[str, Any]:
+def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str], second: SecondEngine | None) -> dict[str, Any]:
     """What the manifest says of the engine: of a cluster only that it is one, so that its workers may change."""
     if spec.scheduler.kind == "dask":
         return {"name": "cluster", "device": None}
     if devices:
         return {"name": "cuda", "device": f"{len(devices)} devices"}
-    if spec.engine.kind == "both":
-        return {"name": "cpu+cuda", "device": engine.device.name}
-    return {"name": engine.name, "device": engine.device.name}
+    return {"name": engine.name if second is None else f"cpu+{engine.name}", "device": engine.device.name}
 
 
 def open_graph(
@@ -416,12 +413,12 @@ def open_graph(
     )
 
 
-def _stop(cancel: threading.Event, resources: Sequence[Resources | None]) -> None:
+def _stop(cancel: threading.Event, resources: Resources, second: SecondEngine | None) -> None:
     """Let the worker threads end, so that the main thread does not wait for them in vain."""
     cancel.set()
-    for one in resources:
-        if one is not None:
-            one.engine.interrupt()
+    resources.engine.interrupt()
+    if second is not None:
+        second.interrupt()
 
 
 @contextmanager

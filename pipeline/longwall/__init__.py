@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from longwall.storage.errors import InputError, RunError
     from longwall.storage.generators.kinds import generate as generate_graph
     from longwall.storage.graph.graph import Graph
+    from longwall.storage.ingest.objects.graph_of import graph
 
     __version__: str
 
@@ -46,6 +47,7 @@ __all__ = [
     "extend_vertices",
     "filter",
     "generate_graph",
+    "graph",
     "open_graph",
     "resume",
     "run",
@@ -71,6 +73,7 @@ _HOMES = {
     "extend_vertices": ("longwall.pipeline.embeddings.calls", "extend_vertices"),
     "filter": ("longwall.pipeline.embeddings.calls", "filter"),
     "generate_graph": ("longwall.storage.generators.kinds", "generate"),
+    "graph": ("longwall.storage.ingest.objects.graph_of", "graph"),
     "open_graph": ("longwall.pipeline.run", "open_graph"),
     "resume": ("longwall.pipeline.run", "resume"),
     "run": ("longwall.pipeline.run", "run"),

@@ -1,20 +1,22 @@
 """The data graph in memory: an undirected, simple graph in CSR form, its vertices numbered by degree rank."""
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.graph.graph_sink import HASHED
 from longwall.storage.graph.stats import GraphStats
+
+if TYPE_CHECKING:
+    import networkx
+    import pyarrow as pa
 
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
 """Makes an empty array of a length and a type."""
-
-HASHED = ("indptr", "indices", "original_ids", "labels", "edge_labels", "transactions", "transaction_ids")
-"""Arrays that the content hash covers; `split` follows from them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,42 +67,46 @@ class Graph:
         """Transactions, those without an edge too; 0 where the graph is not made of transactions."""
         return 0 if self.transaction_ids is None else len(self.transaction_ids)
 
+    def to_arrow(self) -> "pa.Table":
+        """Return the edges as a table, each once, with the ids of the input.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns ``source`` and ``target``, int64, and ``label``, int32, where edges are labelled.
+        """
+        from longwall.storage.ingest.objects.graph_to import edge_table
+
+        return edge_table(self)
+
+    def to_networkx(self) -> "networkx.Graph[int]":
+        """Return a copy of a small graph, with the ids of the input and the attribute ``label``, where there is one.
+
+        Raises
+        ------
+        InputError
+            If the graph has more than ten million edges.
+        """
+        from longwall.storage.ingest.objects.graph_to import networkx_graph
+
+        return networkx_graph(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write a graph store, which `longwall.open_graph` and configs read.
+
+        Raises
+        ------
+        InputError
+            If the path exists already, or cannot be written to.
+        RunError
+            If the disk is full.
+        """
+        from longwall.storage.graph.store_writer import write_graph
+
+        write_graph(self, path)
+
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays together."""
         arrays = (getattr(self, name) for name in ("split", *HASHED))
         return sum(array.nbytes for array in arrays if array is not None)
-
-
-class ArrayHash:
-    """The SHA-256 of one array of a graph, taken block by block.
-
-    Parameters
-    ----------
-    dtype, length
-        Of the whole array.
-
-    Attributes
-    ----------
-    dtype, length
-        See above.
-    """
-
-    def __init__(self, dtype: npt.DTypeLike, length: int) -> None:
-        self.dtype = np.dtype(dtype).newbyteorder("<")
-        self.length = length
-        self._digest = hashlib.sha256()
-
-    def update(self, values: npt.NDArray[Any]) -> None:
-        """Add the next items."""
-        self._digest.update(np.ascontiguousarray(values, self.dtype).data)
-
-    def line(self, name: str) -> str:
-        """Return what the content hash is made of: name, type, length and digest."""
-        return f"{name} {self.dtype.str} {self.length} {self._digest.hexdigest()}\n"
-
-
-def content_hash(hashes: Mapping[str, ArrayHash]) -> str:
-    """Return the SHA-256 (hex) of a graph's contents, from the hashes of its arrays by name (`HASHED`)."""
-    lines = "".join(hashes[name].line(name) for name in HASHED if name in hashes)
-    return hashlib.sha256(lines.encode()).hexdigest()

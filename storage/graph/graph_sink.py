@@ -1,18 +1,53 @@
-"""Where a build puts the arrays of a graph: in memory here, in a store elsewhere."""
+"""Where a build puts the arrays of a graph, piece by piece; and their hashes."""
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.graph.graph import ArrayHash, Graph, NewArray, content_hash
-from longwall.storage.graph.stats import GraphStats
-from longwall.storage.memory.reservations import Reservation
 from longwall.storage.sorting.scratch_arrays import Scratch
 
 Array = npt.NDArray[Any]
+
+HASHED = ("indptr", "indices", "original_ids", "labels", "edge_labels", "transactions", "transaction_ids")
+"""Arrays that the content hash covers; `split` follows from them."""
+
+
+class ArrayHash:
+    """The SHA-256 of one array of a graph, taken block by block.
+
+    Parameters
+    ----------
+    dtype, length
+        Of the whole array.
+
+    Attributes
+    ----------
+    dtype, length
+        See above.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, length: int) -> None:
+        self.dtype = np.dtype(dtype).newbyteorder("<")
+        self.length = length
+        self._digest = hashlib.sha256()
+
+    def update(self, values: npt.NDArray[Any]) -> None:
+        """Add the next items."""
+        self._digest.update(np.ascontiguousarray(values, self.dtype).data)
+
+    def line(self, name: str) -> str:
+        """Return what the content hash is made of: name, type, length and digest."""
+        return f"{name} {self.dtype.str} {self.length} {self._digest.hexdigest()}\n"
+
+
+def content_hash(hashes: Mapping[str, ArrayHash]) -> str:
+    """Return the SHA-256 (hex) of a graph's contents, from the hashes of its arrays by name (`HASHED`)."""
+    lines = "".join(hashes[name].line(name) for name in HASHED if name in hashes)
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 class Sink(ABC):
@@ -45,58 +80,3 @@ class Sink(ABC):
     @abstractmethod
     def read_back(self, name: str) -> Iterator[Array]:
         """Yield a complete array in blocks, not to be changed; a sink that keeps it elsewhere checks it."""
-
-
-class MemorySink(Sink):
-    """Keeps the arrays; what it has reserved for them stays reserved when it succeeds.
-
-    Parameters
-    ----------
-    adjacency
-        Makes the array of the neighbours.
-    """
-
-    def __init__(self, adjacency: NewArray = np.empty) -> None:
-        super().__init__()
-        self._adjacency = adjacency
-        self._arrays: dict[str, Array] = {}
-        self._filled: dict[str, int] = {}
-        self._reservations: list[Reservation] = []
-
-    def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
-        if scratch is not None:
-            scratch.make_room(length * dtype.itemsize)
-            # Not with the scratch: it outlives the build.
-            self._reservations.append(scratch.host.reserve(length * dtype.itemsize, f"the graph's array {name}"))
-        self._arrays[name] = (self._adjacency if name == "indices" else np.empty)(length, dtype)
-        self._filled[name] = 0
-
-    def _append(self, name: str, values: Array) -> None:
-        start = self._filled[name]
-        self._filled[name] = start + len(values)
-        self._arrays[name][start : start + len(values)] = values
-
-    def read_back(self, name: str) -> Iterator[Array]:
-        """Yield the array."""
-        yield self._arrays[name]
-
-    def release(self) -> None:
-        """Release the memory."""
-        for reserved in self._reservations:
-            reserved.release()
-
-    def graph(self, stats: GraphStats) -> Graph:
-        """Make the graph of the complete arrays."""
-        get = self._arrays.get
-        return Graph(
-            indptr=self._arrays["indptr"],
-            indices=self._arrays["indices"],
-            split=self._arrays["split"],
-            original_ids=self._arrays["original_ids"],
-            labels=get("labels"),
-            edge_labels=get("edge_labels"),
-            stats=stats,
-            content_hash=self.content_hash,
-            transactions=get("transactions"),
-            transaction_ids=get("transaction_ids"),
-        )

@@ -15,9 +15,9 @@ import numpy as np
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.graph import sharded_array
-from longwall.storage.graph.graph import ArrayHash, Graph, NewArray, content_hash
+from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.graph_checks import GraphChecks, RowChecks, check_distinct, check_sum
-from longwall.storage.graph.graph_sink import Array
+from longwall.storage.graph.graph_sink import Array, ArrayHash, content_hash
 from longwall.storage.graph.sharded_array import StoredArray, read_blocks
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, StoreHeader, is_store, read_header

@@ -9,14 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from stat import S_ISDIR
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph import sharded_array
-from longwall.storage.graph.graph import ArrayHash, Graph
-from longwall.storage.graph.graph_sink import Array, Sink
+from longwall.storage.graph.graph_sink import Array, ArrayHash, Sink
 from longwall.storage.graph.sharded_array import ShardedArray, StoredArray, read_blocks
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, write_header
@@ -25,6 +24,9 @@ from longwall.storage.memory.spill_folder import hold, sync_folder
 from longwall.storage.signals import undisturbed
 from longwall.storage.sorting.scratch_arrays import Scratch
 from longwall.storage.stored_files import Damage
+
+if TYPE_CHECKING:
+    from longwall.storage.graph.graph import Graph
 
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -233,7 +235,7 @@ def _require_free(path: Path) -> None:
         raise InputError(f"{path}: exists already; choose another path, or remove it first")
 
 
-def write_graph(graph: Graph, path: str | Path) -> None:
+def write_graph(graph: "Graph", path: str | Path) -> None:
     """Write a graph that is in memory as a store; see `create_store`."""
 
     def fill(sink: StoreSink) -> GraphStats:

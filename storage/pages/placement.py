@@ -75,8 +75,7 @@ def place_graph(
     if not resources.on_device:
         return Placement("resident", VERTEX_ARRAYS, pages=0, memory=resources.host.free, limit=None)
     engine, available, option = resources.engine, resources.work.free, resources.options.device
-    whole = graph.indices.nbytes + sum(getattr(graph, name).nbytes for name in VERTEX_ARRAYS)
-    access = _access(engine, whole, wanted, available)
+    whole, access = _whole(graph), access_of(graph, resources, wanted)
     if access == "resident":
         require("the graph on the device", whole, available, option)
         return Placement(access, VERTEX_ARRAYS, pages=0, memory=available - whole, limit=available)
@@ -89,6 +88,16 @@ def place_graph(
     units = min(share // engine.paging.unit, -(-graph.indices.nbytes // engine.paging.unit))
     room = {"adaptive": units * engine.paging.unit, "managed": share, "zero-copy": 0}[access]
     return Placement(access, there, room + state, memory=left - room - state, limit=available - room)
+
+
+def access_of(graph: GraphArrays, resources: Resources, wanted: Wanted) -> Access:
+    """Return where the adjacency of a graph is on a device; parameters as of `place_graph`."""
+    return _access(resources.engine, _whole(graph), wanted, resources.work.free)
+
+
+def _whole(graph: GraphArrays) -> int:
+    size: int = graph.indices.nbytes + sum(getattr(graph, name).nbytes for name in VERTEX_ARRAYS)
+    return size
 
 
 def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:

@@ -6,17 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-import numpy.typing as npt
-
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.columns import (
-    EDGE_COLUMNS,
-    LABEL_COLUMNS,
-    ColumnRequest,
-    choose_columns,
-    describe_choice,
-)
+from longwall.storage.ingest.readers.arrow_columns import choose_pair, ids_of, place_of
+from longwall.storage.ingest.readers.columns import EDGE_COLUMNS, LABEL_COLUMNS, ColumnRequest
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.readers.parquet_pages import (
     Damaged,
@@ -74,7 +66,7 @@ class _ParquetLabels(LabelSource):
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
         for start, ids, values in _pairs(*self._opening):
-            yield LabelBlock(ids, values, partial(_place, start))
+            yield LabelBlock(ids, values, partial(place_of, start))
 
 
 def _edges(
@@ -82,10 +74,6 @@ def _edges(
 ) -> Generator[EdgeBlock, None, None]:
     for _, src, dst in _pairs(path, memory, workers, progress, request):
         yield EdgeBlock(src, dst)
-
-
-def _place(start: int, row: int) -> str:
-    return f"row {start + row + 1}"
 
 
 def _pairs(
@@ -142,7 +130,7 @@ def _open(
     parquet = pq.ParquetFile(
         file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **limits
     )
-    places = _choose(path, parquet, request)
+    places = choose_pair(path, parquet.schema_arrow, request)
     first = first_leaves(footer)
     leaves = [first[place] for place in places]
     needed = check_pages(file, size, footer, leaves, memory)
@@ -157,39 +145,6 @@ def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:
         start += batch.num_rows
 
 
-def _choose(path: Path, parquet: Any, request: ColumnRequest) -> tuple[int, int]:
-    """Return the places of the columns to read among the top-level fields."""
-    import pyarrow as pa
-
-    def error(what: str) -> InputError:
-        return InputError(f"{path}: {what}")
-
-    schema = parquet.schema_arrow
-    names = list(schema.names)
-    types = ["" if pa.types.is_integer(field.type) else str(field.type) for field in schema]
-    first, second = choose_columns(names, request, error, types)
-    for name in (names[first], names[second]):
-        if names.count(name) > 1:
-            raise error(f"more than one column is named {name!r}; write the file with other names")
-    request.note(describe_choice(path, (names[first], names[second]), len(names) - 2))
-    return first, second
-
-
 def _convert(path: Path, columns: tuple[str, str], start: int, batch: Any) -> tuple[Int64s, Int64s]:
-    first, second = (_ids(path, name, batch.column(name), start) for name in columns)
+    first, second = (ids_of(path, name, batch.column(name), start) for name in columns)
     return first, second
-
-
-def _ids(path: Path, name: str, column: Any, start: int) -> Int64s:
-    """Return a column as int64[rows] once it holds no nulls and only integers in [0, 2^63)."""
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise InputError(f"{path}, {_place(start, row)}: column {name} is empty; fill or remove the row")
-    values: npt.NDArray[np.integer[Any]] = column.to_numpy()
-    bad = values < 0 if values.dtype.kind == "i" else values >= 2**63
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"{path}, {_place(start, row)}: column {name} holds {values[row]}; use integers from 0 to 2^63 - 1"
-        )
-    return np.array(values, np.int64)

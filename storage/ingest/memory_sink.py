@@ -1,0 +1,70 @@
+"""Arrays of a graph that is built in memory."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph_sink import Sink
+from longwall.storage.graph.stats import GraphStats
+from longwall.storage.memory.reservations import Reservation
+from longwall.storage.sorting.scratch_arrays import Scratch
+
+Array = npt.NDArray[Any]
+
+
+class MemorySink(Sink):
+    """Keeps the arrays; what it has reserved for them stays reserved when it succeeds.
+
+    Parameters
+    ----------
+    adjacency
+        Makes the array of the neighbours.
+    """
+
+    def __init__(self, adjacency: NewArray = np.empty) -> None:
+        super().__init__()
+        self._adjacency = adjacency
+        self._arrays: dict[str, Array] = {}
+        self._filled: dict[str, int] = {}
+        self._reservations: list[Reservation] = []
+
+    def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
+        if scratch is not None:
+            scratch.make_room(length * dtype.itemsize)
+            # Not with the scratch: it outlives the build.
+            self._reservations.append(scratch.host.reserve(length * dtype.itemsize, f"the graph's array {name}"))
+        self._arrays[name] = (self._adjacency if name == "indices" else np.empty)(length, dtype)
+        self._filled[name] = 0
+
+    def _append(self, name: str, values: Array) -> None:
+        start = self._filled[name]
+        self._filled[name] = start + len(values)
+        self._arrays[name][start : start + len(values)] = values
+
+    def read_back(self, name: str) -> Iterator[Array]:
+        """Yield the array."""
+        yield self._arrays[name]
+
+    def release(self) -> None:
+        """Release the memory."""
+        for reserved in self._reservations:
+            reserved.release()
+
+    def graph(self, stats: GraphStats) -> Graph:
+        """Make the graph of the complete arrays."""
+        get = self._arrays.get
+        return Graph(
+            indptr=self._arrays["indptr"],
+            indices=self._arrays["indices"],
+            split=self._arrays["split"],
+            original_ids=self._arrays["original_ids"],
+            labels=get("labels"),
+            edge_labels=get("edge_labels"),
+            stats=stats,
+            content_hash=self.content_hash,
+            transactions=get("transactions"),
+            transaction_ids=get("transaction_ids"),
+        )

@@ -1,0 +1,158 @@
+"""Arrays, sparse matrices and lists of pairs as streams of edges; block by block, so that no copy is as large."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.arguments import type_name
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock
+from longwall.storage.ingest.vertex_labels import LabelArrays
+
+Array = Any  # a NumPy or a CuPy array
+Int64s = npt.NDArray[np.int64]
+
+_BLOCK = 1 << 17  # rows
+_IDS = "use integers from 0 to 2^63 - 1"
+
+
+def as_array(name: str, values: Any) -> Array:
+    """Return an array or a list of numbers as an array of integers, which is not copied.
+
+    Raises
+    ------
+    InputError
+        If there is something else in it; `name` says what it is.
+    """
+    try:
+        array = values if hasattr(values, "dtype") else np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name}: its rows have different lengths; give two ids for each edge") from None
+    if array.dtype.kind not in "iu" and array.size:
+        kind = f"{array.dtype.name} numbers" if array.dtype.kind in "fc" else _kind_of(array)
+        raise InputError(f"{name}: expected integers, not {kind}; number the vertices first, or convert them")
+    return array
+
+
+def _kind_of(array: Array) -> str:
+    if array.dtype.kind == "O" and isinstance(array.flat[0], int):
+        return "numbers of more than 64 bits"
+    if array.dtype.kind == "O":
+        return f"objects such as {type_name(array.flat[0])}"
+    names = {"U": "texts", "S": "texts", "T": "texts", "b": "bools"}
+    return names.get(array.dtype.kind, str(array.dtype))
+
+
+def edge_blocks(name: str, src: Array, dst: Array, labels: Array | None = None) -> Iterator[EdgeBlock]:
+    """Yield the edges between two arrays, with their labels.
+
+    Raises
+    ------
+    InputError
+        At the first edge with an end or a label that cannot be.
+    """
+    for begin in range(0, len(src), _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        one, other = (_checked(name, values[part], begin, 2**63, _IDS) for values in (src, dst))
+        given = None
+        if labels is not None:
+            wide = _checked(f"{name}: the labels", labels[part], begin, 2**31, "use integers from 0 to 2^31 - 1")
+            given = wide.astype(np.int32)
+        yield EdgeBlock(one, other, given)
+
+
+def _checked(name: str, values: Array, begin: int, end: int, advice: str) -> Int64s:
+    host = _on_host(values)
+    bad = host < 0 if host.dtype.kind == "i" else np.zeros(len(host), bool)
+    if host.dtype.kind != "i" or end < 2**63:
+        bad |= host >= end
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"{name}, entry {begin + row}: {host[row]}; {advice}")
+    return np.array(host, np.int64)
+
+
+def pair_arrays(source: Any) -> tuple[Array, Array]:
+    """Return the ends of edges that are given as an array of pairs, or as a tuple of two arrays.
+
+    Raises
+    ------
+    InputError
+        If they have other shapes.
+    """
+    name = "the edges"
+    if isinstance(source, tuple) and len(source) == 2 and all(hasattr(one, "dtype") for one in source):
+        src, dst = (as_array(name, one) for one in source)
+        if src.ndim != 1 or src.shape != dst.shape:
+            raise InputError(f"{name}: two arrays of one length are needed, not of shapes {src.shape} and {dst.shape}")
+        return src, dst
+    pairs = as_array(name, source)
+    if not pairs.size:
+        pairs = pairs.reshape(0, 2)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise InputError(f"{name}: an array of shape (edges, 2) is needed, not {pairs.shape}")
+    return pairs[:, 0], pairs[:, 1]
+
+
+def matrix_blocks(matrix: Any) -> Iterator[EdgeBlock]:
+    """Yield the places of a sparse matrix's entries other than 0.
+
+    Raises
+    ------
+    InputError
+        If it is not square.
+    """
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"the matrix: a square one is needed, not one of shape {matrix.shape}")
+    rows = matrix.tocsr()  # itself, if it has this form
+    indptr = _on_host(rows.indptr)
+    for begin in range(0, rows.nnz, _BLOCK):
+        part = slice(begin, min(begin + _BLOCK, rows.nnz))
+        there = _on_host(rows.data[part]) != 0
+        ends = np.searchsorted(indptr, np.arange(part.start, part.stop), side="right") - 1
+        yield EdgeBlock(ends[there], _on_host(rows.indices[part])[there].astype(np.int64))
+
+
+def _on_host(array: Array) -> npt.NDArray[Any]:
+    return np.asarray(array if isinstance(array, np.ndarray) else array.get())
+
+
+def integers(name: str, values: Iterable[Any]) -> Int64s:
+    """Return Python's or NumPy's integers as int64[k].
+
+    Raises
+    ------
+    InputError
+        If one of them is something else.
+    """
+    listed = list(values)
+    for kind in set(map(type, listed)):
+        if not issubclass(kind, int | np.integer) or kind is bool:
+            other = next(one for one in listed if type(one) is kind)
+            raise InputError(f"{name}: expected integers, not {type_name(other)} ({other!s:.40})")
+    try:
+        return np.array(listed, np.int64)
+    except OverflowError:
+        raise InputError(f"{name}: {max(listed, key=abs)}; {_IDS}") from None
+
+
+def label_arrays(labels: Any) -> LabelArrays:
+    """Return labels that are given as a mapping from vertices, or as a tuple of two arrays.
+
+    Raises
+    ------
+    InputError
+        If they are no integers.
+    """
+    if isinstance(labels, Mapping):
+        return LabelArrays(integers("the labelled vertices", labels), integers("the labels", labels.values()))
+    vertices, values = (as_array("the labels", one) for one in labels)
+    if vertices.ndim != 1 or vertices.shape != values.shape:
+        shapes = f"{vertices.shape} and {values.shape}"
+        raise InputError(
+            f"the labels: two arrays of one length are needed, vertices and labels, not of shapes {shapes}"
+        )
+    ids = [_checked("the labels", one, 0, 2**63, _IDS) for one in (vertices, values)]
+    return LabelArrays(*ids)

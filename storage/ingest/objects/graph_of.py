@@ -1,0 +1,120 @@
+"""The way in for what is in memory: arrays, tables and other libraries' graphs become a `Graph`."""
+
+from collections.abc import Iterator, Mapping
+from types import NoneType
+from typing import Any
+
+from longwall.storage.arguments import require_type, wrong_type
+from longwall.storage.errors import InputError
+from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.build import build_in_memory
+from longwall.storage.ingest.objects import networks
+from longwall.storage.ingest.objects.arrays import as_array, edge_blocks, label_arrays, matrix_blocks, pair_arrays
+from longwall.storage.ingest.objects.tables import TableLabels, is_table, table_blocks
+from longwall.storage.ingest.readers.columns import EDGES, ColumnRequest
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.vertex_labels import LabelSource
+from longwall.storage.memory.resources import given_or_default
+from longwall.storage.observer import NullObserver, Observer
+
+_EXPECTED = (
+    "a graph of networkx or igraph, a sparse matrix, a table (pandas, polars, Arrow, ...), an array of shape "
+    "(edges, 2), or a tuple of two arrays"
+)
+_LABELS = "a mapping from vertices to labels, a tuple of two arrays, or a table with the columns vertex and label"
+
+
+def graph(
+    source: Any,
+    labels: Any = None,
+    *,
+    edge_labels: Any = None,
+    columns: tuple[str, str] | None = None,
+    observer: Observer | None = None,
+) -> Graph:
+    """Make a graph of what is in memory.
+
+    Directions, loops, repeated edges and vertices without an edge are dropped, as of files. Tables and arrays are read
+    block by block.
+
+    Parameters
+    ----------
+    source
+        A graph of networkx, whose nodes are integers, or of igraph; a SciPy or CuPy sparse matrix, whose entries other
+        than 0 are edges; any object with an Arrow stream, such as a table of pandas, polars, Arrow or DuckDB; an
+        (edges, 2) array of integers of NumPy or CuPy, or a list of pairs; or a tuple of two arrays.
+    labels
+        Of the vertices: a mapping, a tuple of two arrays (vertices and labels), or a table with the columns vertex and
+        label; for a graph of networkx or igraph also the name of an attribute. Labels are integers from 0 to 2^31 - 1.
+    edge_labels
+        Of the edges: the name of an attribute or a column, or, with arrays of edges, an array of the same length.
+    columns
+        The names of the two columns of a table that hold the edges, where their names do not say it.
+    observer
+        Receives the progress.
+
+    Returns
+    -------
+    Graph
+        Undirected and simple.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or something in it is no integer.
+
+    Examples
+    --------
+    >>> import longwall
+    >>> triangle = longwall.graph([(0, 1), (1, 2), (2, 0), (2, 3)])
+    >>> triangle.num_vertices, triangle.num_edges
+    (4, 4)
+    """
+    observer = observer or NullObserver()
+    named = (str, NoneType)
+    if columns is not None and not is_table(source):
+        raise InputError("columns: only a table has columns; leave them out")
+    library = networks.library_of(source)
+    if library or is_table(source):
+        what = "attribute" if library else "column"
+        require_type("edge_labels", edge_labels, named, f"the name of the {what} that holds them")
+    if library:
+        read = networks.networkx_blocks if library == "networkx" else networks.igraph_blocks
+        blocks = read(source, edge_labels)
+    elif is_table(source):
+        blocks = table_blocks(source, ColumnRequest(EDGES, columns, observer.note), edge_labels)
+    else:
+        blocks = _array_blocks(source, edge_labels)
+    stream = EdgeStream("the graph", blocks, _labels(source, library, labels))
+    with given_or_default(None) as resources, stream:
+        return build_in_memory(stream, resources, observer)
+
+
+def _array_blocks(source: Any, edge_labels: Any) -> Iterator[EdgeBlock]:
+    """Return the edges of arrays or a matrix."""
+    if hasattr(source, "tocsr"):
+        if edge_labels is not None:
+            raise InputError("edge_labels: a matrix has none; give a table or arrays of edges, with their labels")
+        return matrix_blocks(source)
+    if not (hasattr(source, "dtype") or isinstance(source, list | tuple)):
+        raise wrong_type("source", source, _EXPECTED, "longwall.open_graph reads files")
+    src, dst = pair_arrays(source)
+    labels = None
+    if edge_labels is not None:
+        labels = as_array("edge_labels", edge_labels)
+        if labels.shape != src.shape:
+            raise InputError(f"edge_labels: {len(src):,} are needed, one for each edge, not {labels.shape}")
+    return edge_blocks("the edges", src, dst, labels)
+
+
+def _labels(source: Any, library: str, labels: Any) -> LabelSource | None:
+    if labels is None:
+        return None
+    if library and isinstance(labels, str):
+        return (networks.networkx_labels if library == "networkx" else networks.igraph_labels)(source, labels)
+    if is_table(labels):
+        return TableLabels(labels)
+    if isinstance(labels, Mapping) or (isinstance(labels, tuple) and len(labels) == 2):
+        return label_arrays(labels)
+    attribute = ", or the name of an attribute" if library else ""
+    raise wrong_type("labels", labels, _LABELS + attribute)

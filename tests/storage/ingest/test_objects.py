@@ -1,0 +1,258 @@
+"""Graphs of what is in memory: arrays, matrices, tables, and graphs of other libraries."""
+
+from __future__ import annotations
+
+import doctest
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import longwall
+from longwall.storage.ingest.build import build_graph
+from longwall.storage.ingest.objects import arrays, graph_of
+
+Edges = list[tuple[int, int]]
+
+
+def scipy_matrix(edges: Edges) -> Any:
+    sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
+    pairs = np.array(edges)
+    n = int(pairs.max()) + 1
+    return sparse.coo_array((np.ones(len(edges)), (pairs[:, 0], pairs[:, 1])), shape=(n, n)).tocsr()
+
+
+def polars_table(edges: Edges) -> Any:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    return polars.DataFrame({"src": [u for u, _ in edges], "dst": [v for _, v in edges], "weight": [0.5] * len(edges)})
+
+
+class OnDevice:
+    """An array that has to be fetched, as CuPy's."""
+
+    def __init__(self, array: Any):
+        self._array = array
+        self.dtype, self.shape, self.ndim, self.size = array.dtype, array.shape, array.ndim, array.size
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, key: Any) -> OnDevice:
+        return OnDevice(self._array[key])
+
+    def get(self) -> Any:
+        return self._array
+
+
+def chunks(edges: Edges) -> pa.Table:
+    """A table whose columns are in several chunks, of a type that is not int64."""
+    halves = [edges[: len(edges) // 2], edges[len(edges) // 2 :]]
+    u, v = (
+        pa.chunked_array([[edge[end] for edge in half] for half in halves], kind)
+        for end, kind in ((0, pa.uint32()), (1, pa.int64()))
+    )
+    return pa.table({"u": u, "v": v})
+
+
+FORMS: dict[str, Callable[[Edges], Any]] = {
+    "list of pairs": list,
+    "array": np.array,
+    "array of bytes": lambda edges: np.array(edges, np.uint8),
+    "array in Fortran's order": lambda edges: np.asfortranarray(np.array(edges)),
+    "array on a device": lambda edges: OnDevice(np.array(edges)),
+    "two arrays": lambda edges: (np.array(edges)[:, 0], np.array(edges)[:, 1]),
+    "sparse matrix": scipy_matrix,
+    "pandas": lambda edges: pd.DataFrame(edges, columns=["source", "target"]),
+    "polars": polars_table,
+    "Arrow": chunks,
+    "networkx": nx.Graph,
+    "directed networkx": nx.DiGraph,
+    "multigraph": nx.MultiGraph,
+    "igraph": lambda edges: igraph.Graph(edges=edges),
+}
+SMALL = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 3), (1, 0)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=5, deadline=None)
+@given(edges=st.lists(st.tuples(st.integers(0, 20), st.integers(21, 40)), min_size=1, max_size=60))
+def test_all_forms_make_the_graph_that_files_make(form: str, edges: Edges) -> None:
+    pairs = np.array(edges)
+    expected = build_graph(pairs[:, 0], pairs[:, 1])
+    assert longwall.graph(FORMS[form](edges)).content_hash == expected.content_hash
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_input_of_many_blocks(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("arrays", "networks"):
+        monkeypatch.setattr(f"longwall.storage.ingest.objects.{module}._BLOCK", 7)
+    monkeypatch.setattr("longwall.storage.ingest.objects.tables._LARGEST_BATCH", 7)
+    edges = list(nx.gnp_random_graph(20, 0.4, seed=2).edges)
+    pairs = np.array(edges)
+    assert longwall.graph(FORMS[form](edges)).content_hash == build_graph(pairs[:, 0], pairs[:, 1]).content_hash
+
+
+LABELS = {0: 3, 1: 1, 2: 3, 3: 0}
+
+
+def labelled_networkx() -> nx.Graph:
+    graph = nx.Graph(SMALL[:4])
+    nx.set_node_attributes(graph, LABELS, "kind")
+    nx.set_edge_attributes(graph, {edge: 10 + at for at, edge in enumerate(SMALL[:4])}, "bond")
+    return graph
+
+
+def labelled_igraph() -> igraph.Graph:
+    graph = igraph.Graph(edges=SMALL[:4])
+    graph.vs["kind"], graph.es["bond"] = [LABELS[v] for v in range(4)], [10, 11, 12, 13]
+    return graph
+
+
+TABLE = pa.table({"u": [u for u, _ in SMALL[:4]], "v": [v for _, v in SMALL[:4]], "bond": [10, 11, 12, 13]})
+VERTICES, VALUES = np.array(list(LABELS)), np.array(list(LABELS.values()), np.int8)
+LABELLED: dict[str, tuple[Any, Any, Any]] = {
+    "networkx": (labelled_networkx(), "kind", "bond"),
+    "networkx and a mapping": (labelled_networkx(), LABELS, "bond"),
+    "igraph": (labelled_igraph(), "kind", "bond"),
+    "table": (TABLE, pa.table({"vertex": VERTICES, "label": VALUES}), "bond"),
+    "pandas": (TABLE.to_pandas(), pd.DataFrame({"id": VERTICES, "label": VALUES}), "bond"),
+    "arrays": (np.array(SMALL[:4]), (VERTICES, VALUES), np.array([10, 11, 12, 13])),
+    "lists": (SMALL[:4], LABELS | {77: 5}, [10, 11, 12, 13]),
+}
+
+
+@pytest.mark.parametrize("form", LABELLED)
+def test_labels_come_along(form: str) -> None:
+    source, labels, edge_labels = LABELLED[form]
+    back = longwall.graph(source, labels, edge_labels=edge_labels).to_networkx()
+    assert dict(back.nodes(data="label")) == LABELS
+    assert {frozenset(edge): label for *edge, label in back.edges(data="label")} == {
+        frozenset(edge): 10 + at for at, edge in enumerate(SMALL[:4])
+    }
+
+
+def test_zeros_of_a_matrix_are_no_edges() -> None:
+    sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
+    matrix = sparse.csr_array(([1.0, 0.0, 2.0], ([0, 0, 1], [1, 2, 3])), shape=(4, 4))
+    assert {frozenset(edge) for edge in longwall.graph(matrix).to_networkx().edges} == {
+        frozenset((0, 1)),
+        frozenset((1, 3)),
+    }
+
+
+def test_columns_may_be_named() -> None:
+    table = pa.table({"a": [0, 1], "b": [1, 2], "c": [5, 5]})
+    assert {frozenset(edge) for edge in longwall.graph(table, columns=("a", "c")).to_networkx().edges} == {
+        frozenset((0, 5)),
+        frozenset((1, 5)),
+    }
+
+
+def strange(**attributes: Any) -> Any:
+    return SimpleNamespace(**attributes)
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "a number": ({"source": 7}, "source: expected a graph of networkx or igraph.*, not int; longwall.open_graph"),
+    "a path": ({"source": "graph.txt"}, "not str; longwall.open_graph reads files"),
+    "no edge": ({"source": []}, "the graph: "),
+    "only loops": ({"source": [(1, 1)]}, "every edge is a loop"),
+    "triples": ({"source": [(0, 1, 2)]}, r"an array of shape \(edges, 2\) is needed, not \(1, 3\)"),
+    "rows of two lengths": ({"source": [(0, 1), (2,)]}, "its rows have different lengths"),
+    "floats": ({"source": np.ones((2, 2))}, "expected integers, not float64 numbers"),
+    "bools": ({"source": np.ones((2, 2), bool)}, "expected integers, not bools"),
+    "texts": ({"source": [("a", "b")]}, "expected integers, not texts; number the vertices first"),
+    "objects": ({"source": np.array([[None, 1]])}, "not objects such as None"),
+    "large numbers": ({"source": [(0, 2**64)]}, "numbers of more than 64 bits"),
+    "ids of 64 bits": ({"source": np.array([[1, 2**63]], np.uint64)}, "entry 0: 9223372036854775808; use integers"),
+    "negative ids": ({"source": np.array([[1, 2], [3, -1]])}, "the edges, entry 1: -1; use integers from 0"),
+    "arrays of two lengths": (
+        {"source": (np.arange(3), np.arange(2))},
+        r"two arrays of one length .*\(3,\) and \(2,\)",
+    ),
+    "named nodes": ({"source": nx.Graph([("a", "b")])}, r"the nodes of the graph: expected integers, not str \(a\)"),
+    "huge nodes": ({"source": nx.Graph([(0, 2**70)])}, "the nodes of the graph: 1180591620717411303424; use"),
+    "a wide matrix": ({"source": strange(tocsr=None, shape=(3, 4))}, "a square one is needed"),
+    "a column of texts": ({"source": pa.table({"a": ["x"], "b": ["y"]})}, "two integer columns are needed"),
+    "a null": ({"source": pa.table({"u": [1, None], "v": [2, 3]})}, "the edges, row 2: column u is empty"),
+    "a column that is not there": ({"source": TABLE, "columns": ("u", "w")}, "there is no column w"),
+    "columns of an array": ({"source": SMALL, "columns": ("u", "v")}, "only a table has columns"),
+    "labels of a list": ({"source": SMALL, "labels": [1, 2]}, "labels: expected a mapping from vertices"),
+    "a name for an array": ({"source": SMALL, "labels": "kind"}, "labels: expected a mapping from vertices"),
+    "texts as labels": ({"source": SMALL, "labels": dict.fromkeys(range(4), "red")}, r"the labels: .* not str \(red\)"),
+    "a vertex without label": ({"source": SMALL, "labels": {0: 1}}, "has an edge but no label"),
+    "large labels": ({"source": SMALL, "labels": (np.arange(4), np.arange(4) + 2**31)}, "2147483648"),
+    "labels of two lengths": ({"source": SMALL, "labels": (np.arange(4), np.arange(3))}, "two arrays of one length"),
+    "no such attribute": (
+        {"source": labelled_igraph(), "labels": "colour"},
+        "no attribute 'colour'; there are: 'kind'",
+    ),
+    "no attribute at all": ({"source": nx.Graph(SMALL), "labels": "kind"}, "the nodes' attribute 'kind': .*not None"),
+    "array for igraph": (
+        {"source": labelled_igraph(), "edge_labels": [1]},
+        "edge_labels: expected the name of the attr",
+    ),
+    "too few edge labels": ({"source": SMALL, "edge_labels": [1]}, "edge_labels: 6 are needed, one for each edge"),
+    "negative edge label": ({"source": [(0, 1)], "edge_labels": [-1]}, "the edges: the labels, entry 0: -1"),
+    "labels of a matrix": ({"source": strange(tocsr=None, shape=(3, 3)), "edge_labels": [1]}, "a matrix has none"),
+    "no such column": ({"source": TABLE, "edge_labels": "order"}, "no column 'order'"),
+    "a column of floats": (
+        {"source": TABLE.append_column("w", pa.array([0.5] * 4)), "edge_labels": "w"},
+        "column w holds double; labels are integers",
+    ),
+    "a large edge label": (
+        {"source": TABLE.append_column("w", pa.array([0, 0, 2**40, 0])), "edge_labels": "w"},
+        "row 3: column w holds 1099511627776; use labels below",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_a_graph_is_refused(case: str) -> None:
+    arguments, says = WRONG[case]
+    with pytest.raises(longwall.InputError, match=says) as refused:
+        longwall.graph(**arguments)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_example_of_the_help_text_works() -> None:
+    assert doctest.testmod(graph_of) == doctest.TestResults(failed=0, attempted=3)
+
+
+def test_blocks_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No copy is as large as the input."""
+    monkeypatch.setattr(arrays, "_BLOCK", 10)
+    sizes = [len(block.src) for block in arrays.edge_blocks("the edges", np.arange(95), np.arange(95) + 1)]
+    assert sizes == [10] * 9 + [5]
+
+
+@settings(max_examples=30, deadline=None)
+@given(edges=st.sets(st.tuples(st.integers(0, 9), st.integers(10, 30)), min_size=1, max_size=60))
+def test_a_graph_comes_back(edges: set[tuple[int, int]]) -> None:
+    graph = longwall.graph(list(edges))
+    table = graph.to_arrow()
+    rows = zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True)
+    assert sorted(tuple(sorted(row)) for row in rows) == sorted(edges)
+    assert {frozenset(edge) for edge in graph.to_networkx().edges} == {frozenset(edge) for edge in edges}
+
+
+def test_a_graph_is_saved_and_opened(tmp_path: Any) -> None:
+    graph = longwall.graph(SMALL, LABELS)
+    graph.save(tmp_path / "graph.zarr")
+    assert longwall.open_graph(tmp_path / "graph.zarr").content_hash == graph.content_hash
+    with pytest.raises(longwall.InputError, match="exists already"):
+        graph.save(tmp_path / "graph.zarr")
+
+
+def test_a_large_graph_is_not_copied_to_networkx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwall.storage.ingest.objects.graph_to._MOST_EDGES", 3)
+    with pytest.raises(longwall.InputError, match=r"4 edges is too large for networkx.*to_arrow"):
+        longwall.graph(SMALL).to_networkx()
