@@ -154,7 +154,7 @@ class TwoDevices(Suite):
             took = one.value["mine"]
             print(f"{name}, edge factor {factor}: {took:.2f} s on one GPU", file=sys.stderr, flush=True)
             if took >= _CLOSE * wanted or (before is not None and edges < _MORE * before[2]):
-                break  # long enough, or there are hardly any more edges
+                break  # long enough, or there are few more edges
             if before is not None:
                 growth = max(math.log(took / before[1]) / math.log(factor / before[0]), 1.5)
             before = factor, took, edges

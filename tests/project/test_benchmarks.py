@@ -140,3 +140,15 @@ def test_the_gpu_benchmark_measures_every_variant(engine_kind, tmp_path):
         if "NVML" not in record["link"]:
             assert all((one["link_bytes"] > 0) == (one["variant"] != "resident") for one in found)
     assert all(goal["reached"] for goal in record["goals"])
+
+
+@pytest.mark.gpu
+@pytest.mark.long
+@pytest.mark.parametrize("engine_kind", ["cuda"], indirect=True)
+def test_the_benchmark_of_both_engines_fills_its_rows(engine_kind, tmp_path):
+    done = python("-m", "benchmarks.gpu.both_engines", "--tiny", "--time", "250", "--work", tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if "rmat-8" in line]
+    assert len(rows) == 9
+    assert all("cuda" in row.rpartition("|")[0] for row in rows)
+    assert "left out" not in done.stdout
