@@ -132,7 +132,7 @@ def test_explain_writes_nothing(config, tmp_path):
     assert set(tmp_path.iterdir()) == before
 
 
-def test_explain_foretells_the_levels_of_a_search(config):
+def test_explain_predicts_the_levels_of_a_search(config):
     result = call("explain", config, "--set", "workload.output=embeddings")
     assert result.exit_code == 0
     words = [line.split() for line in result.stdout.splitlines()]
@@ -154,7 +154,7 @@ def test_explain_says_the_same_twice(config):
     assert first[:-1] == second[:-1], "the last line tells the free space of the disk"
 
 
-def test_explain_foretells_no_formula(config):
+def test_explain_predicts_no_formula(config):
     assert "prediction" not in call("explain", config).stdout
 
 
