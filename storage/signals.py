@@ -1,13 +1,19 @@
 """The signals that end work in order: SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from types import FrameType
+from typing import Any
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
 _last = signal.SIGINT
+_raised = False  # one of the signals raised KeyboardInterrupt, since `interrupting` was entered
 _in_place: list[Callable[[int, FrameType | None], None]] = []  # handlers of `_handled`, the innermost last
 
 
@@ -22,29 +28,68 @@ def exit_code() -> int:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
-    global _last
+    global _last, _raised
     _last = signal.Signals(number)
-    raise KeyboardInterrupt
+    _raised = True
+    if _is_compiling():
+        _raise_when_compiled()
+    else:
+        raise KeyboardInterrupt
+
+
+def _is_compiling() -> bool:
+    """Say whether this thread compiles a kernel: LLVM's callbacks swallow exceptions, and leave a kernel half made."""
+    locks = sys.modules.get("numba.core.compiler_lock")
+    return locks is not None and bool(locks.global_compiler_lock.is_locked())
+
+
+@cache
+def _raise_when_compiled() -> None:
+    events: Any = import_module("numba.core.event")
+
+    class Ending(events.Listener):  # type: ignore[misc]
+        def on_start(self, event: object) -> None:
+            """Let the compiler begin what belongs to the same kernel."""
+
+        def on_end(self, event: object) -> None:  # noqa: ARG002 - the base class's signature
+            if threading.current_thread() is threading.main_thread() and not _is_compiling():
+                events.unregister(_COMPILING, self)
+                _raise_when_compiled.cache_clear()
+                raise KeyboardInterrupt
+
+    events.register(_COMPILING, Ending())
 
 
 @contextmanager
 def interrupting() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise KeyboardInterrupt where they would end the process at once.
 
-    Where the caller handles or ignores them (``nohup`` ignores SIGHUP), they stay as they are.
+    Where the caller handles or ignores them (``nohup`` ignores SIGHUP), they stay as they are. Once one of the signals
+    has come, finalizers that fail print nothing: the objects of a compiler that was interrupted are half made.
     """
-    global _last
-    _last = signal.SIGINT  # which Python's own handler takes, and does not set
+    global _last, _raised
+    _last = signal.SIGINT
+    _raised = False
     main = threading.current_thread() is threading.main_thread()
-    taken = [number for number in _ENDING if main and signal.getsignal(number) is signal.SIG_DFL]
+    ours = (signal.SIG_DFL, signal.default_int_handler)
+    taken = {number: signal.getsignal(number) for number in _ENDING if main and signal.getsignal(number) in ours}
     for number in taken:
         signal.signal(number, _raise)
+    report = sys.unraisablehook
+
+    def report_before_a_signal(failure: "sys.UnraisableHookArgs") -> None:
+        if not _raised:
+            report(failure)
+
+    sys.unraisablehook = report_before_a_signal
     try:
         yield
     finally:
-        for number in taken:
+        if sys.unraisablehook is report_before_a_signal:  # else `ignore` was called
+            sys.unraisablehook = report
+        for number, was in taken.items():
             if signal.getsignal(number) is _raise:  # else `ignore` was called
-                signal.signal(number, signal.SIG_DFL)
+                signal.signal(number, was)
 
 
 @contextmanager
@@ -85,6 +130,8 @@ def ignore() -> None:
     """Take none of the signals any more: all is said, and Python's own end would end in a traceback."""
     for number in _ours():
         signal.signal(number, signal.SIG_IGN)
+    if _raised:
+        sys.unraisablehook = lambda failure: None  # noqa: ARG005 - the hook's signature
 
 
 @contextmanager

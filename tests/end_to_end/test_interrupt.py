@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from breakable import EXAMPLES
+from numba.core.compiler_lock import global_compiler_lock
 from selection import slow_but_first
 
 from longwall.storage import signals
@@ -253,3 +254,47 @@ def test_the_signal_that_ended_an_earlier_run_is_forgotten(monkeypatch: pytest.M
     monkeypatch.setattr(signals, "_last", signal.SIGTERM)
     with signals.interrupting():
         assert signals.last_signal() is signal.SIGINT
+
+
+class HalfMade:
+    def __del__(self) -> None:
+        raise AttributeError
+
+
+def test_finalizers_that_fail_after_a_signal_print_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda failure: failures.append(failure.exc_value))
+    with signals.interrupting():
+        HalfMade()
+        assert len(failures) == 1
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        HalfMade()
+    assert len(failures) == 1
+    HalfMade()
+    assert len(failures) == 2
+
+
+def test_a_signal_waits_until_a_kernel_is_compiled() -> None:
+    """LLVM's callbacks would swallow the interrupt, and the kernel would be half made."""
+    with signals.interrupting():
+        global_compiler_lock.acquire()
+        global_compiler_lock.acquire()  # for a kernel that the first one calls
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        global_compiler_lock.release()
+        with pytest.raises(KeyboardInterrupt):
+            global_compiler_lock.release()
+        with global_compiler_lock:
+            """The next one compiles."""
+
+
+@pytest.mark.slow
+def test_a_run_that_compiles_may_be_interrupted_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vertices, edges, workload = LONG["listing"]
+    (tmp_path / "long.toml").write_text(CONFIG.format(vertices=vertices, edges=edges, workload=workload))
+    for number, seconds in enumerate((2.0, 3.5, 5.0, 6.5)):
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / f"kernels-{number}"))  # nothing compiled
+        process = start(tmp_path, "run", "long.toml", "--quiet", "--set", f"run.name='{number}'")
+        time.sleep(seconds)
+        interrupt(process)
