@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from longwall.stages.base import Bench, Stage
 from longwall.stages.stage_timer import StageTimer
 from longwall.stages.tables import StoredRows
+from longwall.storage.graph.graph import Graph
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
@@ -35,9 +36,9 @@ _PLAIN: dict[str, Any] = {"use_dictionary": False, "data_page_size": 1 << 16}
 _DICTIONARY: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 18, "data_page_size": 1 << 18}
 
 
-def bytes_per_row(columns: int) -> int:
-    """Bytes that a writer holds for every row of a row group."""
-    return 8 * columns * _COPIES
+def bytes_per_row(columns: int, value_bytes: int = 8) -> int:
+    """Bytes that a writer holds for every row of a row group, whose values take so many bytes each."""
+    return value_bytes * columns * _COPIES
 
 
 @dataclass(frozen=True)
@@ -215,8 +216,8 @@ class EmbeddingWriter:
         Returns the number of the next file.
     order
         Matching order: the pattern vertex of each level.
-    original_ids : int64[n]
-        Internal vertex id to id in the input.
+    graph
+        The graph, which knows the ids of the input.
     columns
         Names of the columns to write (``v0``, ``v1``, ...: one per pattern vertex), None for all.
     limit
@@ -232,7 +233,7 @@ class EmbeddingWriter:
         folder: Path,
         next_number: Callable[[], int],
         order: Sequence[int],
-        original_ids: NDArray[np.int64],
+        graph: Graph,
         *,
         columns: Sequence[str] | None,
         limit: RowLimit,
@@ -242,10 +243,10 @@ class EmbeddingWriter:
         names = {f"v{vertex}": level for level, vertex in enumerate(order)}
         self._levels = {name: names[name] for name in (columns or sorted(names, key=lambda name: int(name[1:])))}
         self._schema = pa.schema(
-            [pa.field(name, pa.int64(), nullable=False) for name in self._levels],
+            [pa.field(name, graph.id_type, nullable=False) for name in self._levels],
             metadata={"longwall": json.dumps(metadata)},
         )
-        self._folder, self._next_number, self._ids, self._limit = folder, next_number, original_ids, limit
+        self._folder, self._next_number, self._graph, self._limit = folder, next_number, graph, limit
         self._files = PartFiles(folder, self._next_name, self._schema, memory)
         self.rows = 0
 
@@ -257,7 +258,7 @@ class EmbeddingWriter:
         arrays = []
         for level in self._levels.values():
             column = table.column(level)
-            arrays.append(pa.array(self._ids[column if isinstance(column, np.ndarray) else column.get()]))
+            arrays.append(self._graph.ids_of(column if isinstance(column, np.ndarray) else column.get()))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def write(self, batch: pa.RecordBatch) -> None:

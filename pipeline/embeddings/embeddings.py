@@ -59,10 +59,10 @@ class Embeddings:
 
     @property
     def schema(self) -> "pa.Schema":
-        """Arrow schema of `batches` and of exported files: int64 columns."""
+        """Arrow schema of `batches` and of exported files: columns of ids of the input."""
         import pyarrow as pa
 
-        return pa.schema([pa.field(name, pa.int64()) for name in self.names])
+        return pa.schema([pa.field(name, self.graph.id_type) for name in self.names])
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
         """The rows in parts, as Arrow record batches in original vertex ids (see `schema`)."""
@@ -74,14 +74,14 @@ class Embeddings:
     @property
     def row_bytes(self) -> int:
         """Bytes that `batch` takes for a row."""
-        return ROW_BYTES + ROW_COLUMN_BYTES * len(self.names)
+        return ROW_BYTES + (ROW_COLUMN_BYTES - 8 + self.graph.id_bytes) * len(self.names)
 
     def batch(self, part: EmbeddingTable) -> "pa.RecordBatch":
         """Some of the rows, on the host, as `batches` has them."""
         import pyarrow as pa
 
-        columns = (self.graph.original_ids[ids] for ids in self._vertices(part))
-        return pa.record_batch([pa.array(column) for column in columns], schema=self.schema)
+        columns = [self.graph.ids_of(ids) for ids in self._vertices(part)]
+        return pa.record_batch(columns, schema=self.schema)
 
     def _vertices(self, part: EmbeddingTable) -> Iterator[Any]:
         """The columns in internal vertex ids."""

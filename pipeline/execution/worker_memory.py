@@ -150,7 +150,7 @@ def _writer_memory(k: int, env: Environment, host: int) -> WriterMemory:
     """What a worker's writer may use of the worker's share of the host's memory: a quarter, half of it at most."""
     columns = len(env.spec.export.columns or range(k))
     # As many rows are held until they fill a group as are written to it at once.
-    writer = WriterMemory.within(host // 4, columns, 2 * (bytes_per_row(k) + 4 * k))
+    writer = WriterMemory.within(host // 4, columns, 2 * (bytes_per_row(k, env.graph.id_bytes) + 4 * k))
     if 2 * writer.nbytes > host:
         raise InputError(
             f"each of {env.engine.workers} workers needs {round_size(2 * writer.nbytes)} to write Parquet files, "

@@ -160,7 +160,7 @@ class CountTrianglesPerVertex(CountPlan):
         with self.phase.run(env) as counts:
             total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
             env.metrics.record("count", 2, len(env.graph.indices), total, time.perf_counter() - began)
-            table = pa.table({"vertex": env.graph.original_ids, "triangles": counts})
+            table = pa.table({"vertex": env.graph.all_ids(), "triangles": counts})
             write_parquet(table, env.results / "vertices.parquet")
         return total
 

@@ -117,7 +117,7 @@ def embedding_writer(plan: MatchPlan, share: SearchShare, limit: RowLimit) -> Em
         env.results,
         lambda: env.files.next_number("results.partial/embeddings-"),
         plan.order,
-        env.graph.original_ids,
+        env.graph,
         columns=env.spec.export.columns,
         limit=limit,
         memory=memory,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ class Graph:
     split: npt.NDArray[np.int64]
     """int64[n]: `indices[indptr[v]:split[v]]` are the neighbours with an id smaller than v."""
     original_ids: npt.NDArray[np.int64]
-    """int64[n]: internal id -> id in the input."""
+    """int64[n]: internal id -> id in the input; the number of its name where vertices have names."""
     labels: npt.NDArray[np.int32] | None
     """int32[n]: vertex labels."""
     edge_labels: npt.NDArray[np.int32] | None
@@ -46,6 +47,66 @@ class Graph:
     """int32[n]: the transaction that each vertex belongs to, in [0, num_transactions); edges join vertices of one."""
     transaction_ids: npt.NDArray[np.int64] | None = None
     """int64[t]: transaction -> its id in the input, ascending; transactions without an edge are there, too."""
+
+    name_starts: npt.NDArray[np.int64] | None = None
+    """int64[k + 1]: name i is `name_bytes[name_starts[i]:name_starts[i + 1]]`, in UTF-8."""
+    name_bytes: npt.NDArray[np.uint8] | None = None
+    """uint8[size]: the names of the vertices, where they have some; names of vertices without an edge may be there."""
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the ids of the input are texts."""
+        return self.name_starts is not None
+
+    @property
+    def id_type(self) -> "pa.DataType":
+        """The type of the ids of the input: int64, or large_string."""
+        import pyarrow as pa
+
+        return pa.large_string() if self.has_names else pa.int64()
+
+    @property
+    def id_bytes(self) -> int:
+        """What an id of the input takes in a column, about twice the mean of names."""
+        if self.name_bytes is None or self.name_starts is None:
+            return 8
+        return 16 + 2 * len(self.name_bytes) // max(1, len(self.name_starts) - 1)
+
+    def ids_of(self, vertices: npt.NDArray[Any]) -> "pa.Array":
+        """Return the ids of the input of vertices.
+
+        Parameters
+        ----------
+        vertices : integer[k]
+            Internal ids.
+
+        Returns
+        -------
+        pyarrow.Array
+            Of `id_type`.
+        """
+        return self.as_ids(self.original_ids[vertices])
+
+    def as_ids(self, original_ids: npt.NDArray[np.int64]) -> "pa.Array":
+        """Return values of `original_ids` as ids of the input."""
+        import pyarrow as pa
+
+        numbers = pa.array(original_ids)
+        return numbers if self.names is None else self.names.take(numbers)
+
+    def all_ids(self) -> "pa.Array":
+        """Return the ids of the input of all vertices, by internal id."""
+        return self.ids_of(np.arange(self.num_vertices))
+
+    @cached_property
+    def names(self) -> "pa.LargeStringArray | None":
+        """The names by number, in the memory of the graph; None where the ids of the input are integers."""
+        import pyarrow as pa
+
+        if self.name_starts is None:
+            return None
+        buffers = [None, pa.py_buffer(self.name_starts), pa.py_buffer(self.name_bytes)]
+        return pa.Array.from_buffers(pa.large_string(), len(self.name_starts) - 1, buffers)
 
     @property
     def num_vertices(self) -> int:

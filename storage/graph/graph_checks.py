@@ -35,6 +35,8 @@ class GraphChecks:
         How many there are.
     labels
         How many distinct labels of vertices there may be.
+    name_bytes
+        Bytes of the names, where vertices have names.
 
     Attributes
     ----------
@@ -44,11 +46,15 @@ class GraphChecks:
         Smallest and largest of the ids in the input.
     """
 
-    def __init__(self, vertices: int, edges: int, transactions: int, labels: int) -> None:
+    def __init__(
+        self, vertices: int, edges: int, transactions: int, labels: int, name_bytes: int | None = None
+    ) -> None:
         self._vertices, self._arcs, self._transactions = vertices, 2 * edges, transactions
-        self._most_labels = labels
+        self._most_labels, self._name_bytes = labels, name_bytes
+        self._ids_end = 2**63
         self._checks: dict[str, Callable[[int, Any], None]] = {
             "indptr": self._look_at_indptr,
+            "name_starts": self._look_at_name_starts,
             "original_ids": self._look_at_ids,
             "split": self._look_at_split,
             "labels": self._look_at_labels,
@@ -59,7 +65,7 @@ class GraphChecks:
         }
         self._degrees: list[int] = []  # distinct, descending
         self._first_ranks: list[int] = []
-        self._last: dict[str, int] = {"original_ids": -1, "transaction_ids": -1}
+        self._last: dict[str, int] = {"original_ids": -1, "transaction_ids": -1, "name_starts": -1}
         self._max_out_degree = 0
         self._histogram: DegreeHistogram | None = None
         self.labels: Counter[int] = Counter()
@@ -123,10 +129,19 @@ class GraphChecks:
         if start + len(block) == self._vertices + 1:
             _require(self._last["indptr"] == self._arcs, "indptr: the last row does not end with the array")
 
+    def _look_at_name_starts(self, start: int, block: Int64s) -> None:
+        before = np.concatenate((np.array([self._last["name_starts"]]), block[:-1]))
+        _require(bool((block > before).all()) and (start > 0 or block[0] == 0), "name_starts: a name has no length")
+        self._last["name_starts"] = int(block[-1])
+        self._ids_end = start + len(block) - 1
+
     def _look_at_ids(self, start: int, block: Int64s) -> None:
         before = np.concatenate((np.array([self._last["original_ids"]]), block[:-1]))
         self._last["original_ids"] = int(block[-1])
         low, high = int(block.min()), int(block.max())
+        named = self._name_bytes is None or self._last["name_starts"] == self._name_bytes
+        _require(named, "name_starts: the last name does not end with the bytes")
+        _require(high < self._ids_end, "original_ids: there is the number of no name")
         self.id_range = min(self.id_range[0], low), max(self.id_range[1], high)
         # Of two vertices of the same degree the one with the smaller id comes first.
         falls = np.flatnonzero(block <= before) + start

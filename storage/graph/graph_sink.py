@@ -12,7 +12,10 @@ from longwall.storage.sorting.scratch_arrays import Scratch
 
 Array = npt.NDArray[Any]
 
-HASHED = ("indptr", "indices", "original_ids", "labels", "edge_labels", "transactions", "transaction_ids")
+HASHED = (
+    *("indptr", "indices", "original_ids", "labels", "edge_labels", "transactions", "transaction_ids"),
+    *("name_starts", "name_bytes"),
+)
 """Arrays that the content hash covers; `split` follows from them."""
 
 

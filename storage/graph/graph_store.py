@@ -18,6 +18,7 @@ from longwall.storage.graph import sharded_array
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.graph_checks import GraphChecks, RowChecks, check_distinct, check_sum
 from longwall.storage.graph.graph_sink import Array, ArrayHash, content_hash
+from longwall.storage.graph.info import id_facts
 from longwall.storage.graph.sharded_array import StoredArray, read_blocks
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, StoreHeader, is_store, read_header
@@ -25,7 +26,8 @@ from longwall.storage.ingest.text.input_file import input_errors
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.stored_files import Damage
 
-_OPTIONAL = ("labels", "edge_labels", "transactions", "transaction_ids")
+_OPTIONAL = ("labels", "edge_labels", "transactions", "transaction_ids", "name_starts", "name_bytes")
+_ANY_LENGTH = ("transaction_ids", "name_starts", "name_bytes")
 _READ_FACTOR = 4  # memory of a read, over its size: encoded, decoded, and what checks make of it
 
 
@@ -89,8 +91,7 @@ def describe_store(path: str | Path) -> dict[str, Any]:
         smallest, largest = checks.id_range
         return {
             **stats.to_dict(),
-            "smallest_id": smallest,
-            "largest_id": largest,
+            **id_facts("name_bytes" in stored, smallest, largest),
             "vertex_labels": "labels" in stored,
             "edge_labels": "edge_labels" in stored,
             "transactions": _transactions(stored),
@@ -124,9 +125,10 @@ def _stored_arrays(path: Path, header: StoreHeader) -> dict[str, StoredArray]:
     there = [name for name in DTYPES if name not in _OPTIONAL or os.path.lexists(path / name)]
     if ("transactions" in there) != ("transaction_ids" in there):
         raise Damage("transactions, or their ids, are missing")
+    if ("name_starts" in there) != ("name_bytes" in there):
+        raise Damage("names, or where they begin, are missing")
     return {
-        name: StoredArray(path, name, DTYPES[name], None if name == "transaction_ids" else lengths[name])
-        for name in there
+        name: StoredArray(path, name, DTYPES[name], None if name in _ANY_LENGTH else lengths[name]) for name in there
     }
 
 
@@ -135,7 +137,8 @@ def _transactions(stored: dict[str, StoredArray]) -> int:
 
 
 def _checks(header: StoreHeader, stored: dict[str, StoredArray]) -> GraphChecks:
-    return GraphChecks(header.vertices, header.edges, _transactions(stored), len(header.stats["label_counts"]))
+    names = stored["name_bytes"].layout.length if "name_bytes" in stored else None
+    return GraphChecks(header.vertices, header.edges, _transactions(stored), len(header.stats["label_counts"]), names)
 
 
 def _compared(header: StoreHeader, checks: GraphChecks, hashes: dict[str, ArrayHash]) -> GraphStats:
@@ -152,6 +155,17 @@ def _compared(header: StoreHeader, checks: GraphChecks, hashes: dict[str, ArrayH
     if stats.to_dict() != header.stats:
         raise Damage("zarr.json: the statistics are not those of the graph")
     return stats
+
+
+def _require_text(graph: Graph) -> None:
+    """Refuse names that are not UTF-8."""
+    if graph.names is not None:
+        import pyarrow as pa
+
+        try:
+            graph.names.validate(full=True)
+        except pa.ArrowInvalid:
+            raise Damage("name_bytes: a name is not UTF-8") from None
 
 
 class _Loader:
@@ -196,7 +210,9 @@ class _Loader:
                 self._load(name)
         self._load_rows()
         stats = _compared(self._header, self._checks, self._hashes)
-        return Graph(**arrays, stats=stats, content_hash=self._header.content_hash)
+        graph = Graph(**arrays, stats=stats, content_hash=self._header.content_hash)
+        _require_text(graph)
+        return graph
 
     def _load_rows(self) -> None:
         arrays = self._arrays

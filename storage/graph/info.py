@@ -10,11 +10,15 @@ def info(graph: Graph) -> dict[str, Any]:
     ids = graph.original_ids
     return {
         **graph.stats.to_dict(),
-        "smallest_id": int(ids.min()),
-        "largest_id": int(ids.max()),
+        **id_facts(graph.has_names, int(ids.min()), int(ids.max())),
         "vertex_labels": graph.has_labels,
         "edge_labels": graph.edge_labels is not None,
         "transactions": graph.num_transactions,
         "bytes": graph.nbytes,
         "content_hash": graph.content_hash,
     }
+
+
+def id_facts(named: bool, smallest: int, largest: int) -> dict[str, Any]:
+    """Describe the ids of the input: their range, where they are integers."""
+    return {"ids": "names"} if named else {"ids": "integers", "smallest_id": smallest, "largest_id": largest}

@@ -23,6 +23,8 @@ FORMAT = "longwall-graph"
 VERSION = 2
 DTYPES = {
     "indptr": np.int64,
+    "name_starts": np.int64,
+    "name_bytes": np.uint8,
     "original_ids": np.int64,
     "split": np.int64,
     "labels": np.int32,

@@ -19,7 +19,7 @@ from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.graph_sink import Sink
 from longwall.storage.graph.stats import GraphStats, WedgeSample, summarize_graph
 from longwall.storage.graph.store_writer import StoreSink, create_store
-from longwall.storage.ingest.edge_collector import MAX_VERTICES, EdgeCollector, Positions
+from longwall.storage.ingest.edge_collector import MAX_VERTICES, EdgeCollector, VertexPositions
 from longwall.storage.ingest.memory_sink import MemorySink
 from longwall.storage.ingest.place_transactions import Numbered, RankedTransactions, distinct_ids
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
@@ -156,7 +156,7 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
 
 def _write_vertices(
     stream: EdgeStream,
-    positions: Positions,
+    positions: VertexPositions,
     ranks: ScratchArray,
     histogram: DegreeHistogram,
     sink: Sink,
@@ -178,6 +178,7 @@ def _write_vertices(
             _scatter_ids(positions, ranks, low, table, scratch.work // _SCATTERED)
             sink.append("original_ids", table)
             del table
+    positions.write_names(sink)
 
     counts: Counter[int] = Counter()
     if stream.vertex_labels is not None:
@@ -206,7 +207,7 @@ def _place(
 
 def _write_transactions(
     stream: EdgeStream,
-    positions: Positions,
+    positions: VertexPositions,
     ranks: ScratchArray,
     n: int,
     sink: Sink,
@@ -226,7 +227,7 @@ def _write_transactions(
     return RankedTransactions(stream.transactions.source, placed, ids)
 
 
-def _scatter_ids(positions: Positions, ranks: ScratchArray, low: int, table: Int64s, step: int) -> None:
+def _scatter_ids(positions: VertexPositions, ranks: ScratchArray, low: int, table: Int64s, step: int) -> None:
     """Fill a table, which covers the ranks from `low` on, with ids."""
     step = max(1, step)
     for start in range(0, positions.size, step):
@@ -246,7 +247,7 @@ def _scatter(ranks: npt.NDArray[np.uint32], ids: Int64s, low: int, table: Int64s
 class _Ranked:
     """Ranks of ids, for labels; see `vertex_labels.VertexIndex`."""
 
-    def __init__(self, positions: Positions, ranks: ScratchArray, num_vertices: int, memory: int) -> None:
+    def __init__(self, positions: VertexPositions, ranks: ScratchArray, num_vertices: int, memory: int) -> None:
         self._positions, self._ranks, self._memory = positions, ranks, memory
         self._num_vertices = num_vertices
 

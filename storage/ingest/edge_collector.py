@@ -12,7 +12,10 @@ import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.edge_stream import EdgeStream
+from longwall.storage.graph.graph_sink import Sink
+from longwall.storage.ingest.names.name_table import NameTable
+from longwall.storage.ingest.names.named_positions import NamedPositions
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
@@ -77,10 +80,20 @@ class Positions:
             positions[found] = at[found] + start
         return positions
 
+    def show(self, position: int) -> str:
+        """Return an id for a message."""
+        return str(self.ids(position, position + 1)[0])
+
+    def write_names(self, sink: Sink) -> None:
+        """Write nothing: ids are integers."""
+
     def drop(self) -> None:
         """Free the table of ids."""
         if self._ids is not None:
             self._ids.drop()
+
+
+VertexPositions = Positions | NamedPositions
 
 
 class EdgeCollector:
@@ -108,7 +121,7 @@ class EdgeCollector:
         No edge is left, there are 2^32 or more vertices, or an edge has two labels.
     """
 
-    positions: Positions
+    positions: VertexPositions
     edges: SortedKeys
 
     def __init__(self, stream: EdgeStream, scratch: Scratch) -> None:
@@ -119,19 +132,55 @@ class EdgeCollector:
         self._collect(stream)
 
     def _collect(self, stream: EdgeStream) -> None:
+        blocks = iter(stream.blocks)
+        first = next(blocks, None)
+        if first is not None and first.names is not None:
+            self._collect_named(chain((first,), blocks))
+            return
         memory, step = self._scratch.work * 3 // 4, self._step()
-        narrow = self._sorted(self._keys(stream, step), memory, self._clash_of(Positions(0, 2**32, None, 0)))
+        keys = self._keys(chain(() if first is None else (first,), blocks), step)
+        narrow = self._sorted(keys, memory, self._clash_of(Positions(0, 2**32, None, 0)))
         low, high = self.known
-        if high < 0:
-            raise InputError(f"{self._source}: there are no edges; give a graph with at least one edge")
-        if self._kept == 0:
-            raise InputError(f"{self._source}: every edge is a loop; give at least one edge between two vertices")
+        self._require_edges()
         # A table over the range of ids costs less than sorting all ends.
         if len(self._wide) == 0 and high - low < 8 * self._kept + 1024:
             self.positions = Positions(low, high - low + 1, None, memory // 4)
             self.edges = narrow
         else:
             self._compact(narrow)
+
+    def _collect_named(self, blocks: Iterator[EdgeBlock]) -> None:
+        """Collect edges between vertices with names: the ends are hashes, until all names have numbers."""
+        scratch, memory, step = self._scratch, self._scratch.work // 2, self._step()
+        table = NameTable(self._source, scratch, memory)
+        for block in blocks:
+            assert block.names is not None
+            table.add(block.names.hashed, block.names.place)
+            self.known = (0, 0)
+            for start in range(0, len(block.src), step):
+                part = slice(start, start + step)
+                labels = block.edge_labels[part] if block.edge_labels is not None else None
+                self._put_aside(block.src[part], block.dst[part], labels, block.src[part] != block.dst[part])
+        self._require_edges()
+        self.positions = table.finish()
+        empty = SortedKeys.empty(scratch, labelled=False)
+        replaced = (self._replaced(ends, labels) for ends, labels in self._ends(empty, step))
+        self.edges = self._sorted(replaced, memory, self._clash_of(self.positions))
+        self._wide.drop()
+        self._wide_labels.drop()
+
+    def _require_edges(self) -> None:
+        if self.known[1] < 0:
+            raise InputError(f"{self._source}: there are no edges; give a graph with at least one edge")
+        if self._kept == 0:
+            raise InputError(f"{self._source}: every edge is a loop; give at least one edge between two vertices")
+
+    def _put_aside(self, src: Int64s, dst: Int64s, labels: Int32s | None, chosen: npt.NDArray[np.bool_]) -> None:
+        """Let edges whose ends are no words wait in scratch arrays."""
+        self._wide.append(np.column_stack((src[chosen], dst[chosen])).ravel())
+        self._kept += int(np.count_nonzero(chosen))
+        if labels is not None:
+            self._wide_labels.append(labels[chosen])
 
     def _step(self) -> int:
         """How many edges are looked at at once: temporaries take an eighth of the work space."""
@@ -161,9 +210,9 @@ class EdgeCollector:
                 last_key, last_label = keys[-1:].copy(), labels[-1:].copy()
         return made
 
-    def _keys(self, stream: EdgeStream, step: int) -> Iterator[KeyBlock]:
+    def _keys(self, blocks: Iterator[EdgeBlock], step: int) -> Iterator[KeyBlock]:
         """Yield the edges between ids below 2^32 as keys, `step` at a time; the others go to scratch arrays."""
-        for block in stream.blocks:
+        for block in blocks:
             for start in range(0, len(block.src), step):
                 part = slice(start, start + step)
                 labels = block.edge_labels[part] if block.edge_labels is not None else None
@@ -175,11 +224,7 @@ class EdgeCollector:
         if low < 0:
             raise InputError(f"{self._source}: vertex ids must lie in [0, 2^63)")
         if high > _LOW:
-            wide = (np.maximum(src, dst) > _LOW) & (src != dst)
-            self._wide.append(np.column_stack((src[wide], dst[wide])).ravel())
-            self._kept += int(np.count_nonzero(wide))
-            if labels is not None:
-                self._wide_labels.append(labels[wide])
+            self._put_aside(src, dst, labels, (np.maximum(src, dst) > _LOW) & (src != dst))
             rest = np.maximum(src, dst) <= _LOW
             src, dst, labels = src[rest], dst[rest], labels[rest] if labels is not None else None
         block = KeyBlock(np.empty(len(src), np.uint64), np.empty(len(src), np.int32) if labels is not None else None)
@@ -225,11 +270,12 @@ class EdgeCollector:
         _pack_edges(pairs[:, 0], pairs[:, 1], None, keys, None)
         return KeyBlock(keys, labels)
 
-    def _clash_of(self, positions: Positions) -> Clash:
+    def _clash_of(self, positions: VertexPositions) -> Clash:
         def clash(key: int, one: int, other: int) -> InputError:
-            u, v = (int(positions.ids(end, end + 1)[0]) for end in (key >> 32, key & 0xFFFF_FFFF))
+            ends = key >> 32, key & 0xFFFF_FFFF
             if self._repeated is not None:
-                return self._repeated(u, v)
+                return self._repeated(*(int(positions.ids(end, end + 1)[0]) for end in ends))
+            u, v = map(positions.show, ends)
             return InputError(
                 f"{self._source}: edge {u}-{v} is given twice with different labels ({one} and {other}); "
                 "keep one of them"

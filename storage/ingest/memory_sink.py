@@ -67,4 +67,6 @@ class MemorySink(Sink):
             content_hash=self.content_hash,
             transactions=get("transactions"),
             transaction_ids=get("transaction_ids"),
+            name_starts=get("name_starts"),
+            name_bytes=get("name_bytes"),
         )

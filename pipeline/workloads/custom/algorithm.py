@@ -107,7 +107,7 @@ class GraphView:
         return find_arcs(self._arrays, first, second, self._xp)
 
     def original_ids(self, vertices: Array) -> Any:
-        """Return the ids that vertices have in the input: int64[k], an array of NumPy."""
+        """Return the ids of vertices in the input, or the numbers of their names: int64[k], an array of NumPy."""
         return self._original_ids[vertices if self._xp is np else vertices.get()]
 
 

@@ -101,9 +101,11 @@ class RunAlgorithm(Phase):
         reserved = labels.nbytes if algorithm.needs_edge_labels and labels is not None and resources.on_device else 0
         with resources.work.reserve(reserved, "the labels of edges on the device"):
             moved = env.engine.xp.asarray(labels) if algorithm.needs_edge_labels and labels is not None else None
-            schema = arrow_schema(algorithm)
+            schema = arrow_schema(algorithm, env.graph.id_type)
             host = resources.host.free // workers
-            writer = WriterMemory.within(host // _WRITER_SHARE, max(len(schema), 1), bytes_per_row(max(len(schema), 1)))
+            columns = max(len(schema), 1)
+            row_bytes = bytes_per_row(columns, env.graph.id_bytes)
+            writer = WriterMemory.within(host // _WRITER_SHARE, columns, row_bytes)
             share = (memory - reserved) // workers
             share = min(share, host - 2 * writer.nbytes) if not resources.on_device else share
             if min(share, host - 2 * writer.nbytes) <= 0:
@@ -198,9 +200,7 @@ class _AlgorithmWorker(Worker):
             array = rows[name] if isinstance(rows[name], np.ndarray) else self._on_host(rows[name])
             try:
                 columns.append(
-                    pa.array(self._env.graph.original_ids[array])
-                    if kind == VERTEX
-                    else pa.array(array, self._schema.field(name).type)
+                    self._env.graph.ids_of(array) if kind == VERTEX else pa.array(array, self._schema.field(name).type)
                 )
             except (pa.ArrowException, IndexError) as error:
                 raise InputError(f"{what}: the column {name} is not what the schema says ({kind}): {error}") from None
@@ -225,8 +225,8 @@ class _AlgorithmWorker(Worker):
         self._stack.clear()
 
 
-def arrow_schema(algorithm: Algorithm) -> pa.Schema:
-    """Return the schema of the table ``rows``.
+def arrow_schema(algorithm: Algorithm, id_type: pa.DataType | None = None) -> pa.Schema:
+    """Return the schema of the table ``rows``, with vertices of the type of the graph's ids; integers if not given.
 
     Raises
     ------
@@ -235,10 +235,10 @@ def arrow_schema(algorithm: Algorithm) -> pa.Schema:
     """
     import pyarrow as pa
 
-    fields = []
+    fields, vertex = [], id_type or pa.int64()
     for name, kind in algorithm.schema.items():
         try:
-            fields.append(pa.field(name, pa.int64() if kind == VERTEX else pa.type_for_alias(kind), nullable=False))
+            fields.append(pa.field(name, vertex if kind == VERTEX else pa.type_for_alias(kind), nullable=False))
         except (ValueError, TypeError):
             title = f"{type(algorithm).__name__}.schema: {name}: {kind!r} is no type"
             raise InputError(f'{title}: use "vertex", or a type of Arrow such as "int64"') from None

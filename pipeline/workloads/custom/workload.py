@@ -96,7 +96,7 @@ class Custom(Workload):
         aggregation = plan.phase.aggregation
         whole = aggregation.combine(record.values)
         if algorithm.schema and not whole["rows"]:  # so that a result without rows still has its columns
-            write_parquet(arrow_schema(algorithm).empty_table(), env.results / "rows-00000.parquet")
+            write_parquet(arrow_schema(algorithm, env.graph.id_type).empty_table(), env.results / "rows-00000.parquet")
         answer = aggregation.finalize(whole)
         number = answer if isinstance(answer, int) and not isinstance(answer, bool) else None
         title = type(algorithm).__name__

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from longwall.kernels.patterns.dfs_codes import restrictions
@@ -22,6 +23,7 @@ from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.plan import FrequentPlan
 from longwall.stages.base import stream
 from longwall.stages.export import WRITE_LEVEL, PartFiles, WriterMemory, bytes_per_row
+from longwall.storage.graph.graph import Graph
 from longwall.storage.parquet_files import write_parquet
 from longwall.storage.tables.chunk_pool import ChunkPool
 from longwall.storage.tables.chunked_table import ChunkedTable
@@ -98,10 +100,11 @@ class LevelWriter:
         grower: PatternGrower,
     ):
         self._env, self._width, self._written = env, plan.max_vertices, 0
-        self._schema = _schema(plan)
+        self._schema = _schema(plan, env.graph)
         columns, levels = self._width + 1, found.patterns.num_edges + 2
         # As many rows are held until they fill a group as are written to it at once.
-        row_bytes = _LEVEL_BYTES * levels + _VERTEX_BYTES * columns + _ROW_BYTES + 2 * bytes_per_row(columns)
+        written = bytes_per_row(columns, env.graph.id_bytes)
+        row_bytes = _LEVEL_BYTES * levels + _VERTEX_BYTES * columns + _ROW_BYTES + 2 * written
         memory = WriterMemory.within(grower.room, columns, row_bytes)
         self.rows_at_once, prefix = memory.group_rows, level_prefix(found)
         with ExitStack() as held:
@@ -136,7 +139,8 @@ class LevelWriter:
             there = sizes[patterns] > vertex
             place = columns[patterns, min(vertex, columns.shape[1] - 1)]
             values = ids[rows[np.where(there, place, 0), np.arange(rows.shape[1])] * there]
-            arrays.append(pa.array(values, mask=~there))
+            array = self._env.graph.as_ids(values)
+            arrays.append(pc.if_else(there, array, pa.scalar(None, array.type)))
         self._files.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         self._written += int(rows.shape[1])
         self._env.observer.advance(looked_at)
@@ -208,9 +212,9 @@ class _EmbeddingsWorker(PartitionWorker):
             super().close()
 
 
-def write_empty(path: Path, plan: FrequentPlan) -> None:
+def write_empty(path: Path, plan: FrequentPlan, graph: Graph) -> None:
     """Write a file without rows, so that a result without rows still has its columns."""
-    write_parquet(_schema(plan).empty_table(), path)
+    write_parquet(_schema(plan, graph).empty_table(), path)
 
 
 def level_prefix(found: FrequentPatterns) -> str:
@@ -218,8 +222,9 @@ def level_prefix(found: FrequentPatterns) -> str:
     return f"embeddings-{found.patterns.num_edges:05}-"
 
 
-def _schema(plan: FrequentPlan) -> pa.Schema:
-    return pa.schema([("pattern", pa.int64()), *((f"v{vertex}", pa.int64()) for vertex in range(plan.max_vertices))])
+def _schema(plan: FrequentPlan, graph: Graph) -> pa.Schema:
+    vertices = ((f"v{vertex}", graph.id_type) for vertex in range(plan.max_vertices))
+    return pa.schema([("pattern", pa.int64()), *vertices])
 
 
 def _one_of_each(rows: NDArray[np.uint32], patterns: _WrittenPatterns) -> NDArray[np.bool_]:

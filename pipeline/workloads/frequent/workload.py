@@ -128,5 +128,5 @@ class Frequent(Workload):
                 if plan.embeddings and embeddings is not None:
                     exported += embeddings.export(found, first)
         if plan.embeddings and not exported:
-            write_empty(env.results / "embeddings-00001.parquet", plan)
+            write_empty(env.results / "embeddings-00001.parquet", plan, env.graph)
         return table.counts

@@ -23,14 +23,9 @@ from longwall.stages.base import Stage
 from longwall.stages.clique_counting import SEARCH
 from longwall.stages.export import PartFiles, RowLimit, WriterMemory, bytes_per_row
 from longwall.stages.source import Roots
+from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.machine_budget import require
 
-SCHEMA = pa.schema(
-    [
-        pa.field("clique", pa.list_(pa.field("vertex", pa.int64(), nullable=False)), nullable=False),
-        pa.field("size", pa.int32(), nullable=False),
-    ]
-)
 ROOTS = Roots("vertices")
 _MOST_ROOM = 1 << 18  # vertices of the cliques that are fetched at a time; more gain nothing
 _FETCHED_BYTES = 64  # of a vertex that is fetched: as it comes, with its offset, sorted, as it is written, and its size
@@ -68,7 +63,7 @@ class _Share:
             If it is too small.
         """
         share = env.resources.host.free // env.engine.workers
-        writer = WriterMemory.within(share // 4, _COLUMNS, bytes_per_row(largest + 1))
+        writer = WriterMemory.within(share // 4, _COLUMNS, bytes_per_row(largest + 1, env.graph.id_bytes))
         room = min(max(share // 8 // _FETCHED_BYTES, largest), _MOST_ROOM)
         made = cls(room, writer)
         require(f"each of {env.engine.workers} workers that write Parquet", 2 * made.nbytes, share, "memory.host")
@@ -162,7 +157,7 @@ class _ListWorker(StageWorker):
     ):
         super().__init__(env, stages, lister)
         self.lister, self._limit = lister, limit
-        self._files = PartFiles(env.results, lambda: next_name(env), SCHEMA, memory)
+        self._files = PartFiles(env.results, lambda: next_name(env), clique_schema(env.graph), memory)
         self._rows = 0
 
     @property
@@ -174,7 +169,7 @@ class _ListWorker(StageWorker):
         """Write cliques, as far as the limit allows."""
         granted = self._limit.take(len(offsets) - 1)
         if granted:
-            self._files.write(_batch(self.env.graph.original_ids, offsets[: granted + 1], members))
+            self._files.write(_batch(self.env.graph, offsets[: granted + 1], members))
             self._rows += granted
         if (share := self._limit.share) is not None:
             self.env.observer.near_limit(share)
@@ -196,11 +191,18 @@ def next_name(env: Environment) -> str:
     return f"embeddings-{env.files.next_number('results.partial/embeddings-'):05}.parquet"
 
 
-def _batch(ids: NDArray[np.int64], offsets: NDArray[np.int64], members: NDArray[np.uint32]) -> pa.RecordBatch:
-    """Return cliques as they are written: original ids, ascending in every clique."""
-    vertices = pa.array(_ascending(ids[members[: offsets[-1]]], offsets))
-    lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), vertices, SCHEMA.field("clique").type)
-    return pa.RecordBatch.from_arrays([lists, pa.array(np.diff(offsets).astype(np.int32))], schema=SCHEMA)
+def clique_schema(graph: Graph) -> pa.Schema:
+    """Return the schema of the files of cliques."""
+    vertices = pa.list_(pa.field("vertex", graph.id_type, nullable=False))
+    return pa.schema([pa.field("clique", vertices, nullable=False), pa.field("size", pa.int32(), nullable=False)])
+
+
+def _batch(graph: Graph, offsets: NDArray[np.int64], members: NDArray[np.uint32]) -> pa.RecordBatch:
+    """Return cliques as they are written: ids of the input, in every clique ascending, or in the input's order."""
+    schema = clique_schema(graph)
+    vertices = graph.as_ids(_ascending(graph.original_ids[members[: offsets[-1]]], offsets))
+    lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), vertices, schema.field("clique").type)
+    return pa.RecordBatch.from_arrays([lists, pa.array(np.diff(offsets).astype(np.int32))], schema=schema)
 
 
 def _ascending(values: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

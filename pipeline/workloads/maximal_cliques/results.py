@@ -12,7 +12,7 @@ from longwall.pipeline.phases.search_list import rows_left
 from longwall.pipeline.result_tables import TOO_LARGE
 from longwall.pipeline.workloads.base import Output
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
-from longwall.pipeline.workloads.maximal_cliques.listing import SCHEMA, CliqueList, next_name
+from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList, clique_schema, next_name
 from longwall.stages.base import Stage
 from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.storage.errors import FinalError
@@ -40,7 +40,7 @@ def count_per_vertex(min_size: int, env: Coordinator) -> list[PatternCount]:
     with CliquesPerVertex(CountMaximalCliquesOfVertices(min_size), 0.0).run(env) as (cliques, largest, sizes):
         counts = [0, *sizes[: int(largest.max())].tolist()]
         env.metrics.record(_STAGE, 0, len(cliques), sum(counts), time.perf_counter() - began)
-        table = pa.table({"vertex": env.graph.original_ids, "maximal_cliques": cliques, "largest": largest})
+        table = pa.table({"vertex": env.graph.all_ids(), "maximal_cliques": cliques, "largest": largest})
         write_parquet(table, env.results / "vertices.parquet")
     return _sizes(counts, env)
 
@@ -53,7 +53,7 @@ def list_cliques(min_size: int, env: Coordinator) -> PatternCount:
     rows: int = sum(record.values)
     env.metrics.record(_STAGE, 0, record.total, rows, time.perf_counter() - began, 0, len(record.done))
     if not rows:
-        write_parquet(SCHEMA.empty_table(), env.results / next_name(env))
+        write_parquet(clique_schema(env.graph).empty_table(), env.results / next_name(env))
     limit = env.spec.export.limit
     return PatternCount("maximal clique", None, rows, lower_bound=limit is not None and rows >= limit)
 

@@ -58,7 +58,7 @@ class OrbitPlan:
     def count(self, env: Coordinator) -> list[int]:
         """Write ``vertices.parquet``; return the induced subgraphs of each connected pattern of k vertices."""
         graph = env.graph
-        columns = {"vertex": graph.original_ids, "orbit_0": np.diff(graph.indptr)}
+        columns = {"vertex": graph.all_ids(), "orbit_0": np.diff(graph.indptr)}
         counts: list[int] = []
         size = 8 * (1 + _num_orbits(self.k)) * graph.num_vertices
         with env.resources.host.reserve(size, "the graphlet degree vectors"):

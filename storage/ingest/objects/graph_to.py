@@ -24,8 +24,8 @@ def edge_table(graph: Graph) -> pa.Table:
     # The smaller neighbours of a vertex are the first ones of its row, so they are runs of `indices`.
     places = np.arange(graph.num_edges) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     columns: dict[str, Any] = {
-        "source": graph.original_ids[rows],
-        "target": graph.original_ids[graph.indices[places]],
+        "source": graph.ids_of(rows),
+        "target": graph.ids_of(graph.indices[places]),
     }
     if graph.edge_labels is not None:
         columns["label"] = graph.edge_labels[places]
@@ -40,7 +40,7 @@ def networkx_graph(graph: Graph) -> networkx.Graph[int]:
             "use to_arrow()"
         )
     made: networkx.Graph[int] = networkx.Graph()
-    ids = graph.original_ids.tolist()
+    ids = graph.all_ids().to_pylist()
     if graph.labels is None:
         made.add_nodes_from(ids)
     else:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.names.texts import HashedTexts
 from longwall.storage.ingest.transactions import TransactionSource
 from longwall.storage.ingest.vertex_labels import LabelSource
 
@@ -34,6 +35,23 @@ class EdgeBlock:
     """int64[e], in [0, 2^63)"""
     edge_labels: npt.NDArray[np.int32] | None = None
     """int32[e]; on all blocks of an input or on none."""
+    names: "EdgeNames | None" = None
+    """The names of the ends, where vertices have names; on all blocks of an input or on none."""
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeNames:
+    """Names of the ends of edges; the ends themselves are their hashes."""
+
+    hashed: HashedTexts
+    """2e names: both of the first edge, both of the second, ..."""
+    place: Callable[[int], str]
+    """Edge of the block -> where in the input it stands ("line 7"), for messages."""
+
+    def block(self, edge_labels: npt.NDArray[np.int32] | None = None) -> EdgeBlock:
+        """Return the block of the edges."""
+        ids = self.hashed.ids
+        return EdgeBlock(ids[0::2].copy(), ids[1::2].copy(), edge_labels, self)
 
 
 @dataclass(eq=False)
