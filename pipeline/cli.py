@@ -18,6 +18,7 @@ import typer
 
 from longwall.pipeline.cli_output import ExitCode, print_result, readable, report_error, write_stderr, write_stdout
 from longwall.storage import signals
+from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError, RunError, reason_of
 from longwall.storage.memory.address_space import require_address_space
 from longwall.storage.paths import user_path
@@ -166,8 +167,22 @@ def ingest(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="The two columns of an edge list or a Parquet file that hold the edges.",
+            help="The two columns of an edge list or a Parquet file that hold the edges: names, or numbers from 1.",
             show_default="source and target or other names that are known, or the only two",
+        ),
+    ] = None,
+    edge_label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column that labels the edges.", show_default=False)
+    ] = None,
+    vertices: Annotated[
+        str | None,
+        typer.Option(help="Instead of labels: a table with columns such as id and label.", show_default=False),
+    ] = None,
+    ids: Annotated[str, typer.Option(help="auto, integers or names: what vertices are.")] = "auto",
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header", help="Whether the first line names the columns.", show_default="as it looks"
         ),
     ] = None,
     memory: Memory = None,
@@ -178,16 +193,21 @@ def ingest(
     """Turn a graph file of any size into a graph store, which opens much faster.
 
     Reads edge lists (.txt, .tsv, .csv, any separator), Matrix Market (.mtx), Parquet, .lg and .graph files, and
-    databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst) or not. Ids are integers; directions,
-    loops and repeated edges are dropped, further columns are ignored.
+    databases of graphs (.gspan, or --format transactions), compressed (.gz, .zst) or not. Vertices are integers or have
+    names; directions, loops and repeated edges are dropped, further columns are ignored.
     """
     with _reporting():
         from longwall.storage.ingest.ingest import ingest as ingest_file
+        from longwall.storage.ingest.readers.columns import TableOptions
 
         store = user_path(store)
-        names = None if columns is None else tuple(columns.split(","))
-        options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "columns": names}
-        make = partial(ingest_file, source, store, labels, **options)
+        if ids not in ("auto", "integers", "names"):
+            raise InputError(f"--ids: expected auto, integers or names, not {brief(ids)}")
+        chosen: Any = None if columns is None else tuple(map(_column, columns.split(",")))
+        label = None if edge_label is None else _column(edge_label)
+        table = TableOptions(chosen, label, ids, header)  # type: ignore[arg-type]
+        options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
+        make = partial(ingest_file, source, store, labels or vertices, **options)
         _make_store(store, memory, spill, disk, quiet, make)
 
 
@@ -241,6 +261,11 @@ def generate(
             _make_store(store, memory, spill, disk, quiet, make)
         except InputError as error:
             raise InputError(re.sub(r"parameter '(\w+)'", _option, str(error))) from None
+
+
+def _column(text: str) -> str | int:
+    """A column by its name, or its number."""
+    return int(text) if text.isascii() and text.isdigit() else text
 
 
 def _option(parameter: re.Match[str]) -> str:

@@ -105,6 +105,7 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
         observer.phase(f"generating the {kind} graph", None, "edges")
         return generate(kind, **parameters, resources=resources, adjacency=adjacency)
     from longwall.storage.ingest.ingest import load_graph
+    from longwall.storage.ingest.readers.columns import TableOptions
 
     def note(text: str) -> None:
         notes.append(text)
@@ -113,11 +114,11 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
     assert spec.graph.path is not None
     return load_graph(
         spec.graph.path,
-        spec.graph.labels,
+        spec.graph.labels or spec.graph.vertices,
         observer,
         transactions=spec.graph.transactions,
         file_format=spec.file_format,
-        columns=spec.graph.columns,
+        table=TableOptions(spec.graph.columns, spec.graph.edge_label, spec.graph.ids, spec.graph.header),
         resources=resources,
         adjacency=adjacency,
         note=note,

@@ -23,14 +23,17 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
     """Write ``counts.parquet``: columns as in `PatternCount`, a row per pattern."""
     import pyarrow as pa
 
-    labels = pa.list_(pa.int32())
+    def labels(name: str) -> pa.DataType:
+        texts = any(isinstance(label, str) for one in counts for label in getattr(one, name) or ())
+        return pa.list_(pa.string() if texts else pa.int32())
+
     schema = pa.schema(
         [
             ("pattern", pa.string()),
-            ("labels", labels),
+            ("labels", labels("labels")),
             ("count", pa.int64()),
             ("support", pa.int64()),
-            ("edge_labels", labels),
+            ("edge_labels", labels("edge_labels")),
             ("lower_bound", pa.bool_()),
         ]
     )

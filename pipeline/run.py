@@ -15,13 +15,14 @@ from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
 from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph
+from longwall.pipeline.label_names import with_label_names
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import TOO_LARGE, write_counts
 from longwall.pipeline.run_store.run_directory import RunDirectory
@@ -209,7 +210,7 @@ def _run(
                 _timed(timings, "mine"),
                 interrupted_by(partial(_stop, cancel, resources, second)),
             ):
-                counts = spec.workload.execute(plan, env)
+                counts = with_label_names(spec.workload.execute(plan, env), graph)
         finally:
             directory.manifest["memory"] = _memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
@@ -362,7 +363,10 @@ def open_graph(
     *,
     transactions: str | Path | None = None,
     file_format: str | None = None,
-    columns: tuple[str, str] | None = None,
+    columns: tuple[str | int, str | int] | None = None,
+    edge_label: str | int | None = None,
+    ids: Literal["auto", "integers", "names"] = "auto",
+    header: bool | None = None,
 ) -> Graph:
     """Open a graph store, or read a graph file of any known format.
 
@@ -380,8 +384,14 @@ def open_graph(
     file_format
         How to read a file whose name does not say it, such as ``"transactions"`` for a database of graphs.
     columns
-        The names of the two columns of an edge list or a Parquet file that hold the edges, where their names do not
-        say it.
+        The two columns of an edge list or a Parquet file that hold the edges, by their names or their numbers from 1,
+        where their names do not say it.
+    edge_label
+        The column that holds the labels of the edges.
+    ids
+        Whether vertices are ``"integers"`` or have ``"names"``; by default the first rows say it.
+    header
+        Whether the first line of a text names the columns; by default that is said by the first rows, too.
 
     Returns
     -------
@@ -394,6 +404,7 @@ def open_graph(
         If it cannot be read, naming the file and the line.
     """
     from longwall.storage.ingest.ingest import load_graph
+    from longwall.storage.ingest.readers.columns import TableOptions
 
     in_memory = "write edges that are in memory to a Parquet or text file first"
     require_path("path", path, "the path or the URL of a graph file or a graph store", in_memory)
@@ -401,6 +412,8 @@ def open_graph(
     require_path("transactions", transactions, 'a file of "vertex transaction" lines', optional=True)
     require_type("file_format", file_format, (str, NoneType), 'the name of a format, such as "edge-list"')
     _require_observer(observer)
+    if ids not in ("auto", "integers", "names"):
+        raise InputError(f'ids: expected "auto", "integers" or "names", not {brief(ids)}')
     observer = observer or NullObserver()
     return load_graph(
         path,
@@ -408,7 +421,7 @@ def open_graph(
         observer,
         transactions=transactions,
         file_format=file_format,
-        columns=columns,
+        table=TableOptions(columns, edge_label, ids, header),
         note=observer.note,
     )
 

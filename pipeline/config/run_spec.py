@@ -101,7 +101,7 @@ class RunSpec(Section):
 
     def with_absolute_paths(self) -> RunSpec:
         """Return the config with absolute input paths, so that it means the same in any working directory."""
-        keys = ("path", "labels", "transactions")
+        keys = ("path", "labels", "vertices", "transactions")
         paths = {key: path.absolute() for key in keys if isinstance(path := getattr(self.graph, key), Path)}
         scheduler = self.scheduler
         if (files := scheduler.security) is not None:

@@ -16,6 +16,7 @@ from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.execution.task_ranges import pieces_of
 from longwall.pipeline.execution.worker_memory import WorkerMemory
+from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
@@ -121,7 +122,11 @@ def embedding_writer(plan: MatchPlan, share: SearchShare, limit: RowLimit) -> Em
         columns=env.spec.export.columns,
         limit=limit,
         memory=memory,
-        metadata={"pattern": plan.pattern.edge_text, "labels": plan.pattern.labels, "induced": plan.induced},
+        metadata={
+            "pattern": plan.pattern.edge_text,
+            "labels": label_texts(plan.pattern.labels, env.graph.label_names),
+            "induced": plan.induced,
+        },
     )
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.label_names import label_numbers, placeholders
 from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
+from longwall.pipeline.quoting import quote
 from longwall.pipeline.workloads.base import Join, Workload, count_or_list, plan_pattern
 from longwall.pipeline.workloads.sections import as_tuple
 from longwall.storage.errors import InputError
@@ -22,12 +24,22 @@ if TYPE_CHECKING:
     from longwall.storage.graph.graph import Graph
 
 
+def _labels(value: object) -> object:
+    """Check labels of vertices, which are whole numbers or texts."""
+    labels = as_tuple(value)
+    for label in labels if isinstance(labels, tuple) else ():
+        if type(label) is not str and (type(label) is not int or label < 0):
+            raise ValueError(f"expected labels that are integers from 0 up, or texts, not {quote(label)}")
+    return labels
+
+
 class Match(Workload):
     """``kind = "match"``: the embeddings of a query graph."""
 
     kind: Literal["match"] = Field(description="the embeddings of any small pattern")
-    pattern_labels: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, BeforeValidator(as_tuple)] = Field(
-        default=None, description="one label per pattern vertex; by default labels do not matter"
+    pattern_labels: Annotated[tuple[int | str, ...] | None, BeforeValidator(_labels)] = Field(
+        default=None,
+        description="one label per pattern vertex, integers or texts as in the graph; by default labels do not matter",
     )
     pattern: str = Field(
         description="a name, an edge list, a `.graph` (`t n m`, `t id n` or `t # id`, then `v` and `e` lines) or "
@@ -45,7 +57,7 @@ class Match(Workload):
     @classmethod
     def _pattern_can_be_searched_for(cls, pattern: str, info: ValidationInfo) -> str:
         try:
-            parse_pattern(pattern, info.data.get("pattern_labels") or None)
+            parse_pattern(pattern, placeholders(info.data.get("pattern_labels") or None))
         except InputError as error:
             raise ValueError(str(error)) from None
         return pattern
@@ -71,9 +83,9 @@ class Match(Workload):
 
     def plan(self, graph: Graph) -> CountPlan | MatchPlan:
         """Plan the matching of the pattern."""
-        pattern = parse_pattern(self.pattern, self.pattern_labels)
+        pattern = parse_pattern(self.pattern, label_numbers(self.pattern_labels, graph))
         if pattern.labels is not None and not graph.has_labels:
-            raise InputError("workload.pattern_labels is given, but the graph has no labels: add graph.labels")
+            raise InputError("the pattern's file has labels, but the graph has none: add graph.labels")
         return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join)
 
     def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:

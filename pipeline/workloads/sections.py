@@ -104,11 +104,19 @@ def _column_names(value: object) -> object:
 
 def _two_columns(value: object) -> object:
     names = value if isinstance(value, list | tuple) else ()
-    if value is not None and not (
-        len(names) == 2 and all(type(name) is str for name in names) and names[0] != names[1]
-    ):
+    if value is not None and not (len(names) == 2 and all(map(_is_column, names)) and names[0] != names[1]):
         raise ValueError(f'expected the names of two columns such as ["source", "target"], not {quote(value)}')
     return as_tuple(value)
+
+
+def _column(value: object) -> object:
+    if value is not None and not _is_column(value):
+        raise ValueError(f'expected the name of a column such as "kind", or its number from 1, not {quote(value)}')
+    return value
+
+
+def _is_column(value: object) -> bool:
+    return type(value) is str or (type(value) is int and value > 0)
 
 
 def _run_name(value: object) -> object:
@@ -145,15 +153,30 @@ class GraphSection(Section):
     generator: dict[str, Any] | None = Field(
         default=None, description='`{ kind = "rmat", scale = 16, edge_factor = 16, seed = 1 }`, instead of a path'
     )
-    columns: Annotated[tuple[str, str] | None, BeforeValidator(_two_columns)] = Field(
+    columns: Annotated[tuple[str | int, str | int] | None, BeforeValidator(_two_columns)] = Field(
         default=None,
         description="the two columns of an edge list or a Parquet file that hold the edges, such as "
-        '`["a", "b"]`; by default they are found by their names',
+        '`["a", "b"]` or, by their numbers, `[1, 3]`; by default they are found by their names',
+    )
+    edge_label: Annotated[str | int | None, BeforeValidator(_column)] = Field(
+        default=None,
+        description="the column of a table that labels the edges: integers or texts",
+    )
+    ids: Literal["auto", "integers", "names"] = Field(
+        default="auto",
+        description="whether vertices are `integers` or have `names`; `auto`: as the first rows have them",
+    )
+    header: bool | None = Field(
+        default=None, description="whether the first line of a text names the columns; by default the first rows say it"
     )
     labels: Address | None = Field(
         default=None,
         description='file of "vertex label" lines: every vertex with an edge needs one; those of isolated vertices are '
         "ignored (a `.mtx` file says which vertices there are: labels of others are refused)",
+    )
+    vertices: Address | None = Field(
+        default=None,
+        description="instead of `labels`: a table with columns such as `id` and `label`, text or Parquet",
     )
     transactions: Address | None = Field(
         default=None, description='file of "vertex transaction" lines, by the same rule as labels'
@@ -166,11 +189,11 @@ class GraphSection(Section):
             refuse("generator", faults)
         return generator
 
-    @field_validator("columns", "labels", "transactions")
+    @field_validator("columns", "edge_label", "header", "labels", "vertices", "transactions")
     @classmethod
     def _generated_graphs_have_no_files(cls, value: object, info: ValidationInfo) -> object:
         if value is not None and info.data.get("generator") is not None:
-            if info.field_name == "labels":
+            if info.field_name in ("labels", "vertices"):
                 raise ValueError("a generated graph has no label file; give the generator num_labels instead")
             raise ValueError(f"a generated graph has no {info.field_name}; remove it, or give a graph file")
         return value
@@ -179,6 +202,8 @@ class GraphSection(Section):
     def _has_one_source(self) -> GraphSection:
         if (self.path is None) == (self.generator is None):
             raise ValueError("give exactly one of path (a file or a store) and generator (a table)")
+        if self.labels is not None and self.vertices is not None:
+            raise ValueError("give one of labels and vertices: both say which labels the vertices have")
         return self
 
 

@@ -52,6 +52,10 @@ class Graph:
     """int64[k + 1]: name i is `name_bytes[name_starts[i]:name_starts[i + 1]]`, in UTF-8."""
     name_bytes: npt.NDArray[np.uint8] | None = None
     """uint8[size]: the names of the vertices, where they have some; names of vertices without an edge may be there."""
+    label_names: tuple[str, ...] | None = None
+    """The vertex labels by number, where the labels of the input are texts."""
+    edge_label_names: tuple[str, ...] | None = None
+    """The edge labels by number, where the labels of the input are texts."""
 
     @property
     def has_names(self) -> bool:

@@ -1,6 +1,7 @@
 """Where a build puts the arrays of a graph, piece by piece; and their hashes."""
 
 import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -47,9 +48,16 @@ class ArrayHash:
         return f"{name} {self.dtype.str} {self.length} {self._digest.hexdigest()}\n"
 
 
-def content_hash(hashes: Mapping[str, ArrayHash]) -> str:
-    """Return the SHA-256 (hex) of a graph's contents, from the hashes of its arrays by name (`HASHED`)."""
+LabelTexts = Mapping[str, tuple[str, ...] | None]
+"""The labels that are texts, by number: of "vertices" and "edges"; None where they are integers."""
+
+
+def content_hash(hashes: Mapping[str, ArrayHash], label_names: LabelTexts) -> str:
+    """Return the SHA-256 (hex) of a graph's contents: the hashes of its arrays by name (`HASHED`), and its labels."""
     lines = "".join(hashes[name].line(name) for name in HASHED if name in hashes)
+    for name in ("vertices", "edges"):
+        if names := label_names.get(name):
+            lines += f"labels of {name} {json.dumps(names)}\n"
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
@@ -58,6 +66,7 @@ class Sink(ABC):
 
     def __init__(self) -> None:
         self.hashes: dict[str, ArrayHash] = {}
+        self.label_names: dict[str, tuple[str, ...] | None] = {}
 
     def begin(self, name: str, dtype: npt.DTypeLike, length: int, scratch: Scratch | None) -> None:
         """Make room for an array of `length` items; `scratch` pays for the memory, if there is one."""
@@ -72,7 +81,7 @@ class Sink(ABC):
     @property
     def content_hash(self) -> str:
         """The hash of the graph, once all arrays are complete."""
-        return content_hash(self.hashes)
+        return content_hash(self.hashes, self.label_names)
 
     @abstractmethod
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None: ...

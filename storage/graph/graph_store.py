@@ -149,12 +149,19 @@ def _compared(header: StoreHeader, checks: GraphChecks, hashes: dict[str, ArrayH
     Damage
         If the store says otherwise.
     """
-    if content_hash(hashes) != header.content_hash:
+    if content_hash(hashes, header.label_names) != header.content_hash:
         raise Damage("the arrays are not those that were written")
     stats = checks.stats(header.stats["closed_wedge_fraction"])
     if stats.to_dict() != header.stats:
         raise Damage("zarr.json: the statistics are not those of the graph")
     return stats
+
+
+def _require_label_names(graph: Graph) -> None:
+    """Refuse labels without a name, where labels have names."""
+    for labels, names in ((graph.labels, graph.label_names), (graph.edge_labels, graph.edge_label_names)):
+        if names is not None and (labels is None or int(labels.max()) >= len(names)):
+            raise Damage("zarr.json: there is a label without a name")
 
 
 def _require_text(graph: Graph) -> None:
@@ -210,8 +217,16 @@ class _Loader:
                 self._load(name)
         self._load_rows()
         stats = _compared(self._header, self._checks, self._hashes)
-        graph = Graph(**arrays, stats=stats, content_hash=self._header.content_hash)
+        texts = self._header.label_names
+        graph = Graph(
+            **arrays,
+            stats=stats,
+            content_hash=self._header.content_hash,
+            label_names=texts.get("vertices"),
+            edge_label_names=texts.get("edges"),
+        )
         _require_text(graph)
+        _require_label_names(graph)
         return graph
 
     def _load_rows(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from longwall.storage.errors import InputError
+from longwall.storage.graph.graph_sink import LabelTexts
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.edge_collector import MAX_VERTICES
 from longwall.storage.memory.reservations import MemoryBudget
@@ -52,13 +53,16 @@ class StoreHeader:
     stats
         `GraphStats.to_dict` of the graph, if it is true.
     content_hash
-        Of the arrays.
+        Of the arrays, and the labels.
+    label_names
+        See `graph_sink.LabelTexts`.
     """
 
     vertices: int
     edges: int
     stats: dict[str, Any]
     content_hash: str
+    label_names: dict[str, tuple[str, ...] | None]
 
 
 def is_store(path: str | Path) -> bool:
@@ -70,7 +74,7 @@ def is_store(path: str | Path) -> bool:
         return False
 
 
-def write_header(folder: Path, stats: GraphStats, content_hash: str) -> None:
+def write_header(folder: Path, stats: GraphStats, content_hash: str, label_names: LabelTexts) -> None:
     """Write the metadata of a store's group."""
     attributes = {
         "format": FORMAT,
@@ -80,6 +84,8 @@ def write_header(folder: Path, stats: GraphStats, content_hash: str) -> None:
         "content_hash": content_hash,
         "created_by": f"longwall {longwall_version()}",
     }
+    if texts := {name: names for name, names in label_names.items() if names}:
+        attributes["label_names"] = texts
     attributes["checksum"] = _checksum(attributes)
     document = {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
     (folder / _FILE).write_text(json.dumps(document, indent=2))
@@ -126,7 +132,7 @@ def _parse(path: Path, text: bytes) -> StoreHeader:
     if document != {"zarr_format": 3, "node_type": "group"}:
         raise Damage(f"{_FILE}: this is no group that Longwall writes")
     names = {"format", "version", "counts", "stats", "content_hash", "created_by", "checksum"}
-    if set(attributes) != names or attributes["checksum"] != _checksum(attributes):
+    if set(attributes) - {"label_names"} != names or attributes["checksum"] != _checksum(attributes):
         raise Damage(f"{_FILE}: the attributes were changed")
     match attributes:
         case {
@@ -135,8 +141,20 @@ def _parse(path: Path, text: bytes) -> StoreHeader:
             "stats": {"label_counts": dict(), "closed_wedge_fraction": _} as stats,
             "content_hash": str(content_hash),
         } if 2 <= vertices <= MAX_VERTICES and 1 <= edges <= vertices * (vertices - 1) // 2:
-            return StoreHeader(vertices, edges, stats, content_hash)
+            return StoreHeader(vertices, edges, stats, content_hash, _label_names(attributes.get("label_names", {})))
     raise Damage(f"{_FILE}: the attributes are none of a graph")
+
+
+def _label_names(found: object) -> dict[str, tuple[str, ...] | None]:
+    """Return the labels that are texts."""
+    if not isinstance(found, dict) or not set(found) <= {"vertices", "edges"}:
+        raise Damage(f"{_FILE}: these are no names of labels")
+    for names in found.values():
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise Damage(f"{_FILE}: these are no names of labels")
+        if not 0 < len(set(names)) == len(names):
+            raise Damage(f"{_FILE}: two labels have the same name")
+    return {kind: tuple(names) for kind, names in found.items()}
 
 
 def _check_version(path: Path, found: object) -> None:

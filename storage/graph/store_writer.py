@@ -97,7 +97,7 @@ class StoreSink(Sink):
         RunError
             If Zarr does not find there what was written.
         """
-        write_header(self._folder, stats, self.content_hash)
+        write_header(self._folder, stats, self.content_hash, self.label_names)
         self._importing.join()
         import zarr
 

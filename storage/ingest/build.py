@@ -127,6 +127,9 @@ def build_graph(
 def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer) -> GraphStats:
     collected = EdgeCollector(stream, scratch)
     positions, edges = collected.positions, collected.edges
+    for source in (stream.vertex_labels, stream.transactions):
+        if source is not None:
+            source.named = positions.named
     observer.phase("ranking the vertices", None, "edges")
     degrees = count_degrees(edges, positions.key_base, positions.size, scratch)
     histogram = summarize(degrees, scratch.work)
@@ -193,6 +196,9 @@ def _write_vertices(
                 values, times = np.unique(labels[start : start + size], return_counts=True)
                 counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
             del labels
+        sink.label_names["vertices"] = stream.vertex_labels.label_names
+    if stream.edge_label_names is not None:
+        sink.label_names["edges"] = stream.edge_label_names.names
     return counts
 
 
@@ -261,13 +267,13 @@ class _Ranked:
         found[found >= self._num_vertices] = -1  # no rank, or one of a damaged scratch file
         return found
 
-    def original_id(self, rank: int) -> int:
-        """Return the id of a rank."""
+    def vertex(self, rank: int) -> str:
+        """Return the id or the name of a rank."""
         for start, table in self._ranks.tables(self._memory):
             at = np.flatnonzero(table == rank)
             if at.size:
                 position = start + int(at[0])
-                return int(self._positions.ids(position, position + 1)[0])
+                return self._positions.show(position)
         raise IndexError(rank)
 
 

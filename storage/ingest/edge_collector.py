@@ -50,9 +50,13 @@ class Positions:
 
     Attributes
     ----------
+    named
+        Whether ids are hashes of names.
     key_base
         What the ends of edges are larger by than their positions.
     """
+
+    named = False
 
     def __init__(self, base: int, size: int, ids: ScratchArray | None, memory: int) -> None:
         self.size = size

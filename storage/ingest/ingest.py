@@ -16,7 +16,7 @@ from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import is_store
 from longwall.storage.ingest.build import build_in_memory, build_store
-from longwall.storage.ingest.readers.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest
+from longwall.storage.ingest.readers.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
 from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.readers.gspan import open_transactions
@@ -32,6 +32,7 @@ from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import user_path
 from longwall.storage.remote.urls import is_url, on_disk
 
+_FOUND = TableOptions()
 Note = Callable[[str], None]
 _TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], EdgeStream]] = {
     "edge-list": open_edge_list,
@@ -84,7 +85,7 @@ def load_graph(
     *,
     transactions: str | Path | None = None,
     file_format: str | None = None,
-    columns: tuple[str, str] | None = None,
+    table: TableOptions = _FOUND,
     resources: Resources | None = None,
     adjacency: NewArray = np.empty,
     note: Note = lambda text: None,  # noqa: ARG005 - drops what it is given
@@ -107,9 +108,9 @@ def load_graph(
     file_format
         How to read the file, in the words of `detect_format`, which is asked if this is not given; a store is a store
         whatever is given.
-    columns
-        The names of the two columns of an edge list or a Parquet file that hold the edges; if not given they are found
-        by their names, see `readers.columns`.
+    table
+        Which columns of an edge list or a Parquet file are read, and what they are, where their names and the first
+        rows do not say it, see `readers.columns`.
     resources
         Budgets and spill folder; if not given, this machine's defaults, and `spill` in the working folder. The graph's
         `nbytes` stay reserved in `resources.host`.
@@ -130,13 +131,11 @@ def load_graph(
     with _inputs(path, labels, transactions, resources) as (inputs, resources):
         path, labels, transactions = inputs
         if detect_format(path) == "store":
-            for name, given in (("labels", labels), ("transactions", transactions), ("columns", columns)):
-                if given is not None:
-                    raise InputError(
-                        f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them"
-                    )
+            given = [name for name, value in (("labels", labels), ("transactions", transactions)) if value is not None]
+            for name in (*given, *table.given):
+                raise InputError(f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them")
             return open_store(path, resources.host, adjacency)
-        asked = _Asked(file_format, labels, transactions, columns, note)
+        asked = _Asked(file_format, labels, transactions, table, note)
         with _open(path, asked, report, resources.host) as stream:
             return build_in_memory(stream, resources, adjacency=adjacency)
 
@@ -148,7 +147,7 @@ def ingest(
     *,
     transactions: str | Path | None = None,
     file_format: str | None = None,
-    columns: tuple[str, str] | None = None,
+    table: TableOptions = _FOUND,
     resources: Resources | None = None,
     observer: Observer | None = None,
 ) -> GraphStats:
@@ -156,7 +155,7 @@ def ingest(
 
     Parameters
     ----------
-    path, labels, transactions, file_format, columns, resources
+    path, labels, transactions, file_format, table, resources
         As for `load_graph`; `path` is no store.
     store
         The store to make.
@@ -173,7 +172,7 @@ def ingest(
         path, labels, transactions = inputs
         if detect_format(path) == "store":
             raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
-        asked = _Asked(file_format, labels, transactions, columns, observer.note)
+        asked = _Asked(file_format, labels, transactions, table, observer.note)
         with _open(path, asked, _report_reading(observer, path.name), resources.host) as stream:
             return build_store(stream, store, resources, observer)
 
@@ -208,7 +207,7 @@ class _Asked:
     file_format: str | None
     labels: Path | None
     transactions: Path | None
-    columns: tuple[str, str] | None
+    table: TableOptions
     note: Note
 
 
@@ -241,15 +240,17 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
     if chosen not in FORMATS:
         raise InputError(f"{path}: there is no format {brief(chosen)}; choose one of {', '.join(FORMATS)}")
     _check_kind(path, asked.file_format)
-    if asked.columns is not None and (len(asked.columns) != 2 or len(set(asked.columns)) != 2):
+    table = asked.table
+    if table.columns is not None and (len(table.columns) != 2 or len(set(table.columns)) != 2):
         raise InputError(
-            f"{path}: columns: give two different names, such as source and target, not {asked.columns!r:.80}"
+            f"{path}: columns: give two different names, such as source and target, not {table.columns!r:.80}"
         )
     if chosen in _TABLES:
-        return _TABLES[chosen](path, memory, workers, progress, ColumnRequest(EDGES, asked.columns, asked.note))
-    if asked.columns is not None:
+        request = ColumnRequest(EDGES, table.columns, table.edge_label, table.ids, table.header, asked.note)
+        return _TABLES[chosen](path, memory, workers, progress, request)
+    for name in table.given:
         raise InputError(
-            f"{path}: columns are chosen in edge lists and Parquet files, not in the format {chosen}; leave out columns"
+            f"{path}: columns are chosen in edge lists and Parquet files, not in the format {chosen}; leave out {name}"
         )
     return _READERS[chosen](path, memory, workers, progress)
 

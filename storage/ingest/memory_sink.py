@@ -69,4 +69,6 @@ class MemorySink(Sink):
             transaction_ids=get("transaction_ids"),
             name_starts=get("name_starts"),
             name_bytes=get("name_bytes"),
+            label_names=self.label_names.get("vertices"),
+            edge_label_names=self.label_names.get("edges"),
         )

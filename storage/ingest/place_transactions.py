@@ -66,7 +66,7 @@ class Numbered(LabelSource):
         """Read the transactions from the beginning."""
         for block in self._source.blocks():
             with self._scratch.host.reserve(_ROW * len(block.ids), "numbering the transactions"):
-                yield LabelBlock(block.ids, np.searchsorted(self._ids, block.values), block.place)
+                yield LabelBlock(block.ids, np.searchsorted(self._ids, block.values), block.place, block.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,8 +60,9 @@ class TransactionList(TransactionSource):
 
     def blocks(self) -> Iterator[LabelBlock]:
         """Read the list from the beginning."""
+        self._pairs.named = self.named
         return self._pairs.blocks()
 
     def transaction_ids(self) -> Iterator[Int64s]:
         """Read the list from the beginning, for its second column."""
-        return (block.values for block in self._pairs.blocks())
+        return (block.values for block in self.blocks())

@@ -35,8 +35,8 @@ class VertexIndex(Protocol):
         int64[k]
         """
 
-    def original_id(self, rank: int) -> int:
-        """Return the id of the vertex of a rank."""
+    def vertex(self, rank: int) -> str:
+        """Return the id or the name of the vertex of a rank."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,12 @@ class LabelBlock:
     """int64[k]: their labels."""
     place: Callable[[int], str]
     """Row of the block -> where in the input it stands ("line 7"), for messages."""
+    name: Callable[[int], str] | None = None
+    """Row of the block -> the vertex's name, where vertices have names: the ids are their hashes then."""
+
+    def vertex(self, row: int) -> str:
+        """Return the vertex of a row, for messages."""
+        return str(self.ids[row]) if self.name is None else self.name(row)
 
 
 class LabelSource(ABC):
@@ -60,11 +66,20 @@ class LabelSource(ABC):
         What is read, for messages.
     noun, verb
         What is given to a vertex, for messages, and how one says that it is.
+    named
+        Whether the vertices of the graph have names; set before `blocks` is called.
     """
 
     source: str
     noun = "label"
     verb = "labelled"
+
+    named = False
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        """The labels by number where they are texts; known once `blocks` is exhausted."""
+        return None
 
     @property
     def declares(self) -> bool:
@@ -77,7 +92,7 @@ class LabelSource(ABC):
 
     def unlabelled(
         self,
-        vertex: int,
+        vertex: str,
         lacks: Callable[[Int64s], npt.NDArray[np.bool_]],  # noqa: ARG002 - for inputs that can say more
     ) -> InputError:
         """Make the error for a graph with unlabelled vertices.
@@ -85,7 +100,7 @@ class LabelSource(ABC):
         Parameters
         ----------
         vertex
-            The id of one of them.
+            The id or the name of one of them.
         lacks
             Returns for int64[k] ids bool[k]: whether they are vertices without a label.
         """
@@ -161,7 +176,7 @@ def place_labels(
             mask: npt.NDArray[np.bool_] = (ranks >= 0) & (placed[ranks] == _UNLABELLED)
             return mask
 
-        raise labels.unlabelled(index.original_id(missing), lacks)
+        raise labels.unlabelled(index.vertex(missing), lacks)
     return placed
 
 
@@ -182,7 +197,7 @@ def _place_block(
     row = end if clash < 0 else clash
     if row == len(ids):
         return
-    vertex, value = ids[row], values[row]
+    vertex, value = block.vertex(row), values[row]
     if clash >= 0 and labels.declares:
         what = f"vertex {vertex} is declared a second time; remove one of the lines"
     elif clash >= 0:

@@ -36,6 +36,8 @@ class PatternTable:
         The file; it is there when the block ends.
     plan
         What the patterns were mined by: metadata of the file.
+    graph
+        The graph, which knows the labels of the input.
     reserve
         Reserves bytes of the host, for what a noun names.
     room

@@ -65,9 +65,9 @@ class NameTable:
         InputError
             If one of them is not UTF-8, or too long.
         """
-        rows = np.empty(len(names.texts), np.int64)
+        rows = np.empty(len(names), np.int64)
         rows = rows[: _pick_unseen(names.ids, names.checks, self._seen, rows)]
-        texts = names.texts.take(rows)
+        texts = names.take(rows)
         lengths = np.diff(texts.starts)
         if len(rows) and (longest := int(np.argmax(lengths))) >= 0 and lengths[longest] > _LONGEST:
             where = place(int(rows[longest]) // 2)

@@ -38,11 +38,11 @@ class NamedPositions:
     ----------
     size
         Names.
-    key_base
-        0, see `edge_collector.Positions`.
+    named, key_base
+        True and 0, see `edge_collector.Positions`.
     """
 
-    key_base = 0
+    named, key_base = True, 0
 
     def __init__(
         self,

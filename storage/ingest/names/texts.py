@@ -90,13 +90,31 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class HashedTexts:
-    """Texts and 127 bits of a hash of each: two texts with the same bits are taken for the same."""
+    """Rows of texts, and 127 bits of a hash of each: two texts with the same bits are taken for the same."""
 
     texts: Texts
     ids: Int64s
     """int64[k]: 63 bits."""
     checks: UInt64s
     """uint64[k]: 64 more."""
+    index: Int64s | None = None
+    """int64[k]: which of the texts each row has; row i has text i if it is None."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.ids)
+
+    def take(self, rows: Int64s) -> Texts:
+        """Return the texts of some rows."""
+        return self.texts.take(rows if self.index is None else self.index[rows])
+
+    def show(self, row: int) -> str:
+        """Return the text of a row for a message."""
+        return self.texts.show(row if self.index is None else int(self.index[row]))
+
+    def spread(self, index: Int64s) -> "HashedTexts":
+        """Return rows that have the texts of these rows, by number."""
+        return HashedTexts(self.texts, self.ids[index], self.checks[index], index)
 
 
 def hash_texts(texts: Texts) -> HashedTexts:

@@ -1,6 +1,6 @@
 """Arrays, sparse matrices and lists of pairs as streams of edges; block by block, so that no copy is as large."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -139,15 +139,13 @@ def integers(name: str, values: Iterable[Any]) -> Int64s:
 
 
 def label_arrays(labels: Any) -> LabelArrays:
-    """Return labels that are given as a mapping from vertices, or as a tuple of two arrays.
+    """Return labels that are given as a tuple of two arrays.
 
     Raises
     ------
     InputError
         If they are no integers.
     """
-    if isinstance(labels, Mapping):
-        return LabelArrays(integers("the labelled vertices", labels), integers("the labels", labels.values()))
     vertices, values = (as_array("the labels", one) for one in labels)
     if vertices.ndim != 1 or vertices.shape != values.shape:
         shapes = f"{vertices.shape} and {values.shape}"

@@ -8,8 +8,10 @@ from longwall.storage.arguments import require_type, wrong_type
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_in_memory
+from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects import networks
 from longwall.storage.ingest.objects.arrays import as_array, edge_blocks, label_arrays, matrix_blocks, pair_arrays
+from longwall.storage.ingest.objects.listed_values import ListedLabels
 from longwall.storage.ingest.objects.tables import TableLabels, is_table, table_blocks
 from longwall.storage.ingest.readers.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
@@ -40,9 +42,10 @@ def graph(
     Parameters
     ----------
     source
-        A graph of networkx, whose nodes are integers, or of igraph; a SciPy or CuPy sparse matrix, whose entries other
-        than 0 are edges; any object with an Arrow stream, such as a table of pandas, polars, Arrow or DuckDB; an
-        (edges, 2) array of integers of NumPy or CuPy, or a list of pairs; or a tuple of two arrays.
+        A graph of networkx, whose nodes are integers or texts, or of igraph, whose vertices may have names; a SciPy or
+        CuPy sparse matrix, whose entries other than 0 are edges; any object with an Arrow stream, such as a table of
+        pandas, polars, Arrow or DuckDB; an (edges, 2) array of integers of NumPy or CuPy, or a list of pairs; or a
+        tuple of two arrays.
     labels
         Of the vertices: a mapping, a tuple of two arrays (vertices and labels), or a table with the columns vertex and
         label; for a graph of networkx or igraph also the name of an attribute. Labels are integers from 0 to 2^31 - 1.
@@ -74,18 +77,19 @@ def graph(
     named = (str, NoneType)
     if columns is not None and not is_table(source):
         raise InputError("columns: only a table has columns; leave them out")
-    library = networks.library_of(source)
+    library, label_names = networks.library_of(source), LabelNames("the labels of the edges")
     if library or is_table(source):
         what = "attribute" if library else "column"
         require_type("edge_labels", edge_labels, named, f"the name of the {what} that holds them")
     if library:
         read = networks.networkx_blocks if library == "networkx" else networks.igraph_blocks
-        blocks = read(source, edge_labels)
+        blocks = read(source, edge_labels, label_names)
     elif is_table(source):
-        blocks = table_blocks(source, ColumnRequest(EDGES, columns, observer.note), edge_labels)
+        request = ColumnRequest(EDGES, columns, edge_labels, note=observer.note)
+        blocks = table_blocks(source, request, label_names)
     else:
         blocks = _array_blocks(source, edge_labels)
-    stream = EdgeStream("the graph", blocks, _labels(source, library, labels))
+    stream = EdgeStream("the graph", blocks, _labels(source, library, labels), edge_label_names=label_names)
     with given_or_default(None) as resources, stream:
         return build_in_memory(stream, resources, observer)
 
@@ -114,7 +118,9 @@ def _labels(source: Any, library: str, labels: Any) -> LabelSource | None:
         return (networks.networkx_labels if library == "networkx" else networks.igraph_labels)(source, labels)
     if is_table(labels):
         return TableLabels(labels)
-    if isinstance(labels, Mapping) or (isinstance(labels, tuple) and len(labels) == 2):
+    if isinstance(labels, Mapping):
+        return ListedLabels("the labelled vertices", list(labels), "the labels", list(labels.values()))
+    if isinstance(labels, tuple) and len(labels) == 2:
         return label_arrays(labels)
     attribute = ", or the name of an attribute" if library else ""
     raise wrong_type("labels", labels, _LABELS + attribute)

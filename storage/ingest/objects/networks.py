@@ -1,16 +1,19 @@
 """Graphs of networkx and igraph as streams of edges."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.objects.arrays import edge_blocks, integers
+from longwall.storage.ingest.names.label_names import LabelNames
+from longwall.storage.ingest.objects.arrays import edge_blocks
+from longwall.storage.ingest.objects.listed_values import ListedLabels, edges_between, label_numbers
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
-from longwall.storage.ingest.vertex_labels import LabelArrays
+from longwall.storage.ingest.vertex_labels import LabelSource
 
+_NODES, _NAMES = "the nodes of the graph", "the names of the vertices"
 _BLOCK = 1 << 17  # edges
 
 
@@ -20,8 +23,8 @@ def library_of(source: object) -> str:
     return next((name for name in ("networkx", "igraph") if name in packages), "")
 
 
-def networkx_blocks(graph: Any, edge_label: str | None) -> Iterator[EdgeBlock]:
-    """Yield the edges of a networkx graph, whose nodes are integers.
+def networkx_blocks(graph: Any, edge_label: str | None, names: LabelNames) -> Iterator[EdgeBlock]:
+    """Yield the edges of a networkx graph, whose nodes are integers or texts.
 
     Parameters
     ----------
@@ -29,26 +32,25 @@ def networkx_blocks(graph: Any, edge_label: str | None) -> Iterator[EdgeBlock]:
         Of any kind.
     edge_label
         The attribute that labels its edges.
+    names
+        Numbers the labels that are texts.
     """
-    name = "the nodes of the graph"
     edges = iter(graph.edges() if edge_label is None else graph.edges(data=edge_label))
     while part := list(islice(edges, _BLOCK)):
-        src, dst = (integers(name, [edge[end] for edge in part]) for end in (0, 1))
         labels = None
         if edge_label is not None:
-            labels = integers(f"the edges' attribute {edge_label!r}", [edge[2] for edge in part])
-        yield from edge_blocks("the edges", src, dst, labels)
+            labels = label_numbers(f"the edges' attribute {edge_label!r}", [edge[2] for edge in part], names)
+        yield from edges_between(_NODES, [end for edge in part for end in edge[:2]], labels)
 
 
-def networkx_labels(graph: Any, attribute: str) -> LabelArrays:
+def networkx_labels(graph: Any, attribute: str) -> LabelSource:
     """Return an attribute of nodes as their labels."""
     found = dict(graph.nodes(data=attribute))
-    values = integers(f"the nodes' attribute {attribute!r}", found.values())
-    return LabelArrays(integers("the nodes of the graph", found), values)
+    return ListedLabels(_NODES, list(found), f"the nodes' attribute {attribute!r}", list(found.values()))
 
 
-def igraph_blocks(graph: Any, edge_label: str | None) -> Iterator[EdgeBlock]:
-    """Yield the edges of an igraph graph, whose vertices are known by their numbers.
+def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames) -> Iterator[EdgeBlock]:
+    """Yield the edges of an igraph graph, whose vertices are known by their names, or else by their numbers.
 
     Parameters
     ----------
@@ -56,22 +58,40 @@ def igraph_blocks(graph: Any, edge_label: str | None) -> Iterator[EdgeBlock]:
         Directed or not.
     edge_label
         The attribute that labels its edges.
+    names
+        Numbers the labels that are texts.
     """
+    vertices = _igraph_names(graph)
     for begin in range(0, graph.ecount(), _BLOCK):
         part = graph.es[begin : min(begin + _BLOCK, graph.ecount())]
+        labels = None
+        if edge_label is not None:
+            what = f"the edges' attribute {edge_label!r}"
+            labels = label_numbers(what, _attribute(part, "edges", edge_label), names)
+        if vertices is not None:
+            yield from edges_between(_NAMES, [vertices[end] for edge in part for end in edge.tuple], labels)
+            continue
         ends = np.array([edge.tuple for edge in part], np.int64)
-        labels = None if edge_label is None else _attribute(part, "edges", edge_label)
         yield from edge_blocks("the edges", ends[:, 0], ends[:, 1], labels)
 
 
-def igraph_labels(graph: Any, attribute: str) -> LabelArrays:
+def igraph_labels(graph: Any, attribute: str) -> LabelSource:
     """Return an attribute of vertices as their labels."""
-    return LabelArrays(np.arange(graph.vcount()), _attribute(graph.vs, "vertices", attribute))
+    values = _attribute(graph.vs, "vertices", attribute)
+    vertices: list[Any] = _igraph_names(graph) or list(range(graph.vcount()))
+    return ListedLabels(_NAMES, vertices, f"the vertices' attribute {attribute!r}", values)
 
 
-def _attribute(sequence: Any, what: str, name: str) -> Any:
-    names: Mapping[str, Any] | list[str] = sequence.attributes()
+def _igraph_names(graph: Any) -> list[str] | None:
+    """Return the names of the vertices, where all have one that is a text."""
+    names = graph.vs["name"] if "name" in graph.vs.attributes() else []
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def _attribute(sequence: Any, what: str, name: str) -> list[Any]:
+    names: list[str] = list(sequence.attributes())
     if name not in names:
         there = ", ".join(map(repr, names)) or "none"
         raise InputError(f"the {what} of the graph have no attribute {name!r}; there are: {there}")
-    return integers(f"the {what}' attribute {name!r}", sequence[name])
+    values: list[Any] = sequence[name]
+    return values

@@ -6,13 +6,23 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.columns import ColumnRequest, choose_columns, describe_choice
+from longwall.storage.ingest.names.texts import HashedTexts, Texts, hash_texts
+from longwall.storage.ingest.readers.columns import (
+    EDGES,
+    ColumnRequest,
+    choose_columns,
+    describe_choice,
+    known_pair,
+    place_of_column,
+)
 
 Int64s = npt.NDArray[np.int64]
 
+_UUID, _UUID_TEXT = 16, 36  # bytes
 
-def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int, int]:
-    """Return the places of the columns to read among the fields of a schema.
+
+def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int, ...]:
+    """Return the places of the columns to read among the fields of a schema: two, or three with labels.
 
     Parameters
     ----------
@@ -34,13 +44,85 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
         return InputError(f"{where}: {what}")
 
     names = list(schema.names)
-    types = ["" if pa.types.is_integer(field.type) else str(field.type) for field in schema]
-    first, second = choose_columns(names, request, error, types)
-    for name in (names[first], names[second]):
-        if names.count(name) > 1:
-            raise error(f"more than one column is named {name!r}; write the file with other names")
-    request.note(describe_choice(where, (names[first], names[second]), len(names) - 2))
-    return first, second
+    readable = [pa.types.is_integer(field.type) or is_text(field.type) for field in schema]
+    types = ["" if fits else str(field.type) for fits, field in zip(readable, schema, strict=True)]
+    integers = [kind or str(field.type) * is_text(field.type) for kind, field in zip(types, schema, strict=True)]
+    few = sum(not kind for kind in integers) >= 2 and not known_pair(names, request)
+    wanted: tuple[int, ...] = choose_columns(names, request, error, integers if few else types)
+    if request.label is not None:
+        wanted = *wanted, place_of_column(request.label, names, error)
+        if types[wanted[2]]:
+            raise error(f"column {names[wanted[2]]} holds {types[wanted[2]]}; choose a column of integers or texts")
+    for place in wanted:
+        if names.count(names[place]) > 1:
+            raise error(f"more than one column is named {names[place]!r}; write the file with other names")
+    first, second = (is_text(schema.field(place).type) for place in wanted[:2])
+    if request.names is EDGES and first != second:
+        raise error(
+            f"columns {names[wanted[0]]} and {names[wanted[1]]} hold {schema.field(wanted[0]).type} and "
+            f"{schema.field(wanted[1]).type}; give both the same type"
+        )
+    named = first and request.names is EDGES
+    request.note(describe_choice(where, [names[place] for place in wanted], len(names) - len(wanted), named))
+    return wanted
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow's is one of texts, or of UUIDs."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return is_text(kind.storage_type)
+    is_uuid = pa.types.is_fixed_size_binary(kind) and kind.byte_width == _UUID
+    return bool(is_uuid or pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def texts_of(where: object, name: str, column: Any, start: int) -> HashedTexts:
+    """Return a column of texts, or of UUIDs as they are written; what a dictionary repeats is hashed once.
+
+    Parameters
+    ----------
+    where, name, column, start
+        As of `ids_of`.
+
+    Raises
+    ------
+    InputError
+        If one is null or empty.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def empty(row: int) -> InputError:
+        return InputError(f"{where}, {place_of(start, row)}: column {name} is empty; fill or remove the row")
+
+    if column.null_count:
+        raise empty(int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))))
+    index = None
+    if pa.types.is_dictionary(column.type):
+        index, column = column.indices.to_numpy().astype(np.int64), column.dictionary
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    column = column.fill_null("") if column.null_count else column
+    uuids = pa.types.is_fixed_size_binary(column.type)
+    texts = _uuid_texts(column) if uuids else Texts.of_arrow(pc.cast(column, pa.large_string()))
+    lengths = np.diff(texts.starts)
+    if (bad := np.flatnonzero((lengths if index is None else lengths[index]) == 0)).size:
+        raise empty(int(bad[0]))
+    hashed = hash_texts(texts)
+    return hashed if index is None else hashed.spread(index)
+
+
+def _uuid_texts(column: Any) -> Texts:
+    """Return UUIDs in the usual form: 8-4-4-4-12 digits."""
+    count = len(column)
+    data = np.frombuffer(column.buffers()[1], np.uint8)[column.offset * _UUID : (column.offset + count) * _UUID]
+    digits = np.frombuffer(data.tobytes().hex().encode(), np.uint8).reshape(count, 2 * _UUID)
+    written = np.full((count, _UUID_TEXT), ord("-"), np.uint8)
+    written[:, [at for at in range(_UUID_TEXT) if at not in (8, 13, 18, 23)]] = digits
+    return Texts(written.ravel(), np.arange(count + 1) * _UUID_TEXT)
 
 
 def ids_of(where: object, name: str, column: Any, start: int) -> Int64s:

@@ -3,8 +3,9 @@
 import csv
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice, product
+from typing import Literal
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.text.text_kernel import BLANKS
@@ -49,12 +50,37 @@ TRANSACTIONS = PairNames(
 
 
 @dataclass(frozen=True)
+class TableOptions:
+    """What the user says of a table of edges; the rest is found by looking at it."""
+
+    columns: tuple[str | int, str | int] | None = None
+    """The columns of both ends: their names, or their numbers from 1."""
+    edge_label: str | int | None = None
+    """The column with the labels of the edges."""
+    ids: Literal["auto", "integers", "names"] = "auto"
+    """Whether vertices are integers or have names."""
+    header: bool | None = None
+    """Whether the first line of a text names the columns."""
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the options that are given."""
+        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+
+
+@dataclass(frozen=True)
 class ColumnRequest:
     """What the user wants of the columns of a table, and wants to know."""
 
     names: PairNames
-    chosen: tuple[str, str] | None = None
-    """The columns to read, by their names."""
+    chosen: tuple[str | int, str | int] | None = None
+    """The columns to read, by their names, or their numbers from 1."""
+    label: str | int | None = None
+    """The column with the labels of the edges: its name, or its number from 1."""
+    ids: Literal["auto", "integers", "names"] = "auto"
+    """What ids are; "auto": names where the first row has something else than integers."""
+    header: bool | None = None
+    """Whether the first line of a text names the columns; None: where it looks so."""
     note: Callable[[str], None] = field(default_factory=lambda: _ignore)
     """Called with one line that says which columns are read, where the table has others or names them."""
 
@@ -103,7 +129,7 @@ def choose_columns(
         f"{listed} ({kind})" if kind else listed for listed, kind in zip(_quoted(names), types, strict=False)
     )
     if len(left) < 2 or (pairs and not readable):
-        raise error(f"two integer columns are needed, the columns are {of}; store ids as integers")
+        raise error(f"two columns of integers or texts are needed, the columns are {of}")
     reason = "more than one pair of columns could be meant" if readable else "it is not clear which columns are meant"
     raise error(f"{reason}: {of}; {request.names.advice}")
 
@@ -127,11 +153,11 @@ def check_width(columns: int, error: Callable[[str], InputError]) -> None:
         raise error(f"more than {MOST_COLUMNS:,} columns; write a file with the two columns of the edges alone")
 
 
-def describe_choice(path: object, columns: Sequence[str], others: int) -> str:
-    """Say which columns are read; `columns` are two names, or none for the first two of a table without names."""
+def describe_choice(path: object, columns: Sequence[str], others: int, names: bool = False) -> str:
+    """Say which columns are read; `columns` are their names, or none for the first two of a table without names."""
     what = f"columns {' and '.join(_quoted(columns))}" if columns else "the first two columns"
     ignored = f"; {others} other{'s are' if others > 1 else ' is'} ignored" if others else ""
-    return f"{path}: reading {what}{ignored}"
+    return f"{path}: reading {what}{' as names of vertices' if names else ''}{ignored}"
 
 
 def header_names(
@@ -157,7 +183,7 @@ def header_names(
     InputError
         If there are too many columns.
     """
-    separator = _separator(line, tab_separates)
+    separator = separator_of(line, tab_separates)
     # Separators between quotes count here, too: to cut the line first would take the memory that this saves.
     check_width(len(line.split(None if separator == BLANKS else chr(separator), MOST_COLUMNS + 1)), error)
     if separator == BLANKS:
@@ -173,24 +199,46 @@ def header_names(
     named = any(name[:1].isalpha() for name in map(_plain, names)) and not any(map(_NUMBER.match, names))
     if not line.replace("\t", " ").isprintable() or "\ufffd" in line:
         return None  # the parser says what is wrong with it
-    if named or request.chosen is not None or _known_pairs(names, request.names):
+    if named or known_pair(names, request):
         return names, separator
     return None
 
 
-def _separator(line: str, tab_separates: bool) -> int:
+def separator_of(line: str, tab_separates: bool) -> int:
+    """Return the byte that separates the fields of a line, `BLANKS` for blanks."""
     outside = re.sub(r'"[^"]*"', "", line)
     return next((ord(byte) for byte in ("\t" if tab_separates else "") + ",;|" if byte in outside), BLANKS)
 
 
-def _named(name: str, names: Sequence[str], types: Sequence[str], error: Callable[[str], InputError]) -> int:
-    found = [at for at, one in enumerate(names) if one == name]
-    shown = _quoted([name])[0]
+def known_pair(names: Sequence[str], request: ColumnRequest) -> bool:
+    """Say whether two columns have names that are known, or the user chooses columns by their names."""
+    by_name = any(isinstance(column, str) for column in (*(request.chosen or ()), request.label))
+    return by_name or bool(_known_pairs(names, request.names))
+
+
+def place_of_column(name: str | int, names: Sequence[str], error: Callable[[str], InputError]) -> int:
+    """Return the place of a column that is given by its name, or its number from 1.
+
+    Raises
+    ------
+    InputError
+        If there is none, or more than one.
+    """
+    return _named(name, names, [""] * len(names), error)
+
+
+def _named(name: str | int, names: Sequence[str], types: Sequence[str], error: Callable[[str], InputError]) -> int:
+    if isinstance(name, int):
+        if not 1 <= name <= len(names):
+            raise error(f"there is no column {name}; columns are numbered from 1 to {len(names)}")
+        found, shown = [name - 1], str(name)
+    else:
+        found, shown = [at for at, one in enumerate(names) if one == name], _quoted([name])[0]
     if len(found) != 1:
         what = f"more than one column is named {shown}" if found else f"there is no column {shown}"
         raise error(f"{what}; the columns are {', '.join(_quoted(names))}")
     if types[found[0]]:
-        raise error(f"column {shown} holds {types[found[0]]}; choose a column of integers")
+        raise error(f"column {shown} holds {types[found[0]]}; choose a column of integers or texts")
     return found[0]
 
 

@@ -3,21 +3,27 @@
 from collections.abc import Generator
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.names.label_names import LabelNames
+from longwall.storage.ingest.names.texts import HashedTexts
 from longwall.storage.ingest.readers.columns import (
     EDGE_COLUMNS,
     LABEL_COLUMNS,
     ColumnRequest,
-    choose_columns,
-    describe_choice,
-    header_names,
 )
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames, EdgeStream
+from longwall.storage.ingest.readers.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
+from longwall.storage.ingest.readers.text_layout import TextLayout, look_at_rows
 from longwall.storage.ingest.text.input_file import Progress
-from longwall.storage.ingest.text.text_file import Lines, TextFile
-from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR
+from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
+Int64s = npt.NDArray[np.int64]
+
+_LABEL_LIMIT = 2**31
 _OTHER_FORMATS = {"<": "XML", "{": "JSON", "[": "JSON"}
 
 
@@ -41,8 +47,8 @@ def open_edge_list(
         From the iteration, with file and line: the file cannot be read, it is not clear which columns are the edge, or
         a line is not an edge or differs from the others.
     """
-    pairs = _pairs(path, memory, workers, progress, request)
-    return EdgeStream(str(path), (EdgeBlock(lines.columns[0], lines.columns[1]) for lines in pairs))
+    labels = LabelNames(str(path))
+    return EdgeStream(str(path), _edges(path, memory, workers, progress, request, labels), edge_label_names=labels)
 
 
 def open_label_list(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:
@@ -59,35 +65,87 @@ def open_label_list(path: Path, memory: int, workers: int, request: ColumnReques
 class _LabelList(LabelSource):
     def __init__(self, path: Path, memory: int, workers: int, request: ColumnRequest) -> None:
         self.source = str(path)
+        self._labels = LabelNames(self.source)
         self._opening = path, memory, workers, None, request
 
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        return self._labels.names
+
     def blocks(self) -> Generator[LabelBlock, None, None]:
-        for lines in _pairs(*self._opening):
-            yield LabelBlock(lines.columns[0], lines.columns[1], lines.place)
+        for lines, layout in _rows(*self._opening, 1, self.named):
+            named: NamedColumns = lines.converted
+            vertices = named.vertices if layout.texts[0] else None
+            values = lines.columns[1] if not layout.texts[1] else self._labels.numbers(_given(named.labels))
+            if vertices is None:
+                yield LabelBlock(lines.columns[0], values, lines.place)
+            else:
+                yield LabelBlock(vertices.ids, values, lines.place, vertices.show)
 
 
-def _pairs(
-    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
-) -> Generator[Lines, None, None]:
-    with TextFile(path, memory, workers, progress) as text:
-        number, line = text.peek()
+def _edges(
+    path: Path,
+    memory: int,
+    workers: int,
+    progress: Progress | None,
+    request: ColumnRequest,
+    labels: LabelNames,
+) -> Generator[EdgeBlock, None, None]:
+    for lines, layout in _rows(path, memory, workers, progress, request, 2, None):
+        named: NamedColumns = lines.converted
+        edge_labels = None
+        if len(layout.columns) == 3:
+            numbers = labels.numbers(_given(named.labels)) if layout.texts[2] else lines.columns[2]
+            edge_labels = _checked_labels(path, lines, numbers)
+        if layout.texts[0]:
+            yield EdgeNames(_given(named.vertices), lines.place).block(edge_labels)
+        else:
+            yield EdgeBlock(lines.columns[0], lines.columns[1], edge_labels)
 
-        def error(what: str) -> InputError:
-            return text.error(number, what)
 
-        if line[:1] in _OTHER_FORMATS:
-            raise error(f"this looks like {_OTHER_FORMATS[line[0]]}, not like an edge; convert the file")
-        header = header_names(line, text.tab_separates, request, error)
-        if header is None:
-            if (fields := text.count_fields()) > 2:
-                request.note(describe_choice(path, (), fields - 2))
-            yield from text.parse(fields=fields)
-            return
-        names, separator = header
-        first, second = choose_columns(names, request, error)
-        request.note(describe_choice(path, (names[first], names[second]), len(names) - 2))
-        places = [-1] * (max(first, second) + 1)
-        places[first], places[second] = 0, 1
-        text.take()
-        # A row of two fields cannot be misread, whatever separates them.
-        yield from text.parse(tuple(places), separator if len(names) > 2 else OWN_SEPARATOR, len(names))
+def _given(texts: HashedTexts | None) -> HashedTexts:
+    assert texts is not None
+    return texts
+
+
+def _checked_labels(path: Path, lines: Lines, labels: Int64s) -> npt.NDArray[np.int32]:
+    bad = labels >= _LABEL_LIMIT
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"{path}, {lines.place(row)}: label {labels[row]} is out of range; use labels from 0 to 2147483647"
+        )
+    return labels.astype(np.int32)
+
+
+def _rows(
+    path: Path,
+    memory: int,
+    workers: int,
+    progress: Progress | None,
+    request: ColumnRequest,
+    ends: int,
+    named: bool | None,
+) -> Generator[tuple[Lines, TextLayout], None, None]:
+    """Yield rows whose first columns, one or two, are vertices."""
+    with TextFile(path, memory, workers) as text:
+        layout = _layout(text, request, named)
+    texts = any(layout.texts)
+    with TextFile(path, memory, workers, progress, BYTES_PER_BYTE if texts else BYTES_OF_INTEGERS) as text:
+        if layout.header:
+            text.peek()
+            text.take()
+        convert = NamedRows(ends, layout.texts) if texts else None
+        for lines in text.parse(layout.places, layout.separator, layout.fields, convert):
+            yield lines, layout
+
+
+def _layout(text: TextFile, request: ColumnRequest, named: bool | None) -> TextLayout:
+    number, line = text.peek()
+
+    def error(what: str) -> InputError:
+        return text.error(number, what)
+
+    if line[:1] in _OTHER_FORMATS:
+        raise error(f"this looks like {_OTHER_FORMATS[line[0]]}, not like an edge; convert the file")
+    return look_at_rows(text, line, request, named, error)

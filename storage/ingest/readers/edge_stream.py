@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts
 from longwall.storage.ingest.transactions import TransactionSource
 from longwall.storage.ingest.vertex_labels import LabelSource
@@ -74,6 +75,8 @@ class EdgeStream:
     declared: Declared = field(default_factory=Declared)
     transactions: TransactionSource | None = None
     """Transactions of vertices, isolated ones too; to be read once `blocks` is exhausted."""
+    edge_label_names: LabelNames | None = None
+    """Collects the labels of edges that are texts while `blocks` are read."""
     repeated: Callable[[int, int], InputError] | None = None
     """Makes the error for an edge, given by its ends, where (labelled) edges may be given only once."""
 

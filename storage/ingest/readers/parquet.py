@@ -1,15 +1,16 @@
-"""Parquet files: edges or vertex labels in two integer columns."""
+"""Parquet files: edges or vertex labels, in columns of integers or texts."""
 
 import os
 from collections.abc import Generator, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.arrow_columns import choose_pair, ids_of, place_of
+from longwall.storage.ingest.names.label_names import LabelNames
+from longwall.storage.ingest.readers.arrow_columns import choose_pair, is_text
+from longwall.storage.ingest.readers.arrow_rows import Rows, rows_of
 from longwall.storage.ingest.readers.columns import EDGE_COLUMNS, LABEL_COLUMNS, ColumnRequest
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.edge_stream import EdgeStream
 from longwall.storage.ingest.readers.parquet_pages import (
     Damaged,
     TooLarge,
@@ -20,7 +21,7 @@ from longwall.storage.ingest.readers.parquet_pages import (
 )
 from longwall.storage.ingest.text.input_file import Progress, input_errors, open_input
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
-from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
+from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
 
 LARGEST_BATCH = 2**17
@@ -37,7 +38,7 @@ def open_parquet(
     progress: Progress | None = None,
     request: ColumnRequest = EDGE_COLUMNS,
 ) -> EdgeStream:
-    """Read edges from two integer columns: those with known names, or that are chosen, or the only two.
+    """Read edges from two columns of integers or texts: those with known names, or that are chosen, or the only two.
 
     See `edge_stream` for the parameters. Columns are decoded page by page, so row groups may be of any size. What the
     footer, pages and dictionaries take is found beforehand, see `parquet_pages`. A batch has 4096 rows at least.
@@ -48,11 +49,13 @@ def open_parquet(
         From the iteration: the file is not Parquet, or damaged; it is not clear which columns are meant; a page needs
         more than `memory`; or a value (its row is named) is not an id.
     """
-    return EdgeStream(str(path), _edges(path, memory, workers, progress, request))
+    labels = LabelNames(str(path))
+    rows = _rows(path, memory, workers, progress, request, 2)
+    return EdgeStream(str(path), (part.edges(labels) for part in rows), edge_label_names=labels)
 
 
 def open_parquet_labels(path: Path, memory: int, workers: int, request: ColumnRequest = LABEL_COLUMNS) -> LabelSource:
-    """Read labels from columns vertex (or id, node, v) and label, or the only two integer columns.
+    """Read labels from columns vertex (or id, node, v) and label, or the only two columns.
 
     Parameters and errors are those of `open_parquet`.
     """
@@ -62,24 +65,28 @@ def open_parquet_labels(path: Path, memory: int, workers: int, request: ColumnRe
 class _ParquetLabels(LabelSource):
     def __init__(self, path: Path, memory: int, workers: int, request: ColumnRequest) -> None:
         self.source = str(path)
-        self._opening = path, memory, workers, None, request
+        self._labels = LabelNames(self.source)
+        self._opening = path, memory, workers, None, request, 1
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        return self._labels.names
 
     def blocks(self) -> Generator[LabelBlock, None, None]:
-        for start, ids, values in _pairs(*self._opening):
-            yield LabelBlock(ids, values, partial(place_of, start))
+        for part in _rows(*self._opening, self.named):
+            yield part.labelled(self._labels)
 
 
-def _edges(
-    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
-) -> Generator[EdgeBlock, None, None]:
-    for _, src, dst in _pairs(path, memory, workers, progress, request):
-        yield EdgeBlock(src, dst)
-
-
-def _pairs(
-    path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
-) -> Generator[tuple[int, Int64s, Int64s], None, None]:
-    """Yield consecutive rows of two columns: the number of rows ahead of them, and int64[rows] twice."""
+def _rows(
+    path: Path,
+    memory: int,
+    workers: int,
+    progress: Progress | None,
+    request: ColumnRequest,
+    ends: int,
+    named: bool | None = None,
+) -> Generator[Rows, None, None]:
+    """Yield consecutive rows, whose first columns, one or two, are vertices."""
     import pyarrow as pa
 
     workers = min(workers, 2)  # they check and copy, which is faster than decoding, on one thread
@@ -93,10 +100,10 @@ def _pairs(
             # By their names Arrow would read all columns of the same path, too, which nothing has looked at.
             batches = _numbered(parquet.reader.iter_batches(batch_size, groups, leaves, use_threads=False))
             total, start = parquet.metadata.num_rows, 0
-            for (start, batch), (first, second) in in_order(
-                lambda: next(batches, None), lambda item: _convert(path, columns, *item), workers
+            for (start, batch), rows in in_order(
+                lambda: next(batches, None), lambda item: rows_of(path, columns, ends, *item, named), workers
             ):
-                yield start, first, second
+                yield rows
                 start += batch.num_rows
                 if progress is not None:
                     progress(size * start // total, size)
@@ -119,7 +126,7 @@ def _pairs(
 
 def _open(
     path: Path, file: BinaryIO, size: int, memory: int, request: ColumnRequest
-) -> tuple[Any, tuple[str, str], list[int], int]:
+) -> tuple[Any, list[str], list[int], int]:
     """Return the opened file, the columns to read, their places among the leaves, and what their pages take."""
     import pyarrow.parquet as pq
 
@@ -131,11 +138,18 @@ def _open(
         file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **limits
     )
     places = choose_pair(path, parquet.schema_arrow, request)
+    texts = [parquet.schema_arrow.names[place] for place in places if is_text(parquet.schema_arrow.field(place).type)]
+    if texts:
+        # As dictionaries, or a long text that is repeated would take its length for every row.
+        options = {"metadata": parquet.metadata, "read_dictionary": texts}
+        parquet = pq.ParquetFile(
+            file, buffer_size=_PAGE_BUFFER, pre_buffer=False, page_checksum_verification=True, **options
+        )
     first = first_leaves(footer)
     leaves = [first[place] for place in places]
     needed = check_pages(file, size, footer, leaves, memory)
     names = parquet.schema_arrow.names
-    return parquet, (names[places[0]], names[places[1]]), leaves, max(needed, _ARROW_BYTES)
+    return parquet, [names[place] for place in places], leaves, max(needed, _ARROW_BYTES)
 
 
 def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:
@@ -143,8 +157,3 @@ def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:
     for batch in batches:
         yield start, batch
         start += batch.num_rows
-
-
-def _convert(path: Path, columns: tuple[str, str], start: int, batch: Any) -> tuple[Int64s, Int64s]:
-    first, second = (ids_of(path, name, batch.column(name), start) for name in columns)
-    return first, second

@@ -16,7 +16,9 @@ _FOOTER_COPIES = 8  # times its size, what a footer takes when it is read, and i
 _CONTAINER_BYTES = 1024  # of an element of the footer's lists
 _FIRST_READ, _LARGEST_HEADER = 2**9, 2**16  # bytes of a page header
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 0, 2, 3
-_VALUE_BYTES = {1: 4, 2: 8}  # of the types INT32 and INT64
+_INT32, _INT64, _BYTES, _FIXED_BYTES = 1, 2, 6, 7  # physical types
+_VALUE_BYTES = {_INT32: 4, _INT64: 8, _BYTES: 4, _FIXED_BYTES: 1}  # at least
+_VIEW_BYTES = 16  # of a text of a dictionary, besides its bytes
 
 # Numbers of fields; https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 _SCHEMA, _ROWS, _ROW_GROUPS = 2, 3, 4  # of the footer
@@ -117,7 +119,7 @@ def check_pages(file: BinaryIO, file_size: int, footer: bytes, columns: Sequence
     footer
         See `read_footer`. It is read here, as the Python interface of Arrow's ends the process where it is damaged.
     columns
-        The columns, by their place among all leaves of the schema; each has one integer a row.
+        The columns, by their place among all leaves of the schema; each has one integer or text a row.
     memory
         Bytes that they may take.
 
@@ -194,7 +196,10 @@ def _chunk_bytes(pages: "_Pages", chunk: Struct) -> int:
         if page.kind == _DICTIONARY_PAGE:
             if seen or dictionary or page.values * width > page.size:
                 raise Damaged
-            dictionary = page.size + page.values * width
+            decoded = page.values * width
+            if chunk[_CHUNK_TYPE] in (_BYTES, _FIXED_BYTES):
+                decoded = page.size + page.values * _VIEW_BYTES
+            dictionary = page.size + decoded
         elif page.kind in _HEADER_OF:
             seen += page.values
     if seen != chunk[_CHUNK_VALUES]:

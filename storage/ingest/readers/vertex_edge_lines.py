@@ -93,7 +93,7 @@ def read_graph(path: Path) -> WholeGraph:
         raise InputError(f"{path}, {place(row)}: vertex {ids[row]} is declared a second time; remove one of the lines")
     undeclared = ~np.isin(np.concatenate((src, dst)), ids)
     if undeclared.any():
-        raise file.unlabelled(int(np.concatenate((src, dst))[undeclared][0]), lambda some: ~np.isin(some, ids))
+        raise file.unlabelled(str(np.concatenate((src, dst))[undeclared][0]), lambda some: ~np.isin(some, ids))
     return WholeGraph(src, dst, LabelBlock(ids, values, place))
 
 
@@ -152,7 +152,7 @@ class _TaggedFile(LabelSource):
                 if missing == 0:
                     return
 
-    def unlabelled(self, vertex: int, lacks: Callable[[Int64s], npt.NDArray[np.bool_]]) -> InputError:
+    def unlabelled(self, vertex: str, lacks: Callable[[Int64s], npt.NDArray[np.bool_]]) -> InputError:
         """Find the first edge of an undeclared vertex."""
         where = self.source
         for lines in self._lines():
@@ -162,7 +162,7 @@ class _TaggedFile(LabelSource):
             bad = np.flatnonzero(of_src | lacks(dst))
             if bad.size:
                 row = int(bad[0])
-                vertex = int(src[row] if of_src[row] else dst[row])
+                vertex = str(src[row] if of_src[row] else dst[row])
                 where = f"{self.source}, {edges.place(row)}"
                 break
         return InputError(f"{where}: vertex {vertex} is not declared; add a line 'v {vertex} LABEL'")

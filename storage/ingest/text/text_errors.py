@@ -74,7 +74,7 @@ def explain(
         return f"{_shorten(line)!r} is neither a vertex (v ...) nor an edge (e ...); remove the line"
     if word == b"t" and line.startswith(b"t #"):
         return f"{_shorten(line)!r} is not an edge; a database of graphs is read in the format transactions"
-    return f"{shown!r} is not an integer; vertex ids and labels are whole numbers >= 0"
+    return f'{shown!r} is not an integer; write whole numbers >= 0, or set graph.ids = "names" if vertices have names'
 
 
 def line_of(text: bytes | mmap.mmap, start: int, end: int) -> bytes:

@@ -3,9 +3,10 @@
 import mmap
 import re
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,8 @@ from longwall.storage.ingest.text.text_kernel import OWN_SEPARATOR, byte_kinds, 
 LEAST_BLOCK = 2**16
 LARGEST_BLOCK = 2**21
 _SHORTEST_ROW = 4
-_BYTES_PER_BYTE = 6  # the text, and what the shortest lines ("1 2", 4 bytes) become: 20 bytes each
+_TAB = 9
+BYTES_OF_INTEGERS = 6  # the text, and what the shortest lines ("1 2", 4 bytes) become: 20 bytes each
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PASSED = rb"(?:[%b]*+(?:[#%%][^\x00-\x08\n\r\x0e-\x1f]*+)?+\r*+\n)*+"
 _BLANKS, _BLANKS_BUT_TAB = rb" \t\v\f", rb" \v\f"
@@ -38,6 +40,8 @@ class Lines:
     """int32[rows]: the line of each row, counted from `first`."""
     first: int
     """The number of the block's first line, from 1."""
+    converted: Any = None
+    """What `Convert` made of the columns."""
 
     def number(self, row: int) -> int:
         """Return the line number of a row, from 1."""
@@ -52,6 +56,19 @@ class Lines:
         if mask.all():
             return self  # most blocks of a file have rows of one kind
         return Lines(self.columns[:, mask], self.tags[mask], self.lines[mask], self.first)
+
+
+class Convert(Protocol):
+    """Makes something of the columns of a block while its text is there."""
+
+    @property
+    def texts(self) -> Sequence[int]:
+        """The columns that are texts."""
+        ...
+
+    def make(self, text: npt.NDArray[np.uint8], columns: npt.NDArray[np.int64]) -> Any:
+        """Return what `Lines.converted` will be, of the text of a block and its columns."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +92,7 @@ class _Rows:
     separator: int = OWN_SEPARATOR
     fields: int = 0
     letters: bytes = b""
+    convert: "Convert | None" = None
 
     @property
     def width(self) -> int:
@@ -83,6 +101,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Parsed:
+    converted: Any
     columns: npt.NDArray[np.int64]
     tags: npt.NDArray[np.uint8]
     lines: npt.NDArray[np.int32]
@@ -111,15 +130,24 @@ class TextFile:
         Threads that parse, fewer where memory is short.
     progress
         Called with the bytes of the file consumed and its size.
+    bytes_per_byte
+        Bytes of memory for a byte of the text: itself, and what becomes of it.
     """
 
-    def __init__(self, path: Path, memory: int, workers: int, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        memory: int,
+        workers: int,
+        progress: Progress | None = None,
+        bytes_per_byte: int = BYTES_OF_INTEGERS,
+    ) -> None:
         self.path = path
         self._tab_separates = format_suffix(path) == ".tsv"
         self._kinds = byte_kinds(self._tab_separates)
         self._passed = re.compile(_PASSED % (_BLANKS_BUT_TAB if self._tab_separates else _BLANKS))
         self._progress = progress
-        self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers)
+        self._workers, self._block_bytes = _divide(memory - decompression_bytes(path), workers, bytes_per_byte)
         self._buffers: deque[mmap.mmap] = deque()
         self._source = Source(path)
         self._line = 1
@@ -187,7 +215,11 @@ class TextFile:
         return parsed.fields if parsed.code == text_kernel.OK else 0
 
     def parse(
-        self, places: tuple[int, ...] = (0, 1), separator: int = OWN_SEPARATOR, fields: int = 0
+        self,
+        places: tuple[int, ...] = (0, 1),
+        separator: int = OWN_SEPARATOR,
+        fields: int = 0,
+        convert: "Convert | None" = None,
     ) -> Generator[Lines, None, None]:
         """Parse the rest of the file: rows with the same number of fields.
 
@@ -199,6 +231,8 @@ class TextFile:
             The byte that separates the fields, see `text_kernel.parse_lines`.
         fields
             Fields of each row; 0: any number.
+        convert
+            Says which columns are texts, and makes something of a block on the thread that parses it.
 
         Yields
         ------
@@ -212,7 +246,9 @@ class TextFile:
             that are negative, not integers or >= 2^63.
         """
         wanted = np.array(places, np.int64)
-        yield from self._parse(_Rows(self._kinds, wanted, int((wanted >= 0).sum()), separator, fields))
+        kinds = byte_kinds(True) if separator == _TAB else self._kinds
+        needed = int((wanted >= 0).sum())
+        yield from self._parse(_Rows(kinds, wanted, needed, separator, fields, convert=convert))
 
     def parse_tagged(self, letters: bytes, end: bytes) -> Generator[Lines, None, None]:
         """Parse the rest of the file: a letter, then two or three integers; what follows them is ignored.
@@ -245,7 +281,7 @@ class TextFile:
                     fault = parsed.code, parsed.line_at, parsed.token_at
                     what = explain(block.buffer, *fault, block.end, rows.needed, (parsed.fields, rows.fields))
                     raise self.error(self._line + parsed.line_count, what)
-                yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line)
+                yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line, parsed.converted)
                 if self._progress is not None:
                     self._progress(self._source.size if ended else block.position, self._source.size)
                 if ended:
@@ -328,11 +364,11 @@ def whole_number(word: str) -> int | None:
     return min(int(digits or "0"), 2**63) if len(digits) < 20 else 2**63  # Python refuses thousands of digits
 
 
-def _divide(memory: int, workers: int) -> tuple[int, int]:
+def _divide(memory: int, workers: int, bytes_per_byte: int) -> tuple[int, int]:
     """Return the number of parser threads and the size of a block of text that memory has room for."""
     more = blocks_in_flight(0) + 2  # besides those that are parsed; the caller's last one, and what it makes of it
-    workers = max(1, min(workers, memory // (_BYTES_PER_BYTE * LEAST_BLOCK) - more))
-    each = memory // (_BYTES_PER_BYTE * (workers + more))
+    workers = max(1, min(workers, memory // (bytes_per_byte * LEAST_BLOCK) - more))
+    each = memory // (bytes_per_byte * (workers + more))
     return workers, max(LEAST_BLOCK, min(LARGEST_BLOCK, each))
 
 
@@ -343,6 +379,11 @@ def _parse(block: _Block, rows: _Rows) -> _Parsed:
     columns = np.empty((rows.width, most), np.int64)
     tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
     letters = np.frombuffer(rows.letters, np.uint8)
-    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters
+    texts = np.zeros(rows.width, bool)
+    if rows.convert is not None:
+        texts[list(rows.convert.texts)] = True
+    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, texts
     found, count, *fault = parse_lines(data, block.start, *layout, columns, tags, lines)
-    return _Parsed(columns[:, :found], tags[:found], lines[:found], count, *fault)
+    columns = columns[:, :found]
+    converted = rows.convert.make(data, columns) if rows.convert is not None else None
+    return _Parsed(converted, columns, tags[:found], lines[:found], count, *fault)

@@ -49,11 +49,12 @@ def parse_lines(
     fields: int,
     needed: int,
     letters: npt.NDArray[np.uint8],
+    texts: npt.NDArray[np.bool_],
     columns: npt.NDArray[np.int64],
     tags: npt.NDArray[np.uint8],
     lines: npt.NDArray[np.int32],
 ) -> tuple[int, int, int, int, int, int]:
-    """Parse whole lines of non-negative integers.
+    """Parse whole lines of non-negative integers and texts.
 
     The fields of a row are separated by blanks, or by one comma, semicolon, bar (or tab) each, whichever stands behind
     the row's first field; one separator may end the row. Lines that start with `#` or `%`, and blank lines, are
@@ -78,8 +79,11 @@ def parse_lines(
     letters : uint8[k]
         Letters that a line may begin with, before its integers, fields beyond `places` are not looked at then; none:
         lines begin with integers.
+    texts : bool[width]
+        Which columns are texts, which may stand in quotes; where one is, the separator must be given.
     columns : int64[width, rows]
-        Receives the integers, -1 where a line has fewer than `width`.
+        Receives the integers, -1 where a line has fewer than `width`; of a text where it begins, shifted by 32 bits,
+        plus its length, plus 2^31 if a quote in it is written twice.
     tags : uint8[rows]
         Receives the letter of each row where there are `letters`.
     lines : int32[rows]
@@ -131,7 +135,7 @@ def parse_lines(
             while at < size and kinds[block[at]] < NEWLINE:
                 token = at
                 place = places[field] if field < wanted else np.int64(-1)
-                if place >= 0:
+                if place >= 0 and not texts[place]:
                     value = np.uint64(0)
                     digits = 0
                     while at < size:
@@ -160,7 +164,8 @@ def parse_lines(
                         at += 1
                     break
                 else:
-                    quotes = block[at] == 34 and between != BLANKS  # a separator may stand between quotes
+                    # A separator may stand between quotes.
+                    quotes = block[at] == 34 and (between != BLANKS or place >= 0)
                     quoted = False
                     while at < size and kinds[block[at]] < NEWLINE:
                         byte = block[at]
@@ -173,6 +178,20 @@ def parse_lines(
                         return row, line, OPEN_QUOTE, line_start, token, field
                     if at == token:
                         return row, line, EMPTY_FIELD, line_start, token, field
+                    if place >= 0:
+                        begin, end = token, at
+                        while end > begin and kinds[block[end - 1]] == BLANK:
+                            end -= 1
+                        doubled = np.int64(0)
+                        if quotes and end > begin + 1 and block[end - 1] == 34:
+                            begin, end = begin + 1, end - 1
+                            for inner in range(begin, end):
+                                if block[inner] == 34:
+                                    doubled = np.int64(1) << np.int64(31)
+                        if begin == end:
+                            return row, line, EMPTY_FIELD, line_start, token, field
+                        columns[place, row] = np.int64(begin) << np.int64(32) | np.int64(end - begin) | doubled
+                        found += 1
                 field += 1
                 ended = at
                 while at < size and kinds[block[at]] == BLANK:

@@ -106,8 +106,8 @@ LISTED = workload(kind="cliques", k=4, output="embeddings")
         (workload(kind="match", pattern="edge", pattern_labels=[0, 2**31]), "workload.pattern", "0 to 2147483647"),
         (
             workload(kind="match", pattern="wedge", pattern_labels=[0, 1, -1]),
-            "workload.pattern_labels[2]",
-            "at least",
+            "workload.pattern_labels",
+            "integers from 0 up, or texts",
         ),
         (workload(kind="triangles", pattern="wedge"), "workload.pattern", "only match"),
         (workload(kind="triangles", induced=True), "workload.induced", "only match"),

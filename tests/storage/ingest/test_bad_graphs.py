@@ -12,6 +12,7 @@ import pytest
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
+from longwall.storage.ingest.readers.columns import TableOptions
 from longwall.storage.ingest.text import text_file
 
 MTX = "%%MatrixMarket matrix coordinate pattern symmetric\n"
@@ -58,7 +59,7 @@ def refusal(path: Path, labels: Path | None = None) -> str:
         ("g.csv", "id,name,age\n1,2,3\n", 1, "it is not clear which columns are meant: id, name, age; say which two"),
         ("g.csv", "u,v,source,target\n1,2,3,4\n", 1, "more than one pair of columns could be meant"),
         ("g.csv", "source,source,target\n1,2,3\n", 1, "more than one pair of columns could be meant"),
-        ("g.csv", "source\n1\n", 1, "two integer columns are needed"),
+        ("g.csv", "source\n1\n", 1, "two columns of integers or texts are needed"),
         ("g.txt", "<?xml version='1.0'?>\n<graphml/>\n", 1, "this looks like XML"),
         ("g.txt", '{"nodes": []}\n', 1, "this looks like JSON"),
         ("g.graph", "3 2\n2 3\n1\n1\n", 1, "METIS"),
@@ -274,8 +275,11 @@ def test_compressed_data_under_a_text_name(tmp_path: Path) -> None:
             {"src": pa.array([2**63, 1], pa.uint64()), "dst": [2, 3]},
             "row 1: column src holds 9223372036854775808",
         ),
-        ({"src": [1.0, 2.0], "dst": [2, 3]}, "two integer columns are needed, the columns are src (double), dst"),
-        ({"source": ["a"], "target": ["b"], "x": [1], "y": [2]}, "two integer columns are needed"),
+        (
+            {"src": [1.0, 2.0], "dst": [2, 3]},
+            "two columns of integers or texts are needed, the columns are src (double), dst",
+        ),
+        ({"source": ["a"], "target": [2]}, "columns source and target hold string and int64; give both the same type"),
         ({"x": [1], "y": [2], "z": [3]}, "it is not clear which columns are meant: x, y, z; say which two to read"),
         ({"u": [1], "v": [2], "from": [3], "to": [4]}, "more than one pair of columns could be meant"),
         ({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64())}, "there are no edges"),
@@ -331,7 +335,7 @@ def test_columns_that_cannot_be_chosen(tmp_path: Path, name: str, columns: tuple
     else:
         path.write_text({"g.csv": "a,b,c,b\n1,2,3,4\n", "plain.csv": "1,2,3\n"}.get(name, "t # 1\n"))
     with pytest.raises(InputError) as caught:
-        load_graph(path, columns=columns)
+        load_graph(path, table=TableOptions(columns))
     assert str(caught.value).startswith(f"{path}{says}")
 
 

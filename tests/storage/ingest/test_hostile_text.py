@@ -47,7 +47,7 @@ def test_columns_of_one_name_are_not_paired_one_by_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kinds", [("", "string"), ("string", ""), ("string", "string")])
 def test_columns_that_cannot_be_read_make_no_pair(kinds: tuple[str, str]) -> None:
     names, types = ["u", "v"] * 2000, list(kinds) * 2000
-    with pytest.raises(InputError, match="two integer columns are needed, the columns are u"):
+    with pytest.raises(InputError, match="two columns of integers or texts are needed, the columns are u"):
         choose_columns(names, EDGE_COLUMNS, InputError, types)
     assert choose_columns([*names, "u", "v"], EDGE_COLUMNS, InputError, [*["string"] * 4000, "", ""]) == (4000, 4001)
     assert choose_columns(["id", "v", "label"], LABEL_COLUMNS, InputError, ["string", "", ""]) == (1, 2)

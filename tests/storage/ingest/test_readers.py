@@ -13,6 +13,7 @@ import pytest
 from longwall.pipeline.run import open_graph
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import detect_format, load_graph
+from longwall.storage.ingest.readers.columns import TableOptions
 from longwall.storage.observer import NullObserver
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -168,8 +169,8 @@ def test_columns_are_chosen(tmp_path: Path) -> None:
     pq.write_table(pa.table({"source": [9] * 4, "b": [2, 3, 4, 4], "target": [8] * 4, "a": [1, 2, 3, 1]}), table)
     for path in (text, table):
         assert edges_of(load_graph(path)) == {(8, 9)}
-        assert edges_of(load_graph(path, columns=("a", "b"))) == SQUARE
-        assert edges_of(load_graph(path, columns=("b", "a"))) == SQUARE
+        assert edges_of(load_graph(path, table=TableOptions(("a", "b")))) == SQUARE
+        assert edges_of(load_graph(path, table=TableOptions(("b", "a")))) == SQUARE
     assert open_graph(text, columns=("a", "b")).num_edges == 4
 
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from naive_lists import read_rows
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
@@ -117,7 +118,7 @@ def test_the_first_bad_line_is_named_whatever_follows(good: list[str], bad: str,
     with blocks_of(max(map(len, content.split("\n"))) + 9), file_of(content) as path:
         for workers in (1, 3):
             with pytest.raises(InputError) as caught:
-                edges_of(open_edge_list(path, MEMORY, workers))
+                edges_of(open_edge_list(path, MEMORY, workers, None, ColumnRequest(EDGES, ids="integers")))
             assert str(caught.value).startswith(f"{path}, line {len(good) + 1}: ")
 
 
@@ -365,7 +366,7 @@ class Table:
     def lookup(self, ids: np.ndarray) -> np.ndarray:
         return np.array([self.rank.get(vertex, -1) for vertex in ids.tolist()], np.int64)
 
-    def original_id(self, rank: int) -> int:
+    def vertex(self, rank: int) -> str:
         return self.vertices[rank]
 
 

@@ -1,0 +1,89 @@
+"""Vertices and labels that are Python's own integers or texts."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.arguments import type_name
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.names.label_names import LabelNames
+from longwall.storage.ingest.names.texts import HashedTexts, Texts, hash_texts
+from longwall.storage.ingest.objects.arrays import edge_blocks, integers
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames
+from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
+
+Int64s = npt.NDArray[np.int64]
+
+
+def edges_between(what: str, ends: Sequence[Any], labels: Int64s | None) -> Iterator[EdgeBlock]:
+    """Yield edges; `ends` has both ends of the first, both of the second, ..., integers or texts.
+
+    Raises
+    ------
+    InputError
+        If they are something else, or some are texts and some are not; `what` says what they are.
+    """
+    if not (ends and isinstance(ends[0], str)):
+        numbers = integers(what, ends)
+        yield from edge_blocks("the edges", numbers[0::2], numbers[1::2], labels)
+        return
+    hashed = _hashed(what, ends)
+    yield EdgeNames(hashed, "entry {}".format).block(None if labels is None else labels.astype(np.int32))
+
+
+def label_numbers(what: str, values: Sequence[Any], names: LabelNames) -> Int64s:
+    """Return labels as int64[k]; those that are texts get their numbers from `names`."""
+    if values and isinstance(values[0], str):
+        return names.numbers(_hashed(what, values))
+    numbers = integers(what, values)
+    bad = (numbers < 0) | (numbers >= 2**31)
+    if bad.any():
+        raise InputError(f"{what}: {numbers[np.argmax(bad)]}; use integers from 0 to 2^31 - 1")
+    return numbers
+
+
+class ListedLabels(LabelSource):
+    """Labels of vertices in two lists.
+
+    Parameters
+    ----------
+    what, vertices
+        What the vertices are, for messages, and the vertices.
+    kind, values
+        What the labels are, for messages, and the labels.
+    """
+
+    source = "labels"
+
+    def __init__(self, what: str, vertices: Sequence[Any], kind: str, values: Sequence[Any]) -> None:
+        self._names = LabelNames(kind)
+        self._values = label_numbers(kind, values, self._names)
+        texts = bool(vertices) and isinstance(vertices[0], str)
+        self._vertices = _hashed(what, vertices) if texts else integers(what, vertices)
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        """See `LabelSource`."""
+        return self._names.names
+
+    def blocks(self) -> Iterator[LabelBlock]:
+        """Return all labels as one block."""
+        place = "entry {}".format
+        if isinstance(self._vertices, HashedTexts):
+            yield LabelBlock(self._vertices.ids, self._values, place, self._vertices.show)
+        else:
+            yield LabelBlock(self._vertices, self._values, place)
+
+
+def _hashed(what: str, values: Sequence[Any]) -> HashedTexts:
+    import pyarrow as pa
+
+    for kind in set(map(type, values)):
+        if not issubclass(kind, str):
+            other = next(one for one in values if type(one) is kind)
+            raise InputError(f"{what}: some are texts, and {other!s:.40} is {type_name(other)}; give all one type")
+    if "" in values:
+        raise InputError(f"{what}: one is an empty text; name it")
+    return hash_texts(Texts.of_arrow(pa.array(values, pa.large_string())))

@@ -1,0 +1,172 @@
+"""What the rows of a text table look like: which line names columns, which columns are wanted, and which are texts."""
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.readers.columns import (
+    ColumnRequest,
+    choose_columns,
+    describe_choice,
+    header_names,
+    known_pair,
+    place_of_column,
+    separator_of,
+)
+from longwall.storage.ingest.text.text_file import TextFile
+from longwall.storage.ingest.text.text_kernel import BLANKS, OWN_SEPARATOR
+
+_LIKE_A_NUMBER = re.compile(r"[-+.]*\d[\d.eE+-]*")
+_INTEGER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """How the rows of a file are read.
+
+    Attributes
+    ----------
+    header
+        Whether the next line names the columns.
+    separator
+        The byte between fields, see `text_kernel.parse_lines`.
+    fields
+        Fields of a row; 0: any number.
+    columns
+        The places of the wanted ones: two, or three.
+    texts
+        Which of them are texts.
+    """
+
+    header: bool
+    separator: int
+    fields: int
+    columns: tuple[int, ...]
+    texts: tuple[bool, ...]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where each of the first fields goes, see `text_kernel.parse_lines`."""
+        places = [-1] * (max(self.columns) + 1)
+        for at, column in enumerate(self.columns):
+            places[column] = at
+        return tuple(places)
+
+
+def look_at_rows(
+    text: TextFile, line: str, request: ColumnRequest, named: bool | None, error: Callable[[str], InputError]
+) -> TextLayout:
+    """Find the layout of a file.
+
+    Parameters
+    ----------
+    text
+        The file; its first row may be consumed.
+    line
+        Its first row.
+    request
+        What is wanted.
+    named
+        Whether the first of the columns holds names; None: both do, or not, as `request` or the first row says.
+    error
+        Makes the error for the first row.
+
+    Raises
+    ------
+    InputError
+        If it is not clear which columns are meant.
+    """
+    plain_fields = text.count_fields()
+    rows = _two_rows(text)
+    header = header_names(line, text.tab_separates, request, error) if request.header is not False else None
+    separator = separator_of(line, text.tab_separates)
+    if request.header and header is None:
+        header = _fields(line, separator), separator
+    if request.header is None and header is not None and not known_pair(header[0], request) and len(rows) > 1:
+        # Nothing in the line is a number: it names columns, unless the others are like it.
+        likewise = not any(map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates))))
+        header = None if likewise and request.ids != "integers" else header
+    names = header[0] if header is not None else []
+    data = rows[1] if header is not None and len(rows) > 1 else line
+    fields = _fields(data, separator_of(data, True))  # names may have blanks where tabs separate
+    wanted = _wanted(names, fields, request, error)
+    if named is None:
+        looked_at = rows[header is not None :]
+        of_names = [_names(row, wanted) for row in looked_at]
+        # A single row may have a mistake: then both of its ends are like names, or it is one of integers.
+        like_names = all(of_names) and (len(of_names) > 1 or of_names == [2])
+        named = request.ids == "names" or (request.ids == "auto" and like_names)
+        texts = [named, named]
+    else:
+        texts = [named, not _is_integer(fields, wanted[1])]
+    if len(wanted) == 3:
+        texts.append(not _is_integer(fields, wanted[2]))
+    if any(texts) or request.label is not None or request.chosen is not None or header is not None:
+        if not any(texts):
+            fields = _fields(data, separator_of(data, text.tab_separates))
+        count = len(names) or len(fields)
+        separator = separator_of(data, True) if any(texts) else separator
+        others = count - len(wanted)
+        listed = [names[place] for place in wanted] if names else [str(place + 1) for place in wanted]
+        if names or others or named:
+            plain = not names and wanted == (0, 1)
+            request.note(describe_choice(text.path, () if plain else listed, others, named))
+        if not any(texts) and count == 2:
+            separator = OWN_SEPARATOR  # a row of two fields cannot be misread, whatever separates them
+        return TextLayout(header is not None, separator, count, wanted, tuple(texts))
+    if plain_fields > 2:
+        request.note(describe_choice(text.path, (), plain_fields - 2))
+    return TextLayout(False, OWN_SEPARATOR, plain_fields, wanted, (False, False))
+
+
+def _two_rows(text: TextFile) -> list[str]:
+    """Return the first two rows, fewer where there are no more or the second one is no text."""
+    _, first = text.take()
+    try:
+        _, second = text.peek()
+    except InputError:
+        second = ""  # what is wrong is said when it is read
+    return [row for row in (first, second) if row]
+
+
+def _wanted(
+    names: Sequence[str], fields: Sequence[str], request: ColumnRequest, error: Callable[[str], InputError]
+) -> tuple[int, ...]:
+    """Return the places of the columns to read."""
+    numbered = [str(place + 1) for place in range(max(len(fields), 2))]
+    if names:
+        wanted = choose_columns(names, request, error)
+    elif request.chosen is not None:
+        first, second = (place_of_column(name, numbered, error) for name in request.chosen)
+        wanted = first, second
+    else:
+        wanted = 0, 1
+    if request.label is None:
+        return wanted
+    return *wanted, place_of_column(request.label, names or numbered, error)
+
+
+def _names(line: str, wanted: tuple[int, ...]) -> int:
+    """Return how many of the ends of an edge look like names."""
+    if line.startswith("t #"):
+        return 0  # a database of graphs
+    fields = _fields(line, separator_of(line, True))
+    ends = (fields[place].split() for place in wanted[:2] if place < len(fields))
+    return sum(not all(map(_LIKE_A_NUMBER.fullmatch, parts)) for parts in ends)
+
+
+def _is_integer(fields: Sequence[str], place: int) -> bool:
+    return place >= len(fields) or _INTEGER.fullmatch(fields[place]) is not None
+
+
+def _fields(line: str, separator: int) -> list[str]:
+    if separator == BLANKS:
+        return [name.strip("\"'") for name in line.split()]
+    try:
+        (fields,) = csv.reader([line], delimiter=chr(separator), skipinitialspace=True)
+    except (csv.Error, ValueError):
+        return line.split(chr(separator))
+    fields = [field.strip() for field in fields]
+    return fields[:-1] if len(fields) > 2 and not fields[-1] else fields  # one separator may end a line
