@@ -198,7 +198,7 @@ def ingest(
     """
     with _reporting():
         from longwall.storage.ingest.ingest import ingest as ingest_file
-        from longwall.storage.ingest.readers.columns import TableOptions
+        from longwall.storage.ingest.tables.columns import TableOptions
 
         store = user_path(store)
         if ids not in ("auto", "integers", "names"):

@@ -105,7 +105,7 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
         observer.phase(f"generating the {kind} graph", None, "edges")
         return generate(kind, **parameters, resources=resources, adjacency=adjacency)
     from longwall.storage.ingest.ingest import load_graph
-    from longwall.storage.ingest.readers.columns import TableOptions
+    from longwall.storage.ingest.tables.columns import TableOptions
 
     def note(text: str) -> None:
         notes.append(text)

@@ -404,7 +404,7 @@ def open_graph(
         If it cannot be read, naming the file and the line.
     """
     from longwall.storage.ingest.ingest import load_graph
-    from longwall.storage.ingest.readers.columns import TableOptions
+    from longwall.storage.ingest.tables.columns import TableOptions
 
     in_memory = "write edges that are in memory to a Parquet or text file first"
     require_path("path", path, "the path or the URL of a graph file or a graph store", in_memory)

@@ -16,13 +16,13 @@ from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import is_store
 from longwall.storage.ingest.build import build_in_memory, build_store
-from longwall.storage.ingest.readers.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
-from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
-from longwall.storage.ingest.readers.parquet import open_parquet, open_parquet_labels
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
+from longwall.storage.ingest.tables.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
+from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
+from longwall.storage.ingest.tables.parquet import open_parquet, open_parquet_labels
 from longwall.storage.ingest.text.input_file import Progress, format_suffix, open_input
 from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelSource
@@ -110,7 +110,7 @@ def load_graph(
         whatever is given.
     table
         Which columns of an edge list or a Parquet file are read, and what they are, where their names and the first
-        rows do not say it, see `readers.columns`.
+        rows do not say it, see `tables.columns`.
     resources
         Budgets and spill folder; if not given, this machine's defaults, and `spill` in the working folder. The graph's
         `nbytes` stay reserved in `resources.host`.

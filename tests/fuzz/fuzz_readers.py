@@ -24,8 +24,8 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
-from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
+from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.text import text_file
 from longwall.storage.memory.spill_folder import SpillFolder
 

@@ -11,8 +11,8 @@ import pytest
 from longwall.pipeline.config.raw import read_toml
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.edge_list import open_edge_list
-from longwall.storage.ingest.readers.parquet import open_parquet
+from longwall.storage.ingest.tables.edge_list import open_edge_list
+from longwall.storage.ingest.tables.parquet import open_parquet
 from longwall.storage.stored_files import Damage, SpecialFile, open_regular, plain_file
 
 READERS: list[Callable[[Path], Any]] = [

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.columns import EDGE_COLUMNS, ColumnRequest, choose_columns, header_names
+from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, ColumnRequest, choose_columns, header_names
 
 Rows = list[tuple[int, int, int]]
 """Two ids and the number of their line."""

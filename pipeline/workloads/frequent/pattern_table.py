@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.label_names import label_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from longwall.pipeline.workloads.frequent.grown_patterns import FrequentPatterns, Reserve
     from longwall.pipeline.workloads.frequent.plan import FrequentPlan
+    from longwall.storage.graph.graph import Graph
 
 _CODE = ("i", "j", "label_i", "label_edge", "label_j")
 _ROWS = 64, 1 << 13  # fewest and most patterns that are written at once, as a row group
@@ -38,6 +40,8 @@ class PatternTable:
         What the patterns were mined by: metadata of the file.
     graph
         The graph, which knows the labels of the input.
+    graph
+        The graph, which knows the labels of the input.
     reserve
         Reserves bytes of the host, for what a noun names.
     room
@@ -51,14 +55,15 @@ class PatternTable:
         What is reserved for them, until the caller releases it, or the block fails.
     """
 
-    def __init__(self, path: Path, plan: "FrequentPlan", reserve: "Reserve", room: int):
+    def __init__(self, path: Path, plan: "FrequentPlan", graph: "Graph", reserve: "Reserve", room: int):
         import pyarrow as pa
 
         from longwall.storage.parquet_files import ParquetSink
 
-        numbers = pa.list_(pa.int32())
-        self._code = pa.struct([(name, pa.int32()) for name in _CODE])
-        fields = [("pattern", pa.string()), ("labels", numbers), ("edge_labels", numbers)]
+        self._names = {2: graph.label_names, 3: graph.edge_label_names, 4: graph.label_names}
+        types = [pa.string() if self._names.get(place) else pa.int32() for place in range(len(_CODE))]
+        self._code = pa.struct(list(zip(_CODE, types, strict=True)))
+        fields = [("pattern", pa.string()), ("labels", pa.list_(types[2])), ("edge_labels", pa.list_(types[3]))]
         fields += [("dfs_code", pa.list_(self._code))]
         fields += [(name, pa.int64()) for name in ("vertices", "edges", "support", "count")]
         metadata = {name: str(value) for name, value in plan.to_dict().items()}
@@ -100,8 +105,10 @@ class PatternTable:
         found = [_count(code.tolist(), None if count < 0 else count, support) for code, count, support in figures]
         arrays = [
             pa.array([one.pattern for one in found], pa.string()),
-            pa.array([one.labels for one in found], self._schema.field("labels").type),
-            pa.array([one.edge_labels for one in found], self._schema.field("edge_labels").type),
+            pa.array([label_texts(one.labels, self._names[2]) for one in found], self._schema.field("labels").type),
+            pa.array(
+                [label_texts(one.edge_labels, self._names[3]) for one in found], self._schema.field("edge_labels").type
+            ),
             self._code_lists(codes),
             pa.array(some.patterns.sizes.astype(np.int64)),
             pa.array(np.full(len(found), some.patterns.num_edges, np.int64)),
@@ -117,6 +124,9 @@ class PatternTable:
 
         number, edges, _ = codes.shape
         columns = [pa.array(codes[:, :, place].ravel()) for place in range(len(_CODE))]
+        for place, names in self._names.items():
+            if names is not None:
+                columns[place] = pa.array(names).take(columns[place])
         structs = pa.StructArray.from_arrays(columns, fields=list(self._code))
         return pa.ListArray.from_arrays(np.arange(0, number * edges + 1, edges, dtype=np.int32), structs)
 

@@ -13,8 +13,8 @@ from longwall.storage.ingest.objects import networks
 from longwall.storage.ingest.objects.arrays import as_array, edge_blocks, label_arrays, matrix_blocks, pair_arrays
 from longwall.storage.ingest.objects.listed_values import ListedLabels
 from longwall.storage.ingest.objects.tables import TableLabels, is_table, table_blocks
-from longwall.storage.ingest.readers.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.vertex_labels import LabelSource
 from longwall.storage.memory.resources import given_or_default
 from longwall.storage.observer import NullObserver, Observer

@@ -4,10 +4,10 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 from longwall.storage.ingest.names.label_names import LabelNames
-from longwall.storage.ingest.readers.arrow_columns import choose_pair
-from longwall.storage.ingest.readers.arrow_rows import rows_of
-from longwall.storage.ingest.readers.columns import LABEL_COLUMNS, ColumnRequest
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
+from longwall.storage.ingest.tables.arrow_columns import choose_pair
+from longwall.storage.ingest.tables.arrow_rows import rows_of
+from longwall.storage.ingest.tables.columns import LABEL_COLUMNS, ColumnRequest
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 
 _LARGEST_BATCH = 1 << 17  # rows

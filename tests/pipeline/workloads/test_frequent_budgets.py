@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -100,12 +101,15 @@ def random_level(patterns: int, edges: int) -> FrequentPatterns:
     return FrequentPatterns(level, types, numbers, np.ones(patterns, np.int64), numbers, numbers)
 
 
+UNNAMED = SimpleNamespace(label_names=None, edge_label_names=None)
+
+
 @pytest.mark.parametrize("edges", [1, 10, 64])
 def test_a_pattern_takes_what_is_reserved_for_it(tmp_path: Path, edges: int) -> None:
     budget = MemoryBudget("memory.host", 1 << 30)
     plan = FrequentPlan("mni", 1, edges, edges + 1, embeddings=False, exact=True)
     level = random_level(2000, edges)
-    with PatternTable(tmp_path / "patterns.parquet", plan, budget.reserve, 1 << 18) as table:
+    with PatternTable(tmp_path / "patterns.parquet", plan, UNNAMED, budget.reserve, 1 << 18) as table:
         table.write(random_level(1, edges))
         tracemalloc.start()
         try:

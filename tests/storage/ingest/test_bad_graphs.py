@@ -12,7 +12,7 @@ import pytest
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
-from longwall.storage.ingest.readers.columns import TableOptions
+from longwall.storage.ingest.tables.columns import TableOptions
 from longwall.storage.ingest.text import text_file
 
 MTX = "%%MatrixMarket matrix coordinate pattern symmetric\n"

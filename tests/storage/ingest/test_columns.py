@@ -12,7 +12,7 @@ import longwall
 from longwall.pipeline.cli import app
 from longwall.pipeline.config import load_config
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.columns import EDGE_COLUMNS, EDGES, ColumnRequest, choose_columns, header_names
+from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, EDGES, ColumnRequest, choose_columns, header_names
 from longwall.storage.observer import NullObserver
 
 TABLE = "source,target,a,b\n9,8,1,2\n9,8,2,3\n9,8,1,3\n"

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.parquet import open_parquet
-from longwall.storage.ingest.readers.parquet_pages import Damaged, check_pages, read_footer
+from longwall.storage.ingest.tables.parquet import open_parquet
+from longwall.storage.ingest.tables.parquet_pages import Damaged, check_pages, read_footer
 
 INT32, INT64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
 Field = tuple[int, int, bytes]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.columns import EDGE_COLUMNS, LABEL_COLUMNS, MOST_COLUMNS, choose_columns
-from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
+from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, LABEL_COLUMNS, MOST_COLUMNS, choose_columns
+from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.text.text_file import TextFile
 
 MEMORY = 2**26

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.columns import EDGES, ColumnRequest
-from longwall.storage.ingest.readers.parquet import open_parquet
-from longwall.storage.ingest.readers.parquet_pages import (
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
+from longwall.storage.ingest.tables.parquet import open_parquet
+from longwall.storage.ingest.tables.parquet_pages import (
     Damaged,
     TooLarge,
     check_pages,

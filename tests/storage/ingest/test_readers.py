@@ -13,7 +13,7 @@ import pytest
 from longwall.pipeline.run import open_graph
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import detect_format, load_graph
-from longwall.storage.ingest.readers.columns import TableOptions
+from longwall.storage.ingest.tables.columns import TableOptions
 from longwall.storage.observer import NullObserver
 
 DATA = Path(os.environ.get("LONGWALL_DATA", Path(__file__).parents[4] / "shared" / "data"))

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from naive_lists import read_rows
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.columns import EDGES, ColumnRequest
-from longwall.storage.ingest.readers.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
-from longwall.storage.ingest.readers.parquet import open_parquet, open_parquet_labels
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg, read_graph
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
+from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
+from longwall.storage.ingest.tables.parquet import open_parquet, open_parquet_labels
 from longwall.storage.ingest.text import text_file
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget

@@ -9,14 +9,14 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts
-from longwall.storage.ingest.readers.columns import (
+from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames, EdgeStream
+from longwall.storage.ingest.tables.columns import (
     EDGE_COLUMNS,
     LABEL_COLUMNS,
     ColumnRequest,
 )
-from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames, EdgeStream
-from longwall.storage.ingest.readers.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
-from longwall.storage.ingest.readers.text_layout import TextLayout, look_at_rows
+from longwall.storage.ingest.tables.named_rows import BYTES_PER_BYTE, NamedColumns, NamedRows
+from longwall.storage.ingest.tables.text_layout import TextLayout, look_at_rows
 from longwall.storage.ingest.text.input_file import Progress
 from longwall.storage.ingest.text.text_file import BYTES_OF_INTEGERS, Lines, TextFile
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from longwall.storage.errors import InputError
-from longwall.storage.ingest.readers.columns import (
+from longwall.storage.ingest.tables.columns import (
     ColumnRequest,
     choose_columns,
     describe_choice,

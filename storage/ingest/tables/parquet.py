@@ -7,11 +7,11 @@ from typing import Any, BinaryIO
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
-from longwall.storage.ingest.readers.arrow_columns import choose_pair, is_text
-from longwall.storage.ingest.readers.arrow_rows import Rows, rows_of
-from longwall.storage.ingest.readers.columns import EDGE_COLUMNS, LABEL_COLUMNS, ColumnRequest
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
-from longwall.storage.ingest.readers.parquet_pages import (
+from longwall.storage.ingest.tables.arrow_columns import choose_pair, is_text
+from longwall.storage.ingest.tables.arrow_rows import Rows, rows_of
+from longwall.storage.ingest.tables.columns import EDGE_COLUMNS, LABEL_COLUMNS, ColumnRequest
+from longwall.storage.ingest.tables.parquet_pages import (
     Damaged,
     TooLarge,
     check_pages,

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.texts import HashedTexts, Texts, hash_texts
-from longwall.storage.ingest.readers.columns import (
+from longwall.storage.ingest.tables.columns import (
     EDGES,
     ColumnRequest,
     choose_columns,

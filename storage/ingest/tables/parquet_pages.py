@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from longwall.storage.ingest.readers.thrift import LIST, STRUCT, Cursor, NotThrift, Struct
+from longwall.storage.ingest.tables.thrift import LIST, STRUCT, Cursor, NotThrift, Struct
 
 _MAGIC = b"PAR1"
 _END = 8  # bytes of a file behind the footer: its length, the magic bytes

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts, Texts
-from longwall.storage.ingest.readers.arrow_columns import ids_of, is_text, place_of, texts_of
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames
+from longwall.storage.ingest.tables.arrow_columns import ids_of, is_text, place_of, texts_of
 from longwall.storage.ingest.vertex_labels import LabelBlock
 
 Int64s = npt.NDArray[np.int64]

@@ -1,0 +1,1 @@
+"""Tables of edges or labelled vertices: text and Parquet, with integers or names."""

@@ -1,0 +1,99 @@
+"""Every workload's results have the names and the labels of the input."""
+
+import csv
+from itertools import combinations
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import longwall
+
+KINDS = ("person", "city", "firm")
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> nx.Graph:
+    graph = nx.relabel_nodes(nx.gnp_random_graph(40, 0.25, seed=3), lambda number: f"n {number}")
+    nx.set_node_attributes(graph, {name: KINDS[len(name) % 2 + (name[-1] > "5")] for name in graph}, "kind")
+    with (tmp_path / "g.csv").open("w") as file:
+        csv.writer(file).writerows([("source", "target"), *graph.edges()])
+    with (tmp_path / "v.csv").open("w") as file:
+        csv.writer(file).writerows([("id", "label"), *graph.nodes(data="kind")])
+    return graph
+
+
+def run(folder: Path, labels: bool = False, **workload) -> longwall.Result:
+    graph = {"path": str(folder / "g.csv")} | ({"vertices": str(folder / "v.csv")} if labels else {})
+    config = {"graph": graph, "workload": workload, "engine": {"kind": "cpu"}, "run": {"directory": str(folder)}}
+    return longwall.run(config)
+
+
+def rows(result: longwall.Result, name: str) -> list[dict]:
+    return result.table(name).to_pylist()
+
+
+def test_embeddings(tmp_path, network):
+    result = run(tmp_path, kind="triangles", output="embeddings")
+    found = {frozenset(row.values()) for row in rows(result, "embeddings")}
+    assert found == {frozenset(c) for c in nx.enumerate_all_cliques(network) if len(c) == 3}
+
+
+def test_triangles_of_vertices(tmp_path, network):
+    result = run(tmp_path, kind="triangles", output="vertices")
+    found = {row["vertex"]: row["triangles"] for row in rows(result, "vertices")}
+    assert found == nx.triangles(network)
+
+
+def test_maximal_cliques(tmp_path, network):
+    result = run(tmp_path, kind="maximal-cliques", output="embeddings")
+    found = sorted(sorted(row["clique"]) for row in rows(result, "embeddings"))
+    assert found == sorted(sorted(clique) for clique in nx.find_cliques(network))
+
+
+def test_orbits(tmp_path, network):
+    result = run(tmp_path, kind="motifs", output="vertices", k=3)
+    assert {row["vertex"]: row["orbit_0"] for row in rows(result, "vertices")} == dict(network.degree())
+
+
+def test_labels_of_a_pattern(tmp_path, network):
+    result = run(tmp_path, labels=True, kind="match", pattern="0-1,1-2", pattern_labels=["person", "city", "person"])
+    kind = dict(network.nodes(data="kind"))
+    expected = sum(
+        kind[v] == "city" and kind[a] == kind[b] == "person" for v in network for a, b in combinations(network[v], 2)
+    )
+    assert result.count == expected > 0
+    assert result.patterns[0].labels == ("person", "city", "person")
+    assert rows(result, "counts")[0]["labels"] == ["person", "city", "person"]
+
+
+def test_frequent_patterns(tmp_path, network):
+    result = run(tmp_path, labels=True, kind="frequent", min_support=1, max_edges=1, output="embeddings")
+    kind = dict(network.nodes(data="kind"))
+    found = {tuple(sorted(row["labels"])): row["count"] for row in rows(result, "patterns")}
+    expected: dict[tuple[str, ...], int] = {}
+    for u, v in network.edges():
+        pair = tuple(sorted((kind[u], kind[v])))
+        expected[pair] = expected.get(pair, 0) + 1
+    assert found == expected
+    assert {row["label_i"] for one in rows(result, "patterns") for row in one["dfs_code"]} <= set(KINDS)
+    listed = rows(result, "embeddings")
+    assert {frozenset((row["v0"], row["v1"])) for row in listed} == {frozenset(edge) for edge in network.edges()}
+
+
+@pytest.mark.parametrize(
+    ("labels", "pattern_labels", "says"),
+    [
+        (True, ["person", "cty", "person"], "no vertex of the graph has the label 'cty'; there are 'city'"),
+        (False, ["person", "city", "person"], "the graph has no labels: add graph.labels or graph.vertices"),
+    ],
+)
+def test_labels_that_are_not_there(tmp_path, network, labels, pattern_labels, says):
+    with pytest.raises(longwall.InputError, match=says):
+        run(tmp_path, labels=labels, kind="match", pattern="0-1,1-2", pattern_labels=pattern_labels)
+
+
+def test_calls(tmp_path, network):
+    graph = longwall.graph(network)
+    pairs = longwall.extend_vertices(longwall.vertices(graph, engine="cpu")).to_arrow().to_pylist()
+    assert {frozenset(row.values()) for row in pairs} == {frozenset(edge) for edge in network.edges()}
