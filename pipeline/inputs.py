@@ -127,7 +127,9 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
 
 def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
     """Return what identifies the data graph, for the manifest and for ``longwall explain``."""
-    source = spec.graph.generator or {"path": str(spec.graph.path)}
+    from longwall.storage.ingest.sources import describe_source
+
+    source = spec.graph.generator or {"path": describe_source(spec.graph.path or "")}
     return source | {
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,

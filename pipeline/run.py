@@ -357,7 +357,7 @@ def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str], second:
 
 
 def open_graph(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     labels: str | Path | None = None,
     observer: Observer | None = None,
     *,
@@ -374,7 +374,8 @@ def open_graph(
     ----------
     path
         A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, ``.lg``, ``.graph`` or
-        ``.gspan`` file, compressed (``.gz``, ``.zst``) or not.
+        ``.gspan`` file, compressed (``.gz``, ``.zst``) or not. Edge lists or Parquet files also as a list, a folder, or
+        a pattern such as ``"data/*.csv"``.
     labels
         A file of "vertex label" lines; those of vertices without an edge are ignored.
     observer
@@ -407,7 +408,8 @@ def open_graph(
     from longwall.storage.ingest.tables.columns import TableOptions
 
     in_memory = "write edges that are in memory to a Parquet or text file first"
-    require_path("path", path, "the path or the URL of a graph file or a graph store", in_memory)
+    for one in path if isinstance(path, list | tuple) and path else (path,):
+        require_path("path", one, "the path or the URL of a graph file or a graph store", in_memory)
     require_path("labels", labels, 'a file of "vertex label" lines', optional=True)
     require_path("transactions", transactions, 'a file of "vertex transaction" lines', optional=True)
     require_type("file_format", file_format, (str, NoneType), 'the name of a format, such as "edge-list"')

@@ -102,7 +102,7 @@ class RunSpec(Section):
     def with_absolute_paths(self) -> RunSpec:
         """Return the config with absolute input paths, so that it means the same in any working directory."""
         keys = ("path", "labels", "vertices", "transactions")
-        paths = {key: path.absolute() for key in keys if isinstance(path := getattr(self.graph, key), Path)}
+        paths = {key: _absolute(value) for key in keys if (value := getattr(self.graph, key)) is not None}
         scheduler = self.scheduler
         if (files := scheduler.security) is not None:
             absolute = {key: getattr(files, key).absolute() for key in ("ca", "cert", "key")}
@@ -123,6 +123,13 @@ class RunSpec(Section):
             if re.search("[\ud800-\udfff]", line):
                 raise InputError(f"{line!a}: this path is not UTF-8; rename its folders, or work in another one")
         return text
+
+
+def _absolute(address: Any) -> Any:
+    """Return a path, or those of a list, as absolute ones; URLs stay as they are."""
+    if isinstance(address, tuple):
+        return tuple(map(_absolute, address))
+    return address.absolute() if isinstance(address, Path) else address
 
 
 def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str, str]]:

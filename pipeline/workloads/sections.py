@@ -92,6 +92,14 @@ def _address(value: object) -> object:
     return value if isinstance(value, str) and is_url(value) else _path(value)
 
 
+def _source(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        return _address(value)
+    if not value or not all(isinstance(one, str | Path) for one in value):
+        raise ValueError(f"expected a path, a URL, or a list of them, not {quote(value)}")
+    return tuple(map(_address, value))
+
+
 def _column_names(value: object) -> object:
     names = list(value) if isinstance(value, list | tuple) else [value]
     if not names:
@@ -139,16 +147,19 @@ Size = Annotated[int | None, BeforeValidator(_size)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
 Address = Annotated[Path | str, BeforeValidator(_address)]
 """A path, or a URL."""
+Source = Annotated[Path | str | tuple[Path | str, ...], BeforeValidator(_source)]
+"""What a graph is read from."""
 
 
 class GraphSection(Section):
     """``[graph]``: where the data graph comes from; exactly one of `path` and `generator`."""
 
-    path: Address | None = Field(
+    path: Source | None = Field(
         default=None,
         description="edge list (`.txt`, `.tsv`, `.csv`, any separator), `.mtx`, `.lg`, `.graph`, a database of graphs "
         'in gSpan\'s format (`.gspan`, or any name if `workload.kind = "transactions"`), all also `.gz` or `.zst`; '
-        "`.parquet`, or a graph store; or the URL of one of these, read with fsspec",
+        "`.parquet`, or a graph store; or the URL of one of these, read with fsspec; edge lists or Parquet files also "
+        "as a list, a folder, or a pattern such as `data/*.csv`",
     )
     generator: dict[str, Any] | None = Field(
         default=None, description='`{ kind = "rmat", scale = 16, edge_factor = 16, seed = 1 }`, instead of a path'

@@ -1,10 +1,10 @@
 """The way in: any readable file, or a graph store, becomes a `Graph`, or a store."""
 
-import re
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path, PurePath
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import is_store
 from longwall.storage.ingest.build import build_in_memory, build_store
+from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
+from longwall.storage.ingest.sources import Source, files_of, source_list
 from longwall.storage.ingest.tables.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
 from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.tables.parquet import open_parquet, open_parquet_labels
@@ -79,7 +81,7 @@ def detect_format(path: str | Path) -> str:
 
 
 def load_graph(
-    path: str | Path,
+    path: Source,
     labels: str | Path | None = None,
     observer: Observer | None = None,
     *,
@@ -95,7 +97,8 @@ def load_graph(
     Parameters
     ----------
     path
-        A graph store or a file, see `detect_format`; here and below, a URL that fsspec reads is as good as a path.
+        A graph store or a file, see `detect_format`; or several tables of edges that are one graph: a list of files, a
+        folder, a pattern of names. Here and below, a URL that fsspec reads is as good as a path.
     labels
         A file of "vertex label" lines (compressed or not), or a Parquet file with columns vertex and label.
         Every vertex with an edge needs a label; a label of any other vertex is ignored, unless `path` says which
@@ -127,21 +130,21 @@ def load_graph(
     RunError
         A budget or the disk is too small.
     """
-    report = _report_reading(observer or NullObserver(), PurePath(path).name)
     with _inputs(path, labels, transactions, resources) as (inputs, resources):
-        path, labels, transactions = inputs
-        if detect_format(path) == "store":
+        files, labels, transactions = inputs
+        report = _report_reading(observer or NullObserver(), _named(files))
+        if detect_format(path := files[0]) == "store":
             given = [name for name, value in (("labels", labels), ("transactions", transactions)) if value is not None]
             for name in (*given, *table.given):
                 raise InputError(f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them")
             return open_store(path, resources.host, adjacency)
         asked = _Asked(file_format, labels, transactions, table, note)
-        with _open(path, asked, report, resources.host) as stream:
+        with _open(files, asked, report, resources.host) as stream:
             return build_in_memory(stream, resources, adjacency=adjacency)
 
 
 def ingest(
-    path: str | Path,
+    path: Source,
     store: str | Path,
     labels: str | Path | None = None,
     *,
@@ -169,22 +172,22 @@ def ingest(
     """
     observer = observer or NullObserver()
     with _inputs(path, labels, transactions, resources) as (inputs, resources):
-        path, labels, transactions = inputs
-        if detect_format(path) == "store":
+        files, labels, transactions = inputs
+        if detect_format(path := files[0]) == "store":
             raise InputError(f"{path}: this is a graph store already; copy the folder, or give a graph file")
         asked = _Asked(file_format, labels, transactions, table, observer.note)
-        with _open(path, asked, _report_reading(observer, path.name), resources.host) as stream:
+        with _open(files, asked, _report_reading(observer, _named(files)), resources.host) as stream:
             return build_store(stream, store, resources, observer)
 
 
 @contextmanager
 def _inputs(
-    path: str | Path,
+    path: Source,
     labels: str | Path | None,
     transactions: str | Path | None,
     resources: Resources | None,
-) -> Iterator[tuple[tuple[Path, Path | None, Path | None], Resources]]:
-    """Open resources, and copy inputs at URLs to the disk; yields the paths of graph, labels and transactions."""
+) -> Iterator[tuple[tuple[list[Path], Path | None, Path | None], Resources]]:
+    """Open resources, and copy inputs at URLs to the disk; yields the files of graph, labels and transactions."""
     with ExitStack() as opened:
         known = opened.enter_context(given_or_default(resources))
 
@@ -194,10 +197,16 @@ def _inputs(
         def local_if_given(address: str | Path | None) -> Path | None:
             return None if address is None else local(address)
 
-        for address in (labels, transactions):
-            if address is not None and not is_url(address) and not is_store(path):
-                open_input(user_path(address)).close()  # to miss it once a large graph is read would be late
-        yield (local(path), local_if_given(labels), local_if_given(transactions)), known
+        if not (isinstance(path, str | Path) and is_store(path)):
+            for address in (labels, transactions):
+                if address is not None and not is_url(address):
+                    open_input(user_path(address)).close()  # to miss it once a large graph is read would be late
+        files = files_of([local(address) for address in source_list(path)])
+        yield (files, local_if_given(labels), local_if_given(transactions)), known
+
+
+def _named(files: Sequence[Path]) -> str:
+    return files[0].name if len(files) == 1 else f"{len(files):,} files"
 
 
 @dataclass(frozen=True)
@@ -209,15 +218,20 @@ class _Asked:
     transactions: Path | None
     table: TableOptions
     note: Note
+    label_names: LabelNames | None = None
+    """Numbers the labels of the edges of several files."""
 
 
 @contextmanager
-def _open(path: Path, asked: _Asked, progress: Progress, host: MemoryBudget) -> Iterator[EdgeStream]:
-    """Begin to read a file; a quarter of the free memory, within bounds, is the reader's until it ends."""
+def _open(files: Sequence[Path], asked: _Asked, progress: Progress, host: MemoryBudget) -> Iterator[EdgeStream]:
+    """Begin to read files; a quarter of the free memory, within bounds, is the reader's until it ends."""
     workers = core_count()
-    memory = min(host.free // 4, _MOST_READING * (workers + 1))
+    memory, path = min(host.free // 4, _MOST_READING * (workers + 1)), files[0]
     with host.reserve(memory, f"reading {path}") as reserved:
-        stream = _reader(path, asked, memory, workers, progress)
+        if len(files) == 1:
+            stream = _reader(path, asked, memory, workers, progress)
+        else:
+            stream = _joined(files, asked, memory, workers, progress)
         if asked.labels is not None:
             if stream.vertex_labels is not None:
                 raise InputError(f"{path}: the file has vertex labels of its own; leave out {asked.labels}")
@@ -246,7 +260,9 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
             f"{path}: columns: give two different names, such as source and target, not {table.columns!r:.80}"
         )
     if chosen in _TABLES:
-        request = ColumnRequest(EDGES, table.columns, table.edge_label, table.ids, table.header, asked.note)
+        request = ColumnRequest(
+            EDGES, table.columns, table.edge_label, table.ids, table.header, asked.label_names, asked.note
+        )
         return _TABLES[chosen](path, memory, workers, progress, request)
     for name in table.given:
         raise InputError(
@@ -255,13 +271,51 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
     return _READERS[chosen](path, memory, workers, progress)
 
 
+def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, progress: Progress) -> EdgeStream:
+    """Read tables one after the other, as one graph."""
+    formats = {asked.file_format or detect_format(file): file for file in files}
+    chosen, path = next(iter(formats.items()))
+    if chosen not in _TABLES or len(formats) > 1:
+        others = f"{', '.join(map(str, formats.values()))}: files of several formats" if len(formats) > 1 else ""
+        raise InputError(
+            f"{others or f'{path}: several files'}; only edge lists, or only Parquet files, are read as one graph"
+        )
+    labels = LabelNames(str(path))
+    sizes = [_size(file) for file in files]
+
+    def blocks() -> Iterator[EdgeBlock]:
+        ids, read = asked.table.ids, 0
+        for at, (file, size) in enumerate(zip(files, sizes, strict=True)):
+
+            def report(done: int, total: int | None, read: int = read) -> None:  # noqa: ARG001 - a reader's
+                progress(read + done, sum(sizes))
+
+            one = replace(
+                asked,
+                table=replace(asked.table, ids=ids),
+                label_names=labels,
+                note=asked.note if at == 0 else lambda text: None,  # noqa: ARG005 - they are like the first one
+            )
+            with _reader(file, one, memory, workers, report) as stream:
+                for block in stream.blocks:
+                    if len(block.src):
+                        ids = "integers" if block.names is None else "names"
+                        yield block
+            read += size
+
+    return EdgeStream(str(path), blocks(), edge_label_names=labels)
+
+
+def _size(file: Path) -> int:
+    with open_input(file) as opened:
+        return os.fstat(opened.fileno()).st_size
+
+
 def _check_kind(path: Path, file_format: str | None) -> None:
     """Refuse what cannot be read, whatever it holds."""
     with suppress(OSError):
         if path.is_dir():
             raise InputError(f"{path}: this is a folder, and no graph store; {_WHAT_IS_READ}")
-        if re.search(r"[*?\[]", path.name) and not path.exists():
-            raise InputError(f"{path}: there is no such file, and patterns of names are not expanded; give one file")
     for suffix in (path.suffix.lower(), format_suffix(path)):
         if suffix in _OTHER_COMPRESSIONS or (file_format is None and suffix in _OTHER_FORMATS):
             raise InputError(f"{path}: {suffix} files are not read; {_WHAT_IS_READ}")

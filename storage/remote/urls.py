@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from longwall.storage.errors import InputError, RunError
+from longwall.storage.ingest.sources import is_aside
 from longwall.storage.paths import user_path
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from longwall.storage.memory.reservations import Reservation
     from longwall.storage.memory.resources import Resources
 
+_PATTERN = re.compile(r"[*?\[]")
 _BLOCK_BYTES = 4 << 20
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)
 
@@ -144,18 +146,38 @@ def below(file: str, root: str, url: str) -> PurePosixPath:
 
 
 def _fetch(system: Any, root: str, url: str, folder: Path, reserved: Reservation) -> Path:
-    """Copy a file, or all files of a store, into a folder."""
+    """Copy a file, all files of a store or a folder, or those that a pattern matches, into a folder."""
     with url_faults(url):
         target = folder / (PurePosixPath(root).name or "graph")
         if not system.exists(f"{root}/zarr.json"):
-            _copy(system, root, target, url, reserved)
-            return target
+            return _fetch_files(system, root, url, target, reserved)
         for file in system.find(root):
             name = below(file, root, url)
             if system.info(file).get("islink"):
                 raise InputError(f"{url}/{name}: this is a symbolic link, copy the store without links (cp -rL)")
             _copy(system, file, target / name, url, reserved)
         return target
+
+
+def _fetch_files(system: Any, root: str, url: str, target: Path, reserved: Reservation) -> Path:
+    """Copy a file, or the files of a folder or of a pattern."""
+    if _PATTERN.search(root) and not system.exists(root):
+        files = {
+            f"{number:06}-{PurePosixPath(file).name}": file for number, file in enumerate(sorted(system.glob(root)))
+        }
+        target, what = target.parent / "matching", "no file matches this pattern"
+    elif system.info(root)["type"] == "directory":
+        below_it = {below(file, root, url): file for file in system.find(root)}
+        files = {str(name): file for name, file in below_it.items() if not is_aside(name)}
+        what = "this is a folder without files, and no graph store"
+    else:
+        _copy(system, root, target, url, reserved)
+        return target
+    if not files:
+        raise InputError(f"{url}: {what}; check the URL")
+    for name, file in files.items():
+        _copy(system, file, target / name, url, reserved)
+    return target
 
 
 def _copy(system: Any, file: str, target: Path, url: str, reserved: Reservation) -> None:

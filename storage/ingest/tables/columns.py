@@ -8,6 +8,7 @@ from itertools import islice, product
 from typing import Literal
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.text.text_kernel import BLANKS
 
 MOST_COLUMNS = 2**14
@@ -81,6 +82,8 @@ class ColumnRequest:
     """What ids are; "auto": names where the first row has something else than integers."""
     header: bool | None = None
     """Whether the first line of a text names the columns; None: where it looks so."""
+    label_names: LabelNames | None = None
+    """Numbers labels that are texts; None: the table's own."""
     note: Callable[[str], None] = field(default_factory=lambda: _ignore)
     """Called with one line that says which columns are read, where the table has others or names them."""
 

@@ -47,7 +47,7 @@ def open_edge_list(
         From the iteration, with file and line: the file cannot be read, it is not clear which columns are the edge, or
         a line is not an edge or differs from the others.
     """
-    labels = LabelNames(str(path))
+    labels = request.label_names or LabelNames(str(path))
     return EdgeStream(str(path), _edges(path, memory, workers, progress, request, labels), edge_label_names=labels)
 
 

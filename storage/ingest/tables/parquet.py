@@ -49,7 +49,7 @@ def open_parquet(
         From the iteration: the file is not Parquet, or damaged; it is not clear which columns are meant; a page needs
         more than `memory`; or a value (its row is named) is not an id.
     """
-    labels = LabelNames(str(path))
+    labels = request.label_names or LabelNames(str(path))
     rows = _rows(path, memory, workers, progress, request, 2)
     return EdgeStream(str(path), (part.edges(labels) for part in rows), edge_label_names=labels)
 

@@ -301,8 +301,8 @@ def test_bad_parquet(tmp_path: Path, columns: dict[str, list[int]], says: str) -
         ("g.txt.xz", ".xz files are not read"),
         ("g.tar.gz", ".tar files are not read"),
         ("g.metis", ".metis files are not read"),
-        ("*.txt", "patterns of names are not expanded"),
-        ("folder", "this is a folder, and no graph store; Longwall reads edge lists"),
+        ("*.csv", "no file matches this pattern"),
+        ("folder", "this is a folder without files, and no graph store"),
     ],
 )
 def test_what_is_not_read_is_named_with_what_is(tmp_path: Path, name: str, says: str) -> None:

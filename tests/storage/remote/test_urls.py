@@ -69,6 +69,17 @@ def test_files_and_labels_are_read_from_urls(memory: Any, spill: SpillFolder) ->
     assert graph.stats.num_labels == 3
 
 
+def test_folders_and_patterns_at_urls_are_one_graph(memory: Any, spill: SpillFolder) -> None:
+    for number in range(3):
+        memory.pipe(f"/data/parts/year={number}/part.txt", f"{number} {number + 1}\n".encode())
+    memory.pipe("/data/parts/_SUCCESS", b"")
+    for source in ("memory://data/parts", "memory://data/parts/*/part.txt"):
+        assert load_graph(source, resources=make_budgets().at(spill)).num_edges == 3
+    with pytest.raises(InputError, match=r"^memory://data/parts/\*\.csv: no file matches this pattern"):
+        load_graph("memory://data/parts/*.csv", resources=make_budgets().at(spill))
+    assert list(spill.path.iterdir()) == []
+
+
 def test_a_bad_line_is_named_by_the_url(memory: Any, spill: SpillFolder) -> None:
     memory.pipe("/data/edges.txt", b"1 2\nthree 4\n")
     with pytest.raises(InputError, match=r"^memory://data/edges\.txt, line 2: "):
@@ -142,7 +153,7 @@ def test_pipes_at_urls_are_refused(kind: str, tmp_path: Path, spill: SpillFolder
     for name in ("pipe", "link"):
         with pytest.raises(InputError, match="not a regular file but a pipe or a device"):
             load_graph(f"{kind}://{tmp_path}/{name}", resources=make_budgets().at(spill))
-    with pytest.raises(InputError, match="a folder, and no graph store"):
+    with pytest.raises(InputError, match="this is a folder without files, and no graph store"):
         load_graph(f"{kind}://{tmp_path}/folder", resources=make_budgets().at(spill))
 
 

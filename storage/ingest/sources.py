@@ -1,0 +1,66 @@
+"""Which files a path means: one, those of a folder, those that a pattern matches, or those of a list."""
+
+import re
+from collections.abc import Iterator, Sequence
+from glob import glob
+from pathlib import Path, PurePath
+
+from longwall.storage.errors import InputError
+from longwall.storage.graph.store_header import is_store
+
+Source = str | Path | Sequence[str | Path]
+"""A file, a graph store, a folder, a pattern of names, the URL of one of these; or a list of them."""
+
+_PATTERN = re.compile(r"[*?\[]")
+_LISTED = 3  # names that a message lists
+
+
+def source_list(source: Source) -> list[str | Path]:
+    """Return the addresses that a source consists of."""
+    return [source] if isinstance(source, str | Path) else list(source)
+
+
+def describe_source(source: Source) -> str:
+    """Name a source, for messages and manifests."""
+    addresses = [str(address) for address in source_list(source)]
+    more = f" and {len(addresses) - _LISTED} more" if len(addresses) > _LISTED else ""
+    return ", ".join(addresses[:_LISTED]) + more
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """Return the files that paths mean; a graph store, or what is not there, stands for itself.
+
+    Below a folder these are all files, in the order of their names, but for those that are hidden or begin with ``_``,
+    which Hadoop, Spark and Hive put beside their tables.
+
+    Raises
+    ------
+    InputError
+        If there are none, or several that are graph stores.
+    """
+    files = [file for path in paths for file in _files(path)]
+    stores = [file for file in files if is_store(file)]
+    if stores and len(files) > 1:
+        raise InputError(f"{stores[0]}: this is a graph store, which is a whole graph; give it alone, or give files")
+    return files
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_dir() and not is_store(path):
+        below = sorted(file for file in path.rglob("*") if not is_aside(file.relative_to(path)) and file.is_file())
+        if not below:
+            raise InputError(f"{path}: this is a folder without files, and no graph store; give a file, or another one")
+        yield from below
+    elif _PATTERN.search(str(path)) and not path.exists():
+        matching = sorted(map(Path, glob(str(path), recursive=True)))  # noqa: PTH207 - paths may be absolute
+        if not matching:
+            raise InputError(f"{path}: no file matches this pattern; check the path")
+        for match in matching:
+            yield from _files(match)
+    else:
+        yield path
+
+
+def is_aside(path: PurePath) -> bool:
+    """Whether a path below a folder is hidden, or begins with ``_``."""
+    return any(part.startswith((".", "_")) for part in path.parts)

@@ -1,0 +1,116 @@
+"""Several files as one graph: lists, folders, patterns of names, Hive's partitions."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import longwall
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.ingest import ingest, load_graph
+from longwall.storage.ingest.tables.columns import TableOptions
+
+PAIRS = np.random.default_rng(5).integers(0, 200, (3000, 2))
+PARTS = np.array_split(PAIRS, 4)
+
+
+def edges_of(graph: longwall.Graph) -> set[frozenset]:
+    table = graph.to_arrow()
+    return {frozenset(edge) for edge in zip(*(table[name].to_pylist() for name in ("source", "target")), strict=True)}
+
+
+def expected(named: bool) -> set[frozenset]:
+    pairs = {frozenset(pair) for pair in PAIRS.tolist() if pair[0] != pair[1]}
+    return {frozenset(f"v{end}" for end in pair) for pair in pairs} if named else pairs
+
+
+def table_of(pairs: np.ndarray, named: bool) -> pa.Table:
+    columns = [pa.array([f"v{end}" for end in ends] if named else ends) for ends in pairs.T.tolist()]
+    return pa.table(columns, names=["source", "target"])
+
+
+def write_parts(folder: Path, suffix: str, named: bool) -> list[Path]:
+    folder.mkdir()
+    paths = []
+    for at, part in enumerate(PARTS):
+        path = folder / f"part-{at}{suffix}"
+        if suffix == ".parquet":
+            pq.write_table(table_of(part, named), path)
+        else:
+            lines = (f"v{u} v{v}" if named else f"{u} {v}" for u, v in part.tolist())
+            path.write_text("\n".join(lines) + "\n")
+        paths.append(path)
+    (folder / "_SUCCESS").touch()
+    (folder / ".crc").write_text("hidden")
+    return paths
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("suffix", [".parquet", ".txt", ""])
+def test_lists_folders_and_patterns_are_one_graph(tmp_path: Path, suffix: str, named: bool) -> None:
+    paths = write_parts(tmp_path / "data", suffix, named)
+    graphs = [load_graph(source) for source in (paths, tmp_path / "data", str(tmp_path / "data" / "part-*"))]
+    for graph in graphs:
+        assert edges_of(graph) == expected(named)
+        assert graph.content_hash == graphs[0].content_hash
+    ingest(tmp_path / "data", tmp_path / "g.zarr")
+    assert longwall.open_graph(tmp_path / "g.zarr").content_hash == graphs[0].content_hash
+    result = longwall.run(
+        {
+            "graph": {"path": [str(path) for path in paths]},
+            "workload": {"kind": "match", "pattern": "edge"},
+            "run": {"directory": str(tmp_path / "runs")},
+        }
+    )
+    assert result.count == len(expected(named))
+
+
+def test_partitions_of_hive(tmp_path: Path) -> None:
+    table = table_of(PAIRS, named=True).append_column("year", pa.array(np.arange(len(PAIRS)) % 3 + 2020))
+    ds.write_dataset(table, tmp_path / "data", format="parquet", partitioning=["year"], partitioning_flavor="hive")
+    assert edges_of(load_graph(tmp_path / "data")) == expected(named=True)
+    assert edges_of(load_graph(tmp_path / "data" / "**" / "*.parquet")) == expected(named=True)
+
+
+def test_labels_of_edges_are_numbered_across_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,2,red\n2,3,blue\n")
+    (tmp_path / "b.csv").write_text("3,4,blue\n4,5,green\n")
+    graph = load_graph([tmp_path / "a.csv", tmp_path / "b.csv"], table=TableOptions(edge_label=3))
+    assert graph.edge_label_names == ("red", "blue", "green")
+    table = graph.to_arrow()
+    ends = zip(*(table[name].to_pylist() for name in ("source", "target", "label")), strict=True)
+    found = {frozenset((u, v)): graph.edge_label_names[label] for u, v, label in ends}
+    assert found == {
+        frozenset((1, 2)): "red",
+        frozenset((2, 3)): "blue",
+        frozenset((3, 4)): "blue",
+        frozenset((4, 5)): "green",
+    }
+
+
+def test_what_is_no_source(tmp_path: Path) -> None:
+    write_parts(tmp_path / "data", ".txt", named=False)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "g.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n")
+    ingest(tmp_path / "data", tmp_path / "g.zarr")
+    (tmp_path / "names.txt").write_text("a b\nb c\n")
+    (tmp_path / "data" / "bad.txt").write_text("1 2\n3 x\n")
+    for source, says in (
+        (tmp_path / "empty", "empty: this is a folder without files"),
+        (tmp_path / "*.csv", r"\*.csv: no file matches this pattern"),
+        ([tmp_path / "g.mtx", tmp_path / "names.txt"], "files of several formats"),
+        ([tmp_path / "g.mtx", tmp_path / "g.mtx"], "g.mtx: several files; only edge lists"),
+        ([tmp_path / "g.zarr", tmp_path / "names.txt"], "g.zarr: this is a graph store"),
+        ([tmp_path / "names.txt", tmp_path / "none.txt"], "none.txt: there is no such file"),
+        (tmp_path / "data", "bad.txt, line 2: 'x' is not an integer"),
+    ):
+        with pytest.raises(InputError, match=says) as refused:
+            load_graph(source)
+        assert "\n" not in str(refused.value)
+    (tmp_path / "data" / "bad.txt").unlink()
+    (tmp_path / "data" / "zz.txt").write_text("a b\nb c\n")
+    with pytest.raises(InputError, match=r"zz.txt, line 2: 'b' is not an integer"):
+        load_graph(tmp_path / "data")
