@@ -111,6 +111,8 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
         notes.append(text)
         observer.note(text)
 
+    if spec.graph.directed:
+        note("graph.directed: the directions of the edges are dropped; an edge in both directions is one edge")
     assert spec.graph.path is not None
     return load_graph(
         spec.graph.path,

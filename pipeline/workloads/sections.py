@@ -180,6 +180,10 @@ class GraphSection(Section):
     header: bool | None = Field(
         default=None, description="whether the first line of a text names the columns; by default the first rows say it"
     )
+    directed: bool = Field(
+        default=False, description="`true` says that the edges have directions: they are dropped, and the run notes it"
+    )
+    strict: bool = Field(default=False, description="`true` refuses a graph that is `directed`")
     labels: Address | None = Field(
         default=None,
         description='file of "vertex label" lines: every vertex with an edge needs one; those of isolated vertices are '
@@ -213,6 +217,8 @@ class GraphSection(Section):
     def _has_one_source(self) -> GraphSection:
         if (self.path is None) == (self.generator is None):
             raise ValueError("give exactly one of path (a file or a store) and generator (a table)")
+        if self.directed and self.strict:
+            raise ValueError("the graph is directed, and Longwall drops directions; remove strict to allow it")
         if self.labels is not None and self.vertices is not None:
             raise ValueError("give one of labels and vertices: both say which labels the vertices have")
         return self

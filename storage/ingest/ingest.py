@@ -18,9 +18,11 @@ from longwall.storage.graph.store_header import is_store
 from longwall.storage.ingest.build import build_in_memory, build_store
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.gml import open_gml
 from longwall.storage.ingest.readers.gspan import open_transactions
 from longwall.storage.ingest.readers.matrix_market import open_matrix_market
 from longwall.storage.ingest.readers.vertex_edge_lines import open_graph, open_lg
+from longwall.storage.ingest.readers.xml_edges import open_gexf, open_graphml
 from longwall.storage.ingest.sources import Source, files_of, source_list
 from longwall.storage.ingest.tables.columns import EDGES, LABELS, TRANSACTIONS, ColumnRequest, TableOptions
 from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
@@ -39,14 +41,18 @@ Note = Callable[[str], None]
 _TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], EdgeStream]] = {
     "edge-list": open_edge_list,
     "parquet": open_parquet,
+    "graphml": open_graphml,
+    "gexf": open_gexf,
+    "gml": open_gml,
 }
+_WITH_COLUMNS = ("edge-list", "parquet")
 _READERS: dict[str, Callable[[Path, int, int, Progress | None], EdgeStream]] = {
     "matrix-market": open_matrix_market,
     "lg": open_lg,
     "graph": open_graph,
     "transactions": open_transactions,
 }
-FORMATS = ("edge-list", "matrix-market", "parquet", "lg", "graph", "transactions")
+FORMATS = (*_TABLES, *_READERS)
 _SUFFIXES = {
     ".mtx": "matrix-market",
     ".parquet": "parquet",
@@ -54,14 +60,18 @@ _SUFFIXES = {
     ".lg": "lg",
     ".graph": "graph",
     ".gspan": "transactions",
+    ".graphml": "graphml",
+    ".gexf": "gexf",
+    ".gml": "gml",
 }
 _OTHER_COMPRESSIONS = (".bz2", ".xz", ".lzma", ".lz4", ".br", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
 _OTHER_FORMATS = (
-    *(".graphml", ".gml", ".gexf", ".xml", ".json", ".net", ".paj", ".metis", ".gr", ".dimacs", ".dot", ".rdf", ".nt"),
+    *(".xml", ".json", ".net", ".paj", ".metis", ".gr", ".dimacs", ".dot", ".rdf", ".nt"),
     *(".ttl", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".xlsx", ".feather", ".arrow", ".orc", ".avro"),
 )
 _WHAT_IS_READ = (
-    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph and .gspan files, plain or "
+    "Longwall reads edge lists (.txt, .csv, .tsv, .edges, ...), .mtx, .parquet, .lg, .graph, .gspan, .graphml, .gexf "
+    "and .gml files, plain or "
     "compressed as .gz or .zst, and graph stores"
 )
 _MOST_READING = 64 * 2**20  # bytes for a reader, per core
@@ -260,6 +270,8 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
             f"{path}: columns: give two different names, such as source and target, not {table.columns!r:.80}"
         )
     if chosen in _TABLES:
+        if chosen not in _WITH_COLUMNS and (table.columns is not None or table.header is not None):
+            raise InputError(f"{path}: {chosen} files have no columns; leave out columns and header")
         request = ColumnRequest(
             EDGES, table.columns, table.edge_label, table.ids, table.header, asked.label_names, asked.note
         )
@@ -278,7 +290,8 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
     if chosen not in _TABLES or len(formats) > 1:
         others = f"{', '.join(map(str, formats.values()))}: files of several formats" if len(formats) > 1 else ""
         raise InputError(
-            f"{others or f'{path}: several files'}; only edge lists, or only Parquet files, are read as one graph"
+            f"{others or f'{path}: several files'}; only edge lists, Parquet, GraphML, GEXF or GML files are read as "
+            "one graph"
         )
     labels = LabelNames(str(path))
     sizes = [_size(file) for file in files]

@@ -1,0 +1,152 @@
+"""GraphML, GEXF and GML: what networkx writes is read as networkx has it; whatever else is refused with its line."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from mutations import refusals
+
+import longwall
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.ingest import ingest, load_graph
+from longwall.storage.ingest.tables.columns import TableOptions
+
+WRITERS: dict[str, Callable[[nx.Graph, Path], None]] = {
+    ".graphml": lambda graph, path: nx.write_graphml_xml(graph, path),
+    ".gexf": lambda graph, path: nx.write_gexf(graph, path),
+    ".gml": lambda graph, path: nx.write_gml(graph, path),
+}
+
+
+def edges_of(graph: longwall.Graph) -> set[frozenset[Any]]:
+    table = graph.to_arrow()
+    return {frozenset(edge) for edge in zip(*(table[name].to_pylist() for name in ("source", "target")), strict=True)}
+
+
+def network(named: bool, kind: type[nx.Graph] = nx.Graph) -> nx.Graph:
+    graph = nx.gnp_random_graph(60, 0.1, seed=2, directed=kind is nx.DiGraph)
+    graph.remove_nodes_from(list(nx.isolates(graph)))
+    nx.set_edge_attributes(graph, {edge: "ab"[sum(edge) % 2] for edge in graph.edges()}, "kind")
+    nx.set_node_attributes(graph, 0.5, "weight")
+    return nx.relabel_nodes(graph, {v: f"v & <{v}>" for v in graph}) if named else graph
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_what_networkx_writes(tmp_path: Path, suffix: str, named: bool) -> None:
+    graph = network(named)
+    WRITERS[suffix](graph, tmp_path / f"g{suffix}")
+    table = TableOptions(edge_label="kind", ids="names" if named else "integers")
+    found = load_graph(tmp_path / f"g{suffix}", table=table)
+    assert edges_of(found) == {frozenset(edge) for edge in graph.edges()}
+    assert found.edge_label_names is not None
+    assert sorted(found.edge_label_names) == ["a", "b"]
+    labels = {
+        frozenset((u, v)): found.edge_label_names[label]
+        for u, v, label in zip(
+            *(found.to_arrow()[name].to_pylist() for name in ("source", "target", "label")), strict=True
+        )
+    }
+    assert labels == {frozenset((u, v)): label for u, v, label in graph.edges(data="kind")}
+    (tmp_path / f"g{suffix}.gz").write_bytes(gzip.compress((tmp_path / f"g{suffix}").read_bytes()))
+    ingest(tmp_path / f"g{suffix}.gz", tmp_path / "g.zarr", table=table)
+    assert longwall.open_graph(tmp_path / "g.zarr").content_hash == found.content_hash
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_the_first_edges_say_what_vertices_are(tmp_path: Path, suffix: str) -> None:
+    for named in (False, True):
+        path = tmp_path / f"{named}{suffix}"
+        WRITERS[suffix](network(named), path)
+        assert load_graph(path).has_names == (named or suffix == ".gml")
+
+
+@pytest.mark.parametrize("suffix", [".graphml", ".gexf"])
+def test_directions_are_dropped_and_noted(tmp_path: Path, suffix: str) -> None:
+    graph = network(False, nx.DiGraph)
+    WRITERS[suffix](graph, tmp_path / f"g{suffix}")
+    notes: list[str] = []
+    found = load_graph(tmp_path / f"g{suffix}", note=notes.append)
+    assert edges_of(found) == {frozenset(edge) for edge in graph.edges()}
+    assert [note for note in notes if "the edges have directions; they are read without" in note]
+
+
+def test_a_directed_graph_of_a_config(tmp_path: Path) -> None:
+    (tmp_path / "g.txt").write_text("1 2\n2 1\n2 3\n")
+    config = {"graph": {"path": str(tmp_path / "g.txt"), "directed": True}, "workload": {"kind": "triangles"}}
+    config["run"] = {"directory": str(tmp_path / "runs")}
+    seen: list[str] = []
+
+    class Notes:
+        def phase(self, *arguments: object) -> None: ...
+        def advance(self, *arguments: object) -> None: ...
+        def near_limit(self, *arguments: object) -> None: ...
+        def note(self, text: str) -> None:
+            seen.append(text)
+
+        def close(self) -> None: ...
+
+    assert longwall.run(config, observer=Notes()).count == 0
+    assert sum("the directions of the edges are dropped" in text for text in seen) == 1
+    config["graph"]["strict"] = True
+    with pytest.raises(InputError, match="the graph is directed"):
+        longwall.run(config)
+
+
+HEAD = '<?xml version="1.0"?>\n<graphml>\n<graph edgedefault="undirected">\n'
+REFUSED = {
+    "no XML": ("g.graphml", "1 2\n", "line 1: this is not complete XML"),
+    "another format": ("g.graphml", "<gexf></gexf>", "line 1: this is <gexf>, not <graphml>"),
+    "cut off": ("g.graphml", HEAD + '<edge source="1" target="2"/>\n', "line 5: this is not complete XML"),
+    "half an edge": ("g.graphml", HEAD + '<edge source="1"/>\n</graph></graphml>', "line 4: an edge without source or"),
+    "an empty name": (
+        "g.graphml",
+        HEAD + '<edge source="a" target=""/>\n</graph></graphml>',
+        "line 4: an edge has an end without a name",
+    ),
+    "entities": (
+        "g.graphml",
+        '<!DOCTYPE x [<!ENTITY a "b">]>\n<graphml></graphml>',
+        "line 1: the file declares entities, which are not read",
+    ),
+    "no edges": ("g.graphml", HEAD + '<node id="1"/></graph></graphml>', "there are no edges"),
+    "a long tag": (
+        "g.graphml",
+        HEAD + f'<edge source="{"1" * 2_000_000}"',
+        "not complete XML|a tag of more",
+    ),
+    "no GML": ("g.gml", "graph [", "networkx cannot read this GML"),
+    "binary GML": ("g.gml", b"\xff\xfe", "this is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(tmp_path: Path, case: str) -> None:
+    name, content, says = REFUSED[case]
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=says) as refused:
+        load_graph(tmp_path / name)
+    assert str(tmp_path / name) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_name_among_integers_is_refused(tmp_path: Path) -> None:
+    edges = "\n".join(f'<edge source="{at}" target="{at + 1}"/>' for at in range(2**16 + 2**15))
+    content = f'{HEAD}{edges}\n<edge source="a" target="1"/>\n</graph></graphml>'
+    (tmp_path / "g.graphml").write_text(content)
+    with pytest.raises(InputError, match=r'the vertex a is not an integer below 2\^63.*set graph.ids = "names"'):
+        load_graph(tmp_path / "g.graphml")
+    assert load_graph(tmp_path / "g.graphml", table=TableOptions(ids="names")).num_edges == 2**16 + 2**15 + 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_mutated_files_are_read_or_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"g{suffix}"
+    WRITERS[suffix](network(True), path)
+    refused = refusals(path, [b"<", b'"', b"\0", b"&x;", b"]]>", b"\xff", b"1", b"[", b" id "])
+    assert refused
+    assert not [message for message in refused if "\n" in message]
