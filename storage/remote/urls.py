@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.ingest.sources import is_aside
 from longwall.storage.paths import user_path
 
 if TYPE_CHECKING:
@@ -161,6 +160,8 @@ def _fetch(system: Any, root: str, url: str, folder: Path, reserved: Reservation
 
 def _fetch_files(system: Any, root: str, url: str, target: Path, reserved: Reservation) -> Path:
     """Copy a file, or the files of a folder or of a pattern."""
+    from longwall.storage.ingest.sources import is_aside  # which needs NumPy
+
     if _PATTERN.search(root) and not system.exists(root):
         files = {
             f"{number:06}-{PurePosixPath(file).name}": file for number, file in enumerate(sorted(system.glob(root)))

@@ -8,9 +8,7 @@ from longwall.storage.errors import InputError
 from longwall.storage.ingest.ingest import load_graph
 
 
-def refusals(
-    path: Path, pieces: Sequence[bytes], copies: int = 1000
-) -> list[str]:
+def refusals(path: Path, pieces: Sequence[bytes], copies: int = 1000) -> list[str]:
     """Read damaged copies of a file in its place; return the messages of those that are refused."""
     content, draw = path.read_bytes(), random.Random(3)
     messages = []
