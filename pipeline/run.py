@@ -196,16 +196,9 @@ def _run(
             from longwall.pipeline.cluster.connect import cluster_of, executor_of
 
             # Before the graph is read: its workers read it at the same time.
-            cluster = opened.enter_context(
-                cluster_of(
-                    shared_graph(spec, resources),
-                    directory.where,
-                    engine.workers,
-                    resources.spill.path,
-                    observer,
-                    devices,
-                )
-            )
+            where, folder, cores = directory.where, resources.spill.path, engine.workers
+            theirs = shared_graph(spec, resources)
+            cluster = opened.enter_context(cluster_of(theirs, where, cores, folder, observer, devices))
         say_compiling = cache(lambda: observer.note(COMPILING))
         notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), _timed(timings, "graph"):
