@@ -32,8 +32,8 @@ class PatternCount:
 
     pattern: str
     """The pattern as an edge list, such as ``"0-1,0-2,1-2"``."""
-    labels: tuple[int, ...] | None
-    """The label of each pattern vertex, or None for an unlabelled pattern."""
+    labels: tuple[int | None, ...] | None
+    """The label of each pattern vertex, None where any will do, or None for an unlabelled pattern."""
     count: int | None
     """Number of embeddings (or mappings, as the config asks); None where the config asks for less."""
     support: int | None = None

@@ -112,6 +112,7 @@ def count_or_list(plan: CountPlan | MatchPlan, env: Coordinator, *, written: int
     written
         Embeddings of other patterns that the run has written: ``export.limit`` is for all of them.
     """
+    from longwall.pipeline.patterns.pattern import ANY_LABEL
     from longwall.pipeline.phases.listing import list_matches
     from longwall.pipeline.planning.search_plan import MatchPlan
 
@@ -119,4 +120,6 @@ def count_or_list(plan: CountPlan | MatchPlan, env: Coordinator, *, written: int
         count, lower_bound = list_matches(plan, env, written=written)
     else:
         count, lower_bound = plan.count(env), False
-    return PatternCount(plan.pattern.edge_text, plan.pattern.labels, count, lower_bound=lower_bound)
+    labels = plan.pattern.labels
+    known = None if labels is None else tuple(None if label == ANY_LABEL else label for label in labels)
+    return PatternCount(plan.pattern.edge_text, known, count, lower_bound=lower_bound)

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
+from longwall.pipeline.quoting import quote
 from longwall.pipeline.workloads.base import Join, Workload, count_or_list, plan_pattern
 from longwall.pipeline.workloads.sections import as_tuple
 from longwall.storage.errors import InputError
@@ -30,8 +31,9 @@ class Match(Workload):
         default=None, description="one label per pattern vertex; by default labels do not matter"
     )
     pattern: str = Field(
-        description="a name, an edge list, a `.graph` (`t n m`, `t id n` or `t # id`, then `v` and `e` lines) or "
-        "`.graphml` file; connected, at most 16 vertices"
+        description="a name, an edge list, vertices with names and labels such as `(a:1)-(b:2)-(c), (a)-(c)`, a "
+        "`.graph` (`t n m`, `t id n` or `t # id`, then `v` and `e` lines) or `.graphml` file; connected, at most 16 "
+        "vertices"
     )
     induced: bool = Field(default=False, description="whether non-edges of the pattern must be non-edges of the graph")
     output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
@@ -73,7 +75,13 @@ class Match(Workload):
         """Plan the matching of the pattern."""
         pattern = parse_pattern(self.pattern, self.pattern_labels)
         if pattern.labels is not None and not graph.has_labels:
-            raise InputError("workload.pattern_labels is given, but the graph has no labels: add graph.labels")
+            given = "workload.pattern_labels is given" if self.pattern_labels else "workload.pattern has labels"
+            raise InputError(f"{given}, but the graph has no labels: add graph.labels")
+        words = [word for word in pattern.words if word is not None]
+        if words:
+            raise InputError(f"workload.pattern has the label {quote(words[0])}, but labels of this graph are integers")
+        if pattern.edge_labels is not None:
+            raise InputError("workload.pattern has a label of an edge: edges are matched without labels, remove it")
         return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join)
 
     def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:
