@@ -68,6 +68,15 @@ def named_patterns() -> list[tuple[str, str, str]]:
     return rows
 
 
+def named_patterns_of(vertices: int) -> list[Pattern]:
+    """Return the patterns of so many vertices that have a name; one may be there by several names."""
+    found = [make_pattern(edges, name=name) for name, edges in _FIXED.items()]
+    for name, (low, high, build, _) in _FAMILIES.items():
+        sizes = (k for k in (vertices - 1, vertices) if low <= k <= high)
+        found += [make_pattern(build(k), name=f"{name}-{k}") for k in sizes]
+    return [pattern for pattern in found if pattern.num_vertices == vertices]
+
+
 def is_pattern_file(text: str) -> bool:
     """Say whether a pattern is given by the path of a file."""
     return text.strip().endswith((".graph", ".graphml"))
