@@ -135,9 +135,9 @@ class Result:
 
 
 def _figure(one: PatternCount) -> str:
-    found = one.count if one.count is not None else one.value
-    support = "" if one.support is None else f"support {one.support:,}"
-    return ", ".join(text for text in ("" if found is None else str(found), support) if text)
+    found = one.value if one.count is None else f"{one.count:,}"
+    parts = [] if found is None else [str(found)]
+    return ", ".join(parts if one.support is None else [*parts, f"support {one.support:,}"])
 
 
 def _result_files(store: RunStore) -> list[str]:

@@ -158,6 +158,8 @@ class Question:
     def answered(self, **changed: Mapping[str, Any]) -> Iterator[Result]:
         """Run, and remove the folder of the run in the end."""
         with SpillFolder(self.spill) as folder:
+            with in_words_of_calls():
+                folder.check()
             yield self.ask(folder, **changed)
 
 
@@ -209,7 +211,10 @@ def _close(folder: SpillFolder, process: int) -> None:
 def _graph_of(source: Any) -> Graph:
     from longwall.storage.ingest.objects.graph_of import graph
 
-    return graph(source)
+    try:
+        return graph(source)
+    except InputError as error:
+        raise InputError(re.sub("^source:", "graph:", str(error))) from None
 
 
 def _require_known(options: Options) -> None:

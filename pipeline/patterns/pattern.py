@@ -86,6 +86,13 @@ class Pattern:
         """The edge list as text, for example ``0-1,0-2,1-2``."""
         return ",".join(f"{u}-{v}" for u, v in self.edges)
 
+    def _repr_html_(self) -> str:
+        from longwall.pipeline.patterns.pattern_drawing import draw_pattern
+        from longwall.storage.html import html_table
+
+        size = f"{self.num_vertices} vertices, {len(self.edges)} edges"
+        return html_table([self.name or "Pattern", size], []) + draw_pattern(self)
+
     def label(self, vertex: int) -> int:
         """Label of a vertex, `ANY_LABEL` where the pattern has none."""
         return ANY_LABEL if self.labels is None else self.labels[vertex]
