@@ -88,10 +88,21 @@ def load_config(
 
 
 def graph_in(source: Mapping[str, Any]) -> Graph | None:
-    """Return the graph in memory that a mapping has in place of the section of the graph; None where it has none."""
+    """Return the graph in memory that a mapping has in place of the section of the graph; None where it has none.
+
+    Raises
+    ------
+    InputError
+        If it has a graph of another library there.
+    """
     value = source.get("graph")
     home = sys.modules.get("longwall.storage.graph.graph")  # without it there is no graph
-    return value if home is not None and isinstance(value, home.Graph) else None
+    if home is not None and isinstance(value, home.Graph):
+        graph: Graph = value
+        return graph
+    if value is not None and not isinstance(value, Mapping) and type(value).__module__ != "builtins":
+        raise wrong_type("config: graph", value, "a section, or a graph as longwall.graph(graph) makes it")
+    return None
 
 
 def names_run(source: Mapping[str, Any], overrides: Sequence[str] = ()) -> bool:

@@ -27,7 +27,8 @@ class Matches:
     """A table of rows that is searched for when it is asked for; a context manager that removes its files.
 
     Iterating yields Arrow record batches. The search runs once, as a whole, and its rows stay in files of the spill
-    folder until the object is closed or collected; `head` and `count` search for no more than they need.
+    folder until the object is closed or collected; `head` and `count` search for no more than they need. These files
+    are results: they are not part of the budget `disk`.
 
     Parameters
     ----------

@@ -52,6 +52,8 @@ def test_overrides_and_explain_take_a_graph_in_memory_too(graph):
     wanted = ["workload.kind=match", "workload.pattern=diamond"]
     assert longwall.run(config(graph), overrides=wanted).workload == "match"
     assert "34 vertices, 78 edges" in explain(config(graph))
+    with pytest.raises(InputError, match=r"graph: expected a section, or a graph as longwall\.graph.* not networkx"):
+        longwall.run(config(KARATE))
     with pytest.raises(InputError, match="give exactly one of path"):
         longwall.run(config(graph), overrides=["graph.path=x.txt"])
 
