@@ -91,7 +91,8 @@ def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
         count = "" if one.count is None else f"{'at least ' if one.lower_bound else ''}{one.count:,}"
         value = "" if one.value is None else f"  {json.dumps(one.value)}"
         support = "" if one.support is None else f"  support {one.support:,}"
-        labels = "" if one.labels is None else f"  labels {','.join(map(str, one.labels))}"
+        known = ["any" if label is None else str(label) for label in one.labels or ()]
+        labels = f"  labels {','.join(known)}" if known else ""
         edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(str, one.edge_labels))}"
         lines.append(f"{count:>15}  {one.pattern}{labels}{edge_labels}{support}{value}")
     if len(patterns) > _MOST_LINES:

@@ -104,6 +104,10 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
         kind = parameters.pop("kind")
         observer.phase(f"generating the {kind} graph", None, "edges")
         return generate(kind, **parameters, resources=resources, adjacency=adjacency)
+    if spec.graph.in_memory is not None:
+        assert spec.graph.given is not None, "the caller has it"
+        resources.host.reserve(spec.graph.given.nbytes, "the graph")  # the caller's, while the run lasts
+        return spec.graph.given
     from longwall.storage.ingest.ingest import load_graph
     from longwall.storage.ingest.tables.columns import TableOptions
 
@@ -131,7 +135,8 @@ def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
     """Return what identifies the data graph, for the manifest and for ``longwall explain``."""
     from longwall.storage.ingest.sources import describe_source
 
-    source = spec.graph.generator or {"path": describe_source(spec.graph.path or "")}
+    in_memory = {"memory": True} if spec.graph.in_memory is not None else None
+    source = in_memory or spec.graph.generator or {"path": describe_source(spec.graph.path or "")}
     return source | {
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,

@@ -7,32 +7,46 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from longwall.pipeline.patterns.pattern import ANY_LABEL
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import PatternCount
+    from longwall.pipeline.patterns.pattern import Pattern
     from longwall.storage.graph.graph import Graph
 
 Label = int | str
 _LISTED = 5  # labels that a message lists
 
 
-def label_numbers(labels: Sequence[Label] | None, graph: Graph) -> tuple[int, ...] | None:
-    """Return the numbers of the labels of a pattern's vertices.
+def with_label_numbers(pattern: Pattern, labels: Sequence[Label] | None, graph: Graph) -> Pattern:
+    """Return a pattern whose labels are the numbers that a graph has for them.
+
+    Parameters
+    ----------
+    pattern
+        The pattern, with labels of its own or without.
+    labels
+        Those that the config has besides.
+    graph
+        The graph.
 
     Raises
     ------
     InputError
         If the graph has no labels, or has labels of the other type, or none of this name.
     """
-    if labels is None:
-        return None
+    words = pattern.words or (None,) * pattern.num_vertices
+    own = None if pattern.labels is None else [word or label for word, label in zip(words, pattern.labels, strict=True)]
+    wanted = own if labels is None else labels
+    if wanted is None:
+        return pattern
+    key = "workload.pattern" if labels is None else "workload.pattern_labels"
     if not graph.has_labels:
-        raise InputError(
-            "workload.pattern_labels is given, but the graph has no labels: add graph.labels or graph.vertices"
-        )
-    return tuple(_number(label, graph.label_names) for label in labels)
+        given = "has labels" if labels is None else "is given"
+        raise InputError(f"{key} {given}, but the graph has no labels: add graph.labels or graph.vertices")
+    return replace(pattern, labels=tuple(_number(label, graph.label_names, key) for label in wanted), words=())
 
 
 def placeholders(labels: Sequence[Label] | None) -> tuple[int, ...] | None:
@@ -57,17 +71,20 @@ def with_label_names(counts: Iterable[PatternCount], graph: Graph) -> list[Patte
     ]
 
 
-def label_texts(labels: Sequence[Label] | None, names: Sequence[str] | None) -> tuple[Label, ...] | None:
-    """Return labels as the input has them; they stay as they are where they are integers there."""
-    if labels is None or names is None:
-        return None if labels is None else tuple(labels)
-    return tuple(names[label] if isinstance(label, int) else label for label in labels)
+def label_texts(labels: Sequence[Label | None] | None, names: Sequence[str] | None) -> tuple[Label | None, ...] | None:
+    """Return labels as the input has them, integers or texts; None where any will do."""
+    if labels is None:
+        return None
+    known = (None if label == ANY_LABEL else label for label in labels)
+    return tuple(names[label] if names is not None and isinstance(label, int) else label for label in known)
 
 
-def _number(label: Label, names: tuple[str, ...] | None) -> int:
+def _number(label: Label, names: tuple[str, ...] | None, key: str) -> int:
+    if label == ANY_LABEL:
+        return ANY_LABEL
     if names is None:
         if isinstance(label, str):
-            raise InputError(f'workload.pattern_labels: the labels of this graph are integers, "{label:.40}" is none')
+            raise InputError(f"{key} has the label {brief(label)}, but labels of this graph are integers")
         return label
     if isinstance(label, int):
         label = str(label)  # a column of texts may hold digits
@@ -75,6 +92,4 @@ def _number(label: Label, names: tuple[str, ...] | None) -> int:
         return names.index(label)
     close = get_close_matches(label, names, _LISTED) or list(names[:_LISTED])
     there = ", ".join(map(brief, close))
-    raise InputError(
-        f"workload.pattern_labels: no vertex of the graph has the label {brief(label)}; there are {there}, ..."
-    )
+    raise InputError(f"{key}: no vertex of the graph has the label {brief(label)}; there are {there}, ...")

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from longwall.pipeline.run_store.store import RunStore
 
 
+_SHOWN = 12  # patterns in a notebook
+
+
 @dataclass(frozen=True)
 class Result:
     """What a run found, and where it is."""
@@ -70,6 +73,34 @@ class Result:
 
         from longwall.storage.parquet_files import read_parquet
 
+        parts = [read_parquet(source, where) for source, where in self._files(name)]
+        try:
+            return pa.concat_tables(parts)
+        except pa.ArrowException:
+            folder = f"{self.path}/results"
+            raise RunError(f'{folder}: files of the table "{name}" differ in their columns: restore them') from None
+
+    def batches(self, name: str = "embeddings") -> Iterator[pa.RecordBatch]:
+        """Read a table of results in parts; parameters and errors as of `table`.
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+            Some of the rows.
+        """
+        from longwall.storage.parquet_files import parquet_batches
+
+        for source, where in self._files(name):
+            yield from parquet_batches(source, where)
+
+    def schema(self, name: str = "embeddings") -> pa.Schema:
+        """Return the columns of a table of results; parameters and errors as of `table`."""
+        from longwall.storage.parquet_files import parquet_schema
+
+        return next(parquet_schema(source, where) for source, where in self._files(name))
+
+    def _files(self, name: str) -> Iterator[tuple[Any, str]]:
+        """Open the files of a table one by one, and name each for messages."""
         require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
         folder = f"{self.path}/results"
         store = ObjectStore(self.path) if isinstance(self.path, str) else LocalStore(self.path)
@@ -78,14 +109,21 @@ class Result:
         if not wanted:
             there = ", ".join(sorted({table for table, _ in tables})) or "nothing"
             raise InputError(f'{folder} holds no table "{name:.60}", only {there}')
-        parts = []
         for file in wanted:
             with _opened(store, f"results/{file}") as source:
-                parts.append(read_parquet(source, f"{folder}/{file}"))
-        try:
-            return pa.concat_tables(parts)
-        except pa.ArrowException:
-            raise RunError(f'{folder}: files of the table "{name}" differ in their columns: restore them') from None
+                yield source, f"{folder}/{file}"
+
+    def _repr_html_(self) -> str:
+        from longwall.storage.html import html_table
+
+        count = None if self.count is None else f"{'at least ' if self.truncated else ''}{self.count:,}"
+        facts = [("workload", self.workload), ("count", count), ("seconds", f"{self.seconds:.2f}")]
+        facts += [("engine", self.engine), ("results", f"{self.path}/results")]
+        if self.count is None:
+            facts += [(one.pattern, _figure(one)) for one in self.patterns[:_SHOWN]]
+        more = len(self.patterns) - _SHOWN if self.count is None else 0
+        facts += [("", f"and {more:,} more patterns")] if more > 0 else []
+        return html_table(["Result"], [fact for fact in facts if fact[1] is not None])
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary that ``longwall run --json`` prints."""
@@ -100,6 +138,12 @@ class Result:
         ]
         summary |= {"seconds": round(self.seconds, 6), "engine": self.engine}
         return summary | ({"truncated": True} if self.truncated else {})
+
+
+def _figure(one: PatternCount) -> str:
+    found = one.value if one.count is None else f"{one.count:,}"
+    parts = [] if found is None else [str(found)]
+    return ", ".join(parts if one.support is None else [*parts, f"support {one.support:,}"])
 
 
 def _result_files(store: RunStore) -> list[str]:

@@ -23,6 +23,7 @@ from longwall.pipeline.execution.environment import Coordinator, Metrics, Patter
 from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph
 from longwall.pipeline.label_names import with_label_names
+from longwall.pipeline.memory_graph import how_to_resume, shared_graph, with_graph_again
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import TOO_LARGE, write_counts
 from longwall.pipeline.run_store.run_directory import RunDirectory
@@ -53,7 +54,8 @@ def run(
     Parameters
     ----------
     config
-        A TOML file, or the same sections as a mapping. A mapping without ``run.name`` gets one that no run has yet.
+        A TOML file, or the same sections as a mapping, in which ``"graph"`` may be a `longwall.Graph`. A mapping
+        without ``run.name`` gets one that no run has yet.
     overrides
         ``"section.key=value"`` each, applied on top of `config`.
     observer
@@ -81,7 +83,13 @@ def run(
     return _whole(directory, spec, observer or NullObserver(), fresh=True)
 
 
-def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observer | None = None) -> Result:
+def resume(
+    path: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    observer: Observer | None = None,
+    graph: Graph | None = None,
+) -> Result:
     """Go on with a run that failed, was interrupted or was killed; the results are those of an undisturbed run.
 
     Parameters
@@ -93,6 +101,8 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
         on; ``"section.key="`` takes a key away.
     observer
         Receives the progress; None: it is not reported.
+    graph
+        The graph of the run, if it was one in memory.
 
     Raises
     ------
@@ -108,6 +118,11 @@ def resume(path: str | Path, *, overrides: Sequence[str] = (), observer: Observe
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
             raise InputError(f"--set {brief(override)}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
     directory, spec = RunDirectory.reopen(path, overrides)
+    try:
+        spec = with_graph_again(spec, graph, directory.where)
+    except InputError:
+        directory.close()
+        raise
     return _whole(directory, spec, observer or NullObserver(), fresh=False)
 
 
@@ -121,7 +136,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     """Run to one of the ends of a run, and say in the folder which one it was."""
     began = time.perf_counter()
     metrics, cancel = Metrics(), threading.Event()
-    how = f"go on with: longwall resume {directory.where}"
+    how = f"go on with: {how_to_resume(spec, directory.where)}"
     with interrupting(), ExitStack() as ending, collecting():  # garbage first: the stack keeps interrupts out
         try:
             try:
@@ -182,9 +197,9 @@ def _run(
             from longwall.pipeline.cluster.connect import cluster_of, executor_of
 
             # Before the graph is read: its workers read it at the same time.
-            cluster = opened.enter_context(
-                cluster_of(spec, directory.where, engine.workers, resources.spill.path, observer, devices)
-            )
+            where, folder, cores = directory.where, resources.spill.path, engine.workers
+            theirs = shared_graph(spec, resources)
+            cluster = opened.enter_context(cluster_of(theirs, where, cores, folder, observer, devices))
         say_compiling = cache(lambda: observer.note(COMPILING))
         notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), _timed(timings, "graph"):

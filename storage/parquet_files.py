@@ -9,7 +9,7 @@ from longwall.storage.errors import RunError
 from longwall.storage.hashed_file import HashedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
 
     import pyarrow as pa
@@ -137,6 +137,28 @@ def write_parquet(table: pa.Table, path: Path) -> None:
         sink.write(table)
 
 
+def parquet_batches(source: Any, name: str) -> Iterator[pa.RecordBatch]:
+    """Read a file that was written here in parts; parameters and errors as of `read_parquet`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        yield from pq.ParquetFile(source, page_checksum_verification=True).iter_batches()
+    except (OSError, pa.ArrowException) as error:
+        raise _damaged(name, error) from None
+
+
+def parquet_schema(source: Any, name: str) -> pa.Schema:
+    """Return the columns of a file that was written here; parameters and errors as of `read_parquet`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(source).schema_arrow
+    except (OSError, pa.ArrowException) as error:
+        raise _damaged(name, error) from None
+
+
 def read_parquet(source: Any, name: str) -> pa.Table:
     """Read a file that was written here, and check its pages.
 
@@ -158,5 +180,9 @@ def read_parquet(source: Any, name: str) -> pa.Table:
     try:
         return pq.ParquetFile(source, page_checksum_verification=True).read()
     except (OSError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())
-        raise RunError(f"{name}: the file is damaged ({reason}): run again, or restore it") from None
+        raise _damaged(name, error) from None
+
+
+def _damaged(name: str, error: Exception) -> RunError:
+    reason = " ".join(str(error).split())
+    return RunError(f"{name}: the file is damaged ({reason}): run again, or restore it")

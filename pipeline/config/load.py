@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -24,6 +24,9 @@ from longwall.storage.arguments import require_texts, wrong_type
 from longwall.storage.errors import InputError
 from longwall.storage.paths import path_exists, user_path
 
+if TYPE_CHECKING:
+    from longwall.storage.graph.graph import Graph
+
 DEFAULT_SEED = 1
 _MOST_FAULTS = 20  # that are listed
 
@@ -36,8 +39,9 @@ def load_config(
     Parameters
     ----------
     source
-        A TOML file, or the same sections as a mapping of mappings. Input paths in a file are relative to the
-        file's folder if they exist there, else to the working directory.
+        A TOML file, or the same sections as a mapping of mappings, in which a `longwall.Graph` may stand for the
+        section of the graph. Input paths in a file are relative to the file's folder if they exist
+        there, else to the working directory.
     overrides
         ``"section.key=value"`` each, applied before the check. A value is read as TOML; what is not TOML is a string;
         an empty value removes the key. Setting one of ``graph.path`` and ``graph.generator`` replaces the other;
@@ -58,7 +62,10 @@ def load_config(
         Naming every fault: file, key, what is wrong, and the nearest valid name.
     """
     require_texts("overrides", overrides, '["workload.k=5"]')
+    graph = None
     if isinstance(source, Mapping):
+        if (graph := graph_in(source)) is not None:
+            source = {**source, "graph": {"in_memory": graph.content_hash}}
         data = to_plain(source, "config")
         kind = _section_of(data, "workload").get("kind")
         name = kind if isinstance(kind, str) else "run"
@@ -70,7 +77,32 @@ def load_config(
         raise wrong_type("config", source, "the path of a TOML file, or a mapping of sections")
     for override in overrides:
         config.override(override)
-    return config.check()
+    spec = config.check()
+    if graph is not None:
+        return spec.with_graph(graph)
+    if spec.graph.in_memory is not None and not of_run:
+        raise InputError(
+            f"{config.origin}: graph.in_memory: only Python has graphs in memory, see longwall.run; give graph.path"
+        )
+    return spec
+
+
+def graph_in(source: Mapping[str, Any]) -> Graph | None:
+    """Return the graph in memory that a mapping has in place of the section of the graph; None where it has none.
+
+    Raises
+    ------
+    InputError
+        If it has a graph of another library there.
+    """
+    value = source.get("graph")
+    home = sys.modules.get("longwall.storage.graph.graph")  # without it there is no graph
+    if home is not None and isinstance(value, home.Graph):
+        graph: Graph = value
+        return graph
+    if value is not None and not isinstance(value, Mapping) and type(value).__module__ != "builtins":
+        raise wrong_type("config: graph", value, "a section, or a graph as longwall.graph(graph) makes it")
+    return None
 
 
 def names_run(source: Mapping[str, Any], overrides: Sequence[str] = ()) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import tomli_w
 from pydantic import Field, GetPydanticSchema, ValidationInfo, field_validator
@@ -24,6 +24,9 @@ from longwall.pipeline.workloads.sections import (
 )
 from longwall.storage.errors import InputError
 from longwall.storage.memory.sizes import format_size
+
+if TYPE_CHECKING:
+    from longwall.storage.graph.graph import Graph
 
 
 def _union_by_kind(_source: Any, handler: Any) -> Any:
@@ -94,6 +97,14 @@ class RunSpec(Section):
     def with_threads(self, threads: int) -> RunSpec:
         """Return the config with another number of threads, for engines that work on the host."""
         return self.model_copy(update={"engine": self.engine.model_copy(update={"threads": threads})})
+
+    def with_graph(self, graph: Graph) -> RunSpec:
+        """Return the config with the graph in memory that it has the hash of."""
+        return self.model_copy(update={"graph": self.graph.with_graph(graph)})
+
+    def reading(self, path: Path) -> RunSpec:
+        """Return the config with the file of a graph in place of one that is in memory."""
+        return self.model_copy(update={"graph": GraphSection(path=path)})
 
     def named(self, name: str) -> RunSpec:
         """Return the config with another name of the run."""

@@ -1,6 +1,6 @@
 """Embeddings as the library's calls take and return them."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, eq=False)
+_SHOWN = 5  # rows in a notebook
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Embeddings:
     """An embedding table together with the graph that it embeds into; a context manager that closes it.
 
@@ -64,7 +67,7 @@ class Embeddings:
 
         return pa.schema([pa.field(name, self.graph.id_type) for name in self.names])
 
-    def batches(self) -> "Iterator[pa.RecordBatch]":
+    def batches(self) -> "Generator[pa.RecordBatch]":
         """The rows in parts, as Arrow record batches in original vertex ids (see `schema`)."""
         work = self.session.work
         with self.session.pool.reserve(work, "work space"), closing(self.table.stream()) as chunks:
@@ -106,6 +109,25 @@ class Embeddings:
     def to_pandas(self) -> Any:
         """All rows as a pandas data frame in original vertex ids; it is not part of the memory budget."""
         return self.to_arrow().to_pandas()
+
+    def __repr__(self) -> str:
+        return f"<longwall.Embeddings: {len(self):,} rows of {self.table.num_levels} {self._noun}>"
+
+    @property
+    def _noun(self) -> str:
+        plural = {"vertex": "vertices", "edge": "edges"}[self.kind]
+        return plural if self.table.num_levels != 1 else self.kind
+
+    def _repr_html_(self) -> str:
+        from longwall.storage.html import html_table
+
+        title = f"Embeddings: {len(self):,} rows of {self.table.num_levels} {self._noun}"
+        first: list[list[int]] = []
+        with closing(self.batches()) as batches:
+            batch = next(batches, None)
+            if batch is not None:
+                first = [list(row.values()) for row in batch.slice(0, _SHOWN).to_pylist()]
+        return html_table([title], first, self.names)
 
     def close(self) -> None:
         """Remove the rows, with their files; happens by itself when the object is collected."""

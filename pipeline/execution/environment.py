@@ -32,13 +32,13 @@ class PatternCount:
 
     pattern: str
     """The pattern as an edge list, such as ``"0-1,0-2,1-2"``."""
-    labels: tuple[int | str, ...] | None
-    """The label of each pattern vertex, or None for an unlabelled pattern."""
+    labels: tuple[int | str | None, ...] | None
+    """The label of each pattern vertex, None where any will do, or None for an unlabelled pattern."""
     count: int | None
     """Number of embeddings (or mappings, as the config asks); None where the config asks for less."""
     support: int | None = None
     """The support, for the workloads that measure one."""
-    edge_labels: tuple[int | str, ...] | None = None
+    edge_labels: tuple[int | str | None, ...] | None = None
     """The label of each edge of `pattern`, or None where edges have no labels."""
     lower_bound: bool = False
     """Whether there may be more than `count`: ``export.limit`` ended the search."""

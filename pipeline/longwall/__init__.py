@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     )
     from longwall.pipeline.embeddings.embeddings import Embeddings
     from longwall.pipeline.execution.environment import PatternCount
+    from longwall.pipeline.functions.counts import cliques, count, frequent, motifs, orbits, triangles
+    from longwall.pipeline.functions.matches import Matches, match, maximal_cliques
+    from longwall.pipeline.functions.one_run import Options
+    from longwall.pipeline.functions.plans import Plan, explain
+    from longwall.pipeline.patterns.pattern import Pattern
+    from longwall.pipeline.patterns.pattern_of import pattern
     from longwall.pipeline.result import Result
     from longwall.pipeline.run import open_graph, resume, run
     from longwall.pipeline.workloads.base import Workload
@@ -35,22 +41,36 @@ __all__ = [
     "Graph",
     "GraphView",
     "InputError",
+    "Matches",
+    "Options",
+    "Pattern",
     "PatternCount",
+    "Plan",
     "Result",
     "RunError",
     "Workload",
     "__version__",
     "aggregate",
+    "cliques",
+    "count",
     "edges",
+    "explain",
     "export",
     "extend_edges",
     "extend_vertices",
     "filter",
+    "frequent",
     "generate_graph",
     "graph",
+    "match",
+    "maximal_cliques",
+    "motifs",
     "open_graph",
+    "orbits",
+    "pattern",
     "resume",
     "run",
+    "triangles",
     "vertices",
 ]
 
@@ -62,21 +82,35 @@ _HOMES = {
     "Graph": ("longwall.storage.graph.graph", "Graph"),
     "GraphView": ("longwall.pipeline.workloads.custom.algorithm", "GraphView"),
     "InputError": ("longwall.storage.errors", "InputError"),
+    "Matches": ("longwall.pipeline.functions.matches", "Matches"),
+    "Options": ("longwall.pipeline.functions.one_run", "Options"),
+    "Pattern": ("longwall.pipeline.patterns.pattern", "Pattern"),
     "PatternCount": ("longwall.pipeline.execution.environment", "PatternCount"),
+    "Plan": ("longwall.pipeline.functions.plans", "Plan"),
     "Result": ("longwall.pipeline.result", "Result"),
     "RunError": ("longwall.storage.errors", "RunError"),
     "Workload": ("longwall.pipeline.workloads.base", "Workload"),
     "aggregate": ("longwall.pipeline.embeddings.aggregation", "aggregate"),
+    "cliques": ("longwall.pipeline.functions.counts", "cliques"),
+    "count": ("longwall.pipeline.functions.counts", "count"),
     "edges": ("longwall.pipeline.embeddings.calls", "edges"),
+    "explain": ("longwall.pipeline.functions.plans", "explain"),
     "export": ("longwall.pipeline.embeddings.calls", "export"),
     "extend_edges": ("longwall.pipeline.embeddings.calls", "extend_edges"),
     "extend_vertices": ("longwall.pipeline.embeddings.calls", "extend_vertices"),
     "filter": ("longwall.pipeline.embeddings.calls", "filter"),
+    "frequent": ("longwall.pipeline.functions.counts", "frequent"),
     "generate_graph": ("longwall.storage.generators.kinds", "generate"),
     "graph": ("longwall.storage.ingest.objects.graph_of", "graph"),
+    "match": ("longwall.pipeline.functions.matches", "match"),
+    "maximal_cliques": ("longwall.pipeline.functions.matches", "maximal_cliques"),
+    "motifs": ("longwall.pipeline.functions.counts", "motifs"),
     "open_graph": ("longwall.pipeline.run", "open_graph"),
+    "orbits": ("longwall.pipeline.functions.counts", "orbits"),
+    "pattern": ("longwall.pipeline.patterns.pattern_of", "pattern"),
     "resume": ("longwall.pipeline.run", "resume"),
     "run": ("longwall.pipeline.run", "run"),
+    "triangles": ("longwall.pipeline.functions.counts", "triangles"),
     "vertices": ("longwall.pipeline.embeddings.calls", "vertices"),
 }
 

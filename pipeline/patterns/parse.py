@@ -3,9 +3,11 @@
 import difflib
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from longwall.pipeline.patterns.pattern import MAX_VERTICES, Pattern, make_pattern
+from longwall.pipeline.patterns.pattern_text import is_pattern_text, parse_pattern_text
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.paths import require_path, user_path
@@ -66,6 +68,15 @@ def named_patterns() -> list[tuple[str, str, str]]:
     return rows
 
 
+def named_patterns_of(vertices: int) -> list[Pattern]:
+    """Return the patterns of so many vertices that have a name; one may be there by several names."""
+    found = [make_pattern(edges, name=name) for name, edges in _FIXED.items()]
+    for name, (low, high, build, _) in _FAMILIES.items():
+        sizes = (k for k in (vertices - 1, vertices) if low <= k <= high)
+        found += [make_pattern(build(k), name=f"{name}-{k}") for k in sizes]
+    return [pattern for pattern in found if pattern.num_vertices == vertices]
+
+
 def is_pattern_file(text: str) -> bool:
     """Say whether a pattern is given by the path of a file."""
     return text.strip().endswith((".graph", ".graphml"))
@@ -77,15 +88,15 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     Parameters
     ----------
     text
-        A name (``diamond``, ``clique-5``), an edge list (``0-1,1-2,2-0``), or a path that ends in ``.graph``
-        or ``.graphml``.
+        A name (``diamond``, ``clique-5``), an edge list (``0-1,1-2,2-0``), edges with names and labels
+        (``(a:1)-(b:2)-(c), (a)-(c)``), or a path that ends in ``.graph`` or ``.graphml``.
     labels
         One label per vertex; overrides the labels of a file.
 
     Raises
     ------
     InputError
-        When the text is none of the three or the pattern cannot be searched for.
+        When the text is none of these or the pattern cannot be searched for.
     """
     text = text.strip()
     if text in _FIXED:
@@ -105,6 +116,8 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
 
         require_path("pattern", text, "a .graph or .graphml file")
         return read_pattern(user_path(text), labels)
+    if is_pattern_text(text):
+        return _labelled(parse_pattern_text(text), labels)
     if not text:
         raise InputError("the pattern is empty: give a name, an edge list such as '0-1,1-2,2-0', or a file")
     known = [*_FIXED, *(f"{name}-{max(low, 4)}" for name, (low, _, _, _) in _FAMILIES.items())]
@@ -112,5 +125,15 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise InputError(
         f"unknown pattern {brief(text)}: {hint}Give a name (see `longwall patterns`), an edge list such as "
-        "'0-1,1-2,2-0', or a .graph or .graphml file"
+        "'0-1,1-2,2-0', vertices with labels such as '(a:1)-(b:2)', or a .graph or .graphml file"
     )
+
+
+def _labelled(pattern: Pattern, labels: Sequence[int] | None) -> Pattern:
+    """Return a pattern that was written as text, with labels that are given besides."""
+    if labels is None:
+        return pattern
+    if pattern.labels is not None:
+        raise InputError(f"pattern {brief(pattern.name)} has labels of its own: leave the others out")
+    plain = make_pattern(pattern.edges, labels, name=pattern.name)
+    return replace(plain, names=pattern.names, edge_labels=pattern.edge_labels)

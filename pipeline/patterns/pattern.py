@@ -13,6 +13,8 @@ from longwall.storage.errors import InputError
 
 MAX_VERTICES = 16
 MAX_LABEL = 2**31 - 1
+ANY_LABEL = -1
+"""In place of the label of a vertex that may have any."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,29 @@ class Pattern:
     edges
         Pairs (u, v) with u < v, sorted, without repetition.
     labels
-        One label per vertex, or None for an unlabelled pattern.
+        One label per vertex, `ANY_LABEL` where any will do, or None for an unlabelled pattern.
     name
         How the user called it.
+    names
+        What the user calls the vertices; empty where they have no names.
+    words
+        The labels that are words, None where a vertex has none; empty where no label is a word.
+    edge_labels
+        The label of each edge, None where any will do; None where no edge has one.
     """
 
     num_vertices: int
     edges: tuple[tuple[int, int], ...]
     labels: tuple[int, ...] | None = None
     name: str = ""
+    names: tuple[str, ...] = ()
+    words: tuple[str | None, ...] = ()
+    edge_labels: tuple[int | str | None, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the columns of its embeddings are called: the names of the vertices, or ``v0``, ``v1``, ..."""
+        return self.names or tuple(f"v{vertex}" for vertex in range(self.num_vertices))
 
     @cached_property
     def neighbours(self) -> tuple[frozenset[int], ...]:
@@ -70,9 +86,16 @@ class Pattern:
         """The edge list as text, for example ``0-1,0-2,1-2``."""
         return ",".join(f"{u}-{v}" for u, v in self.edges)
 
+    def _repr_html_(self) -> str:
+        from longwall.pipeline.patterns.pattern_drawing import draw_pattern
+        from longwall.storage.html import html_table
+
+        size = f"{self.num_vertices} vertices, {len(self.edges)} edges"
+        return html_table([self.name or "Pattern", size], []) + draw_pattern(self)
+
     def label(self, vertex: int) -> int:
-        """Label of a vertex, -1 where the pattern has none."""
-        return -1 if self.labels is None else self.labels[vertex]
+        """Label of a vertex, `ANY_LABEL` where the pattern has none."""
+        return ANY_LABEL if self.labels is None else self.labels[vertex]
 
 
 def make_pattern(edges: Iterable[tuple[int, int]], labels: Sequence[int] | None = None, *, name: str = "") -> Pattern:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import factorial
 
 from longwall.kernels.interface.search_program import Block, Level, SearchProgram, SetKind, SetOp
-from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.planning.set_partitions import set_partitions
 
 
@@ -60,7 +60,8 @@ def compile_program(
         Whether non-edges of the pattern must be non-edges of the graph.
     suffix
         Number of last vertices that are counted instead of enumerated: 0 to list embeddings; 2 or more only
-        for non-induced matching and pairwise non-adjacent vertices.
+        for non-induced matching and pairwise non-adjacent vertices; where only some vertices have labels, those of the
+        suffix have none.
     descending
         Whether `first` must have the larger internal id (candidates shrink towards vertices of high degree)
         or the smaller one.
@@ -159,7 +160,7 @@ class _Order:
         distinct = [
             e
             for e in range(i)
-            if e not in self.adjacent[i] and self.labels[e] == self.labels[i] and not bounded >> e & 1
+            if e not in self.adjacent[i] and _may_coincide(self.labels[e], self.labels[i]) and not bounded >> e & 1
         ]
         return Level(
             candidates=number,
@@ -175,13 +176,18 @@ class _Order:
         members = []
         for depth in range(self.prefix):
             bounded = (found.below | found.above) >> depth & 1
-            if depth in found.neighbours or bounded or self.labels[depth] != found.label:
+            if depth in found.neighbours or bounded or not _may_coincide(self.labels[depth], found.label):
                 continue
             unknown = found.neighbours - self.adjacent[depth]
             if self.induced and (unknown or (found.strangers - {depth}) & self.adjacent[depth]):
                 continue
             members.append((depth, _mask(unknown)))
         return tuple(members)
+
+
+def _may_coincide(first: int, second: int) -> bool:
+    """Whether vertices of two positions may be the same one, as far as their labels say."""
+    return first == second or ANY_LABEL in (first, second)
 
 
 def _suffix_terms(order: _Order) -> tuple[list[_Reader], tuple[tuple[int, tuple[int, ...]], ...]]:

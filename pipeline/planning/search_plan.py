@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from longwall.kernels.interface.search_program import SearchProgram
-from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.stages.base import Stage
 from longwall.stages.counting import FusedCount
 from longwall.stages.export import Export
@@ -66,7 +66,7 @@ class MatchPlan:
     @property
     def title(self) -> str:
         """What is searched for, as the phases of a run name it."""
-        labels = "" if self.pattern.labels is None else f", labels {' '.join(map(str, self.pattern.labels))}"
+        labels = "" if self.pattern.labels is None else f", labels {' '.join(map(_called, self.pattern.labels))}"
         return f"{self.pattern.edge_text}{labels}{', induced' if self.induced else ''}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,3 +148,7 @@ class MatchPlan:
         for sign, mask in (("<", op.below), (">", op.above)):
             text += "".join(f", {sign} v{self.order[d]}" for d in range(len(self.order)) if mask >> d & 1)
         return text + (", size only" if op.size_only else "")
+
+
+def _called(label: int) -> str:
+    return "any" if label == ANY_LABEL else str(label)

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from longwall.kernels.interface.search_program import SearchProgram, SetKind
-from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
 from longwall.pipeline.planning.search_compiler import compile_program
 from longwall.pipeline.planning.search_plan import MatchPlan
@@ -219,7 +219,11 @@ def _suffixes(pattern: Pattern, order: tuple[int, ...], *, induced: bool, counti
         if induced or any(pattern.neighbours[v] & last for v in last):
             break
         lengths.append(length)
-    return lengths
+    labels = [pattern.label(vertex) for vertex in order]
+    if ANY_LABEL not in labels or set(labels) == {ANY_LABEL}:
+        return lengths
+    # A vertex that may have any label is in the set of a labelled block or not, which only its own label says.
+    return [length for length in lengths if set(labels[-length:]) == {ANY_LABEL}] or [0]
 
 
 def _prefers_descending(program: SearchProgram) -> bool:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TextIO
 
 from longwall.pipeline.progress.progress_text import amount, progress_text
@@ -122,11 +123,23 @@ def silence(stream: TextIO) -> None:
         os.close(nowhere)
 
 
+def _in_notebook() -> bool:
+    """Whether this is the process of a notebook; a terminal of IPython is none."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
 def choose_observer(quiet: bool) -> Observer:
-    """Return the observer for the command line: none, a live bar on a terminal, or plain lines."""
+    """Return the observer for the command line and for notebooks: none, a live bar, or plain lines.
+
+    There is a bar on a terminal, and in a notebook that has widgets; in one without, the lines are output of the cell.
+    """
     if quiet:
         return NullObserver()
-    if sys.stderr.isatty():
+    notebook = _in_notebook()
+    if notebook and find_spec("ipywidgets") is None:
+        return LastingObserver(PlainObserver(sys.stdout))
+    if notebook or sys.stderr.isatty():
         from longwall.pipeline.progress.progress_bar import TerminalObserver  # rich costs start-up time
 
         return LastingObserver(TerminalObserver())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.workloads.sections import Section
 
 if TYPE_CHECKING:
@@ -119,4 +120,5 @@ def count_or_list(plan: CountPlan | MatchPlan, env: Coordinator, *, written: int
         count, lower_bound = list_matches(plan, env, written=written)
     else:
         count, lower_bound = plan.count(env), False
-    return PatternCount(plan.pattern.edge_text, plan.pattern.labels, count, lower_bound=lower_bound)
+    labels = label_texts(plan.pattern.labels, env.graph.label_names)
+    return PatternCount(plan.pattern.edge_text, labels, count, lower_bound=lower_bound)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from longwall.pipeline.execution.environment import PatternCount
-from longwall.pipeline.label_names import label_numbers, placeholders
+from longwall.pipeline.label_names import placeholders, with_label_numbers
 from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
 from longwall.pipeline.quoting import quote
 from longwall.pipeline.workloads.base import Join, Workload, count_or_list, plan_pattern
@@ -42,8 +42,9 @@ class Match(Workload):
         description="one label per pattern vertex, integers or texts as in the graph; by default labels do not matter",
     )
     pattern: str = Field(
-        description="a name, an edge list, a `.graph` (`t n m`, `t id n` or `t # id`, then `v` and `e` lines) or "
-        "`.graphml` file; connected, at most 16 vertices"
+        description="a name, an edge list, vertices with names and labels such as `(a:1)-(b:2)-(c), (a)-(c)`, a "
+        "`.graph` (`t n m`, `t id n` or `t # id`, then `v` and `e` lines) or `.graphml` file; connected, at most 16 "
+        "vertices"
     )
     induced: bool = Field(default=False, description="whether non-edges of the pattern must be non-edges of the graph")
     output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
@@ -83,9 +84,10 @@ class Match(Workload):
 
     def plan(self, graph: Graph) -> CountPlan | MatchPlan:
         """Plan the matching of the pattern."""
-        pattern = parse_pattern(self.pattern, label_numbers(self.pattern_labels, graph))
-        if pattern.labels is not None and not graph.has_labels:
-            raise InputError("the pattern's file has labels, but the graph has none: add graph.labels")
+        pattern = parse_pattern(self.pattern, placeholders(self.pattern_labels))
+        pattern = with_label_numbers(pattern, self.pattern_labels, graph)
+        if pattern.edge_labels is not None:
+            raise InputError("workload.pattern has a label of an edge: edges are matched without labels, remove it")
         return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join)
 
     def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:

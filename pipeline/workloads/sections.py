@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -27,6 +28,9 @@ from longwall.storage.errors import InputError
 from longwall.storage.memory.sizes import parse_size
 from longwall.storage.paths import user_path
 from longwall.storage.remote.urls import is_url
+
+if TYPE_CHECKING:
+    from longwall.storage.graph.graph import Graph
 
 MOST_NAME_BYTES = 200
 """Of `run.name`: file systems take 255, and other names are made from it."""
@@ -152,7 +156,7 @@ Source = Annotated[Path | str | tuple[Path | str, ...], BeforeValidator(_source)
 
 
 class GraphSection(Section):
-    """``[graph]``: where the data graph comes from; exactly one of `path` and `generator`."""
+    """``[graph]``: where the data graph comes from; exactly one of `path`, `generator` and `in_memory`."""
 
     path: Source | None = Field(
         default=None,
@@ -196,6 +200,12 @@ class GraphSection(Section):
     transactions: Address | None = Field(
         default=None, description='file of "vertex transaction" lines, by the same rule as labels'
     )
+    in_memory: str | None = Field(
+        default=None,
+        description="written by a run in Python whose graph was in memory: the graph's hash, by which "
+        "`longwall.resume(run, graph=graph)` knows it again",
+    )
+    _given: Graph | None = PrivateAttr(default=None)
 
     @field_validator("generator")
     @classmethod
@@ -215,13 +225,28 @@ class GraphSection(Section):
 
     @model_validator(mode="after")
     def _has_one_source(self) -> GraphSection:
-        if (self.path is None) == (self.generator is None):
+        given = [one for one in (self.path, self.generator, self.in_memory) if one is not None]
+        if len(given) != 1:
             raise ValueError("give exactly one of path (a file or a store) and generator (a table)")
         if self.directed and self.strict:
             raise ValueError("the graph is directed, and Longwall drops directions; remove strict to allow it")
         if self.labels is not None and self.vertices is not None:
             raise ValueError("give one of labels and vertices: both say which labels the vertices have")
+        of_files = ("columns", "edge_label", "header", "labels", "vertices", "transactions")
+        if self.in_memory is not None and any(getattr(self, key) is not None for key in of_files):
+            raise ValueError(f"{', '.join(of_files)} are for files; a graph in memory has its labels already")
         return self
+
+    @property
+    def given(self) -> Graph | None:
+        """The graph that is in memory, where the caller has one."""
+        return self._given
+
+    def with_graph(self, graph: Graph) -> GraphSection:
+        """Return the section with the graph that `in_memory` is the hash of."""
+        section = self.model_copy()
+        section._given = graph
+        return section
 
 
 def _generator_faults(generator: dict[str, Any]) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
 """Makes an empty array of a length and a type."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """An undirected, simple data graph without isolated vertices.
 
@@ -131,6 +131,19 @@ class Graph:
     def num_transactions(self) -> int:
         """Transactions, those without an edge too; 0 where the graph is not made of transactions."""
         return 0 if self.transaction_ids is None else len(self.transaction_ids)
+
+    def __repr__(self) -> str:
+        return f"<longwall.Graph: {self.num_vertices:,} vertices, {self.num_edges:,} edges>"
+
+    def _repr_html_(self) -> str:
+        from longwall.storage.html import html_table
+        from longwall.storage.memory.sizes import round_size
+
+        facts: list[tuple[str, object]] = [("vertices", self.num_vertices), ("edges", self.num_edges)]
+        facts += [("largest degree", self.stats.max_degree)] if self.num_vertices else []
+        facts += [("labels", self.stats.num_labels)] if self.has_labels else []
+        facts += [("transactions", self.num_transactions)] if self.num_transactions else []
+        return html_table(["Graph"], [*facts, ("memory", round_size(self.nbytes))])
 
     def to_arrow(self) -> "pa.Table":
         """Return the edges as a table, each once, with the ids of the input.

@@ -97,3 +97,31 @@ def test_calls(tmp_path, network):
     graph = longwall.graph(network)
     pairs = longwall.extend_vertices(longwall.vertices(graph, engine="cpu")).to_arrow().to_pylist()
     assert {frozenset(row.values()) for row in pairs} == {frozenset(edge) for edge in network.edges()}
+
+
+def test_functions_have_names(tmp_path, network):
+    graph = longwall.graph(network, "kind")
+    rows = longwall.match(graph, "(a)-(b)-(c)-(a)")
+    assert {frozenset(row.values()) for row in rows.to_arrow().to_pylist()} == {
+        frozenset(clique) for clique in nx.enumerate_all_cliques(network) if len(clique) == 3
+    }
+    by_path = longwall.match(str(tmp_path / "g.csv"), "edge").head(3)
+    assert all(network.has_edge(*row.values()) for row in by_path.to_pylist())
+    kind = dict(network.nodes(data="kind"))
+    expected = sum(
+        kind[v] == "city" and kind[a] == kind[b] == "person" for v in network for a, b in combinations(network[v], 2)
+    )
+    for pattern, labels in (
+        ("(a:person)-(b:city)-(c:person)", None),
+        ("0-1,1-2", ["person", "city", "person"]),
+        (nx.Graph([(0, 1), (1, 2)]), ["person", "city", "person"]),
+    ):
+        assert longwall.count(graph, pattern, labels=labels) == expected
+    some = sum(kind[a] == "city" or kind[b] == "city" for a, b in network.edges())
+    both = sum(kind[a] == kind[b] == "city" for a, b in network.edges())
+    assert longwall.match(graph, "(a:city)-(b)").to_arrow().num_rows == some + both
+    assert longwall.count(graph, "(a:city)-(b)") == some + both
+    with pytest.raises(longwall.InputError, match="no vertex of the graph has the label 'town'"):
+        longwall.count(graph, "(a:town)-(b)")
+    with pytest.raises(longwall.InputError, match="the label 'city', but labels of this graph are integers"):
+        longwall.count(longwall.graph([(0, 1)], {0: 1, 1: 1}), "(a:city)-(b)")

@@ -1,0 +1,259 @@
+"""Functions that count: any pattern, triangles, cliques, motifs, the orbits of each vertex."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+
+from longwall.pipeline.functions.one_run import Options, Question
+from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
+from longwall.pipeline.patterns.pattern_of import source_text
+from longwall.storage.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def count(
+    graph: Any,
+    pattern: Any,
+    *,
+    labels: Sequence[int | str] | None = None,
+    induced: bool = False,
+    **options: Unpack[Options],
+) -> int:
+    """Count the embeddings of a pattern: the distinct subgraphs that are like it.
+
+    Parameters
+    ----------
+    graph
+        A `longwall.Graph`, the path of a graph file or a graph store, or anything that `longwall.graph` takes: a graph
+        of networkx or igraph, a sparse matrix, a table, an array of edges.
+    pattern
+        As `longwall.pattern` takes it: a name, an edge list, a text such as ``"(a:1)-(b:2)"``, or a graph.
+    labels
+        One label for each vertex of the pattern, where `pattern` itself has none.
+    induced
+        Whether non-edges of the pattern must be non-edges of the graph.
+    options
+        `engine`, `threads`, `memory`, `device_memory`, `disk`, `spill`, `progress`; see `longwall.Options`.
+
+    Raises
+    ------
+    InputError, RunError, KeyboardInterrupt
+        As `longwall.run`; nothing is left behind.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> longwall.count(karate, "diamond")
+    151
+    >>> longwall.count(karate, "(a)-(b)-(c)-(d)-(a)", induced=True)
+    36
+    """
+    with_labels = pattern_of(pattern, labels)
+    workload = {"kind": "match", "pattern": source_text(with_labels), "induced": induced}
+    with Question.of(graph, workload, options).answered() as result:
+        return _number(result.count)
+
+
+@overload
+def triangles(graph: Any, per: None = None, **options: Unpack[Options]) -> int: ...
+@overload
+def triangles(graph: Any, per: Literal["vertex"], **options: Unpack[Options]) -> pa.Table: ...
+def triangles(graph: Any, per: Literal["vertex"] | None = None, **options: Unpack[Options]) -> int | pa.Table:
+    """Count the triangles, in all or of each vertex.
+
+    Parameters
+    ----------
+    graph, options
+        As of `longwall.count`.
+    per
+        None for their number, or ``"vertex"``.
+
+    Returns
+    -------
+    int or pyarrow.Table
+        The table has the columns ``vertex``, ascending, and ``triangles``.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = networkx.karate_club_graph()
+    >>> longwall.triangles(karate)
+    45
+    >>> longwall.triangles(karate, per="vertex").slice(0, 3).to_pylist()
+    [{'vertex': 0, 'triangles': 18}, {'vertex': 1, 'triangles': 12}, {'vertex': 2, 'triangles': 11}]
+    """
+    if per not in (None, "vertex"):
+        raise InputError('per: expected None, for the number of all triangles, or "vertex"')
+    if per is None:
+        with Question.of(graph, {"kind": "triangles"}, options).answered() as result:
+            return _number(result.count)
+    return _per_vertex(graph, {"kind": "triangles", "output": "vertices"}, options)
+
+
+def cliques(graph: Any, k: int, **options: Unpack[Options]) -> int:
+    """Count the cliques of k vertices: sets of vertices in which every two are joined by an edge.
+
+    Parameters
+    ----------
+    graph, options
+        As of `longwall.count`.
+    k
+        Number of vertices, 3 to 16. ``longwall.match(graph, "clique-4")`` lists them.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> longwall.cliques(networkx.karate_club_graph(), 4)
+    11
+    """
+    with Question.of(graph, {"kind": "cliques", "k": k}, options).answered() as result:
+        return _number(result.count)
+
+
+def motifs(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
+    """Count the induced embeddings of every connected pattern of k vertices.
+
+    Parameters
+    ----------
+    graph, options
+        As of `longwall.count`.
+    k
+        Number of vertices, 3 to 8.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row for each pattern, those that do not occur as well: its ``pattern`` as an edge list, its ``name`` where it
+        has one, its number of ``edges``, and its ``count``.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> longwall.motifs(networkx.karate_club_graph(), 3).to_pylist()[1]
+    {'pattern': '0-1,0-2,1-2', 'name': 'triangle', 'edges': 3, 'count': 45}
+    """
+    import pyarrow as pa
+
+    with Question.of(graph, {"kind": "motifs", "k": k}, options).answered() as result:
+        table = result.table("counts")
+    texts = table.column("pattern").to_pylist()
+    return pa.table(
+        {
+            "pattern": table.column("pattern"),
+            "name": pa.array(_names(texts), pa.string()),
+            "edges": pa.array([text.count("-") for text in texts], pa.int32()),
+            "count": table.column("count"),
+        }
+    )
+
+
+def orbits(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
+    """Count how often each vertex stands in each orbit of the connected induced subgraphs of up to k vertices.
+
+    These are the graphlet degree vectors of the vertices: features of their neighbourhoods, for a model.
+
+    Parameters
+    ----------
+    graph, options
+        As of `longwall.count`.
+    k
+        3 or 4: orbits 0 to 3, or 0 to 14, in the order of Przulj's numbers.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row for each vertex, ascending by ``vertex``; the columns ``orbit_0`` (the degree), ``orbit_1``, ...
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> features = longwall.orbits(networkx.karate_club_graph(), 3)
+    >>> features.column_names
+    ['vertex', 'orbit_0', 'orbit_1', 'orbit_2', 'orbit_3']
+    >>> features.slice(0, 1).to_pylist()
+    [{'vertex': 0, 'orbit_0': 16, 'orbit_1': 17, 'orbit_2': 102, 'orbit_3': 18}]
+    >>> features.to_pandas().set_index("vertex").to_numpy().shape  # ready for scikit-learn
+    (34, 4)
+    """
+    return _per_vertex(graph, {"kind": "motifs", "k": k, "output": "vertices"}, options)
+
+
+def frequent(
+    graph: Any,
+    *,
+    support: float,
+    max_edges: int | None = None,
+    max_vertices: int | None = None,
+    measure: Literal["mni", "instances", "transactions"] = "mni",
+    exact: bool = True,
+    **options: Unpack[Options],
+) -> pa.Table:
+    """Find the patterns that are frequent in a graph, with its labels.
+
+    Parameters
+    ----------
+    graph, options
+        As of `longwall.count`.
+    support
+        Least support of the patterns: a number, or a share such as 0.1.
+    max_edges, max_vertices
+        Size of the largest patterns.
+    measure
+        What support is: ``"mni"``, the minimum image; ``"instances"``, distinct subgraphs; or ``"transactions"``.
+    exact
+        Whether the support is counted to the end; False only finds out what is frequent by ``"mni"``.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row for each pattern: ``pattern`` (edge list), ``labels``, ``edge_labels``, ``dfs_code``, ``vertices``,
+        ``edges``, ``support`` and ``count``.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> found = longwall.frequent(networkx.karate_club_graph(), support=20, max_edges=2)
+    >>> found.select(["pattern", "support", "count"]).to_pylist()[0]
+    {'pattern': '0-1', 'support': 34, 'count': 78}
+    """
+    workload: dict[str, Any] = {"kind": "frequent", "min_support": support, "support": measure, "exact": exact}
+    workload |= {"max_edges": max_edges, "max_vertices": max_vertices}
+    with Question.of(graph, workload, options).answered() as result:
+        return result.table("patterns")
+
+
+def _number(found: int | None) -> int:
+    assert found is not None, "one number answers"
+    return found
+
+
+def _per_vertex(graph: Any, workload: dict[str, Any], options: Options) -> pa.Table:
+    """Return the table of vertices of a run, by their ids."""
+    with Question.of(graph, workload, options).answered() as result:
+        return result.table("vertices").sort_by("vertex")
+
+
+def _names(texts: Sequence[str]) -> list[str | None]:
+    """Return the name of each pattern of one size that is given by its edges; None where it has none."""
+    from longwall.pipeline.patterns.parse import named_patterns_of, parse_pattern
+    from longwall.pipeline.patterns.symmetry import isomorphic
+
+    size = parse_pattern(texts[0]).num_vertices
+    known: dict[tuple[int, ...], list[Any]] = {}
+    for one in named_patterns_of(size):
+        known.setdefault(_degrees(one.edges), []).append(one)
+    found: list[str | None] = []
+    for text in texts:
+        edges = tuple(tuple(map(int, edge.split("-"))) for edge in text.split(","))
+        likely = known.get(_degrees(edges), [])
+        found.append(next((one.name for one in likely if isomorphic(parse_pattern(text), one)), None))
+    return found
+
+
+def _degrees(edges: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    ends = [end for edge in edges for end in edge]
+    return tuple(sorted(map(ends.count, set(ends))))

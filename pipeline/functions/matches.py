@@ -1,0 +1,285 @@
+"""Rows that are searched for when they are asked for: embeddings of a pattern, and maximal cliques."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from longwall.pipeline.functions.one_run import KeptRun, Options, Question, require_whole
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
+from longwall.pipeline.patterns.pattern_of import source_text
+from longwall.storage.errors import InputError, RunError
+from longwall.storage.graph.graph import Graph
+from longwall.storage.html import html_table
+from longwall.storage.paths import require_path, user_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from longwall.pipeline.result import Result
+
+_SHOWN = 5  # rows of a notebook's preview
+
+
+class Matches:
+    """A table of rows that is searched for when it is asked for; a context manager that removes its files.
+
+    Iterating yields Arrow record batches. The search runs once, as a whole, and its rows stay in files of the spill
+    folder until the object is closed or collected; `head` and `count` search for no more than they need. These files
+    are results: they are not part of the budget `disk`.
+
+    Parameters
+    ----------
+    question
+        What is asked.
+    title
+        What the rows are.
+    columns
+        The name of each column -> its name in the files.
+    """
+
+    def __init__(self, question: Question, title: str, columns: Mapping[str, str]):
+        self._question, self._title, self._columns = question, title, dict(columns)
+        self._kept = KeptRun(question, self)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._columns)
+
+    @property
+    def limit(self) -> int | None:
+        """The number of rows after which the search ends; None where it finds all."""
+        found: int | None = self._question.sections["export"]["limit"]
+        return found
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the rows."""
+        import pyarrow as pa
+
+        kind = self._id_type()
+        if "clique" in self._columns:
+            vertex = pa.field("vertex", kind, nullable=False)
+            return pa.schema([("clique", pa.list_(vertex)), ("size", pa.int32())])
+        return pa.schema([(name, kind) for name in self._columns])
+
+    def _id_type(self) -> pa.DataType:
+        """Return the type of vertices; of a graph in a file it is known once the search has run."""
+        graph = self._question.graph
+        if isinstance(graph, Graph):
+            return graph.id_type
+        field = self._kept.result().schema("embeddings").field(0)
+        return field.type.value_type if "clique" in self._columns else field.type
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self._batches(self._kept.result())
+
+    def _batches(self, result: Result) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in result.batches("embeddings"):
+            stored = [batch.schema.get_field_index(name) for name in self._columns.values()]
+            types = [batch.schema.field(at).type for at in stored]
+            schema = pa.schema(list(zip(self._columns, types, strict=True)))
+            yield pa.RecordBatch.from_arrays([batch.column(at) for at in stored], schema=schema)
+
+    def count(self) -> int:
+        """Count the rows, without listing them where they are not listed yet."""
+        if self._kept.finished:
+            return _number(self._kept.result().count)
+        with self._question.answered(workload={"output": "count"}, export={"limit": None}) as result:
+            found = _number(result.count)
+        return found if self.limit is None else min(found, self.limit)
+
+    def head(self, n: int = 5) -> pa.Table:
+        """Return `n` rows as an Arrow table: the search ends when they are found."""
+        import pyarrow as pa
+
+        require_whole("n", n, 0)
+        wanted = n if self.limit is None else min(n, self.limit)
+        if wanted == 0:
+            return self.schema.empty_table()
+        if self._kept.finished:
+            return pa.Table.from_batches(self._first(wanted), self.schema)
+        with self._question.answered(export={"limit": wanted}) as result:
+            return pa.Table.from_batches(list(self._batches(result)), self.schema)
+
+    def _first(self, wanted: int) -> list[pa.RecordBatch]:
+        found: list[pa.RecordBatch] = []
+        for batch in self:
+            found.append(batch.slice(0, wanted))
+            wanted -= found[-1].num_rows
+            if not wanted:
+                break
+        return found
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows as an Arrow table; it is not part of the memory budget."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(list(self), self.schema)
+
+    def to_pandas(self) -> Any:
+        """Return all rows as a data frame of pandas; it is not part of the memory budget."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return all rows as a data frame of polars; it is not part of the memory budget."""
+        try:
+            import polars
+        except ImportError:
+            raise InputError("to_polars needs polars: pip install polars") from None
+        return polars.from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Return the rows as an Arrow stream, batch by batch: other libraries read it."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self.schema, iter(self)).__arrow_c_stream__(requested_schema)
+
+    def write_parquet(self, path: str | Path) -> Path:
+        """Write the rows as a Parquet file, batch by batch; it appears whole or not at all.
+
+        Raises
+        ------
+        InputError
+            If the file exists, or its folder does not.
+        """
+        import pyarrow as pa
+
+        from longwall.storage.parquet_files import ParquetSink
+
+        require_path("path", path, "the path of a Parquet file")
+        target = user_path(path)
+        if target.exists():
+            raise InputError(f"{target} exists: choose another name or remove it")
+        if not target.parent.is_dir():
+            raise InputError(f"{target}: the folder {target.parent} does not exist: create it first")
+        rows = iter(self)
+        partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
+        try:
+            with ParquetSink(partial, self.schema) as sink:
+                for batch in rows:
+                    sink.write(pa.Table.from_batches([batch]))
+            partial.rename(target)
+        except OSError as error:
+            raise RunError(f"{target}: the file could not be written ({error.strerror or error})") from error
+        finally:
+            partial.unlink(missing_ok=True)
+        return target
+
+    def close(self) -> None:
+        """Remove the files; happens by itself when the object is collected."""
+        self._kept.close()
+
+    def __enter__(self) -> Matches:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = f"{self.count():,} rows" if self._kept.finished else "not searched for yet"
+        return f"<longwall.Matches: {self._title}; columns {', '.join(self._columns)}; {state}>"
+
+    def _repr_html_(self) -> str:
+        if not self._kept.finished:
+            return html_table([f"{self._title}, not searched for yet"], [], self.column_names)
+        rows = self.head(_SHOWN).to_pylist()
+        title = f"{self._title}, {self.count():,} rows"
+        return html_table([title], [list(row.values()) for row in rows], self.column_names)
+
+
+def match(
+    graph: Any,
+    pattern: Any,
+    *,
+    labels: Sequence[int | str] | None = None,
+    induced: bool = False,
+    limit: int | None = None,
+    **options: Unpack[Options],
+) -> Matches:
+    """List the embeddings of a pattern; nothing is searched for before the rows are asked for.
+
+    Parameters
+    ----------
+    graph, pattern, labels, induced, options
+        As of `longwall.count`.
+    limit
+        End the search after so many rows; by default all are found.
+
+    Returns
+    -------
+    Matches
+        A row for each embedding, a column for each vertex of the pattern, by its name: ``v0``, ``v1``, ... where it has
+        none. Iterate over its record batches, or call `head`, `count`, `to_arrow`, `to_pandas`, `to_polars` or
+        `write_parquet`.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> squares = longwall.match(karate, "(a)-(b)-(c)-(d)-(a)", induced=True)
+    >>> squares.column_names
+    ['a', 'b', 'c', 'd']
+    >>> squares.count()
+    36
+    >>> squares.head(2).num_rows
+    2
+    >>> sum(batch.num_rows for batch in squares)
+    36
+    >>> squares.to_pandas().shape
+    (36, 4)
+    >>> squares.close()
+    """
+    wanted = pattern_of(pattern, labels)
+    text = source_text(wanted)
+    if limit is not None:
+        require_whole("limit", limit, 1)
+    workload = {"kind": "match", "pattern": text, "induced": induced, "output": "embeddings"}
+    question = Question.of(graph, workload, options, limit=limit)
+    stored = parse_pattern(text).columns
+    columns = {name: f"v{stored.index(name)}" for name in wanted.columns}
+    return Matches(question, f"embeddings of {wanted.name or text}", columns)
+
+
+def maximal_cliques(graph: Any, *, min_size: int = 2, limit: int | None = None, **options: Unpack[Options]) -> Matches:
+    """List the maximal cliques: those that no other vertex is adjacent to as a whole.
+
+    Parameters
+    ----------
+    graph, options
+        As of `longwall.count`.
+    min_size
+        Vertices of the smallest ones that are wanted, 2 or more.
+    limit
+        End the search after so many rows; by default all are found.
+
+    Returns
+    -------
+    Matches
+        A row for each, with the columns ``clique``, a list of vertices, and ``size``; `count` only counts them.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> found = longwall.maximal_cliques(networkx.karate_club_graph(), min_size=5)
+    >>> found.count()
+    2
+    >>> sorted(row["clique"] for row in found.to_arrow().to_pylist())
+    [[0, 1, 2, 3, 7], [0, 1, 2, 3, 13]]
+    """
+    if limit is not None:
+        require_whole("limit", limit, 1)
+    workload = {"kind": "maximal-cliques", "min_size": min_size, "output": "embeddings"}
+    question = Question.of(graph, workload, options, limit=limit)
+    return Matches(question, "maximal cliques", {"clique": "clique", "size": "size"})
+
+
+def _number(found: int | None) -> int:
+    assert found is not None, "one number answers"
+    return found

@@ -1,0 +1,251 @@
+"""What all functions share: their options, and a run in a folder that is gone when its answer is read."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from longwall.pipeline.config import RunSpec, load_config
+from longwall.pipeline.run import run
+from longwall.storage.arguments import require_methods, type_name
+from longwall.storage.errors import FinalError, InputError, RunError, reason_of
+from longwall.storage.graph.graph import Graph
+from longwall.storage.memory.spill_folder import SpillFolder
+from longwall.storage.observer import NullObserver, Observer
+
+if TYPE_CHECKING:
+    from longwall.pipeline.result import Result
+
+_SPILL = "spill"
+
+
+class Options(TypedDict, total=False):
+    """What every function takes besides its own arguments; all have a default."""
+
+    engine: str
+    """``"cpu"``, ``"cuda"``, ``"both"`` or ``"auto"`` (the default), as `engine.kind` of a config."""
+    threads: int
+    """CPU threads; 0 (the default): one per core."""
+    memory: str | int | None
+    """Host memory: a size such as ``"4GiB"``, or bytes; by default a share of what is free."""
+    device_memory: str | int | None
+    """Memory of the GPU, in the same way."""
+    disk: str | int | None
+    """Bytes of files for what does not fit `memory`, in the same way."""
+    spill: str | Path
+    """Folder for these files and for what the function works with, ``"spill"`` by default; nothing is left in it."""
+    progress: bool | Observer
+    """True: show the progress as the command line does; or an observer of one's own; by default it is not shown."""
+
+
+_WORDS = {
+    "workload.pattern_labels": "labels",
+    "workload.min_support": "support",
+    "workload.support": "measure",
+    "workload.": "",
+    "memory.host": "memory",
+    "memory.device": "device_memory",
+    "memory.disk": "disk",
+    "memory.spill": "spill",
+    "engine.kind": "engine",
+    "engine.threads": "threads",
+    "export.limit": "limit",
+    "graph.labels": "labels with longwall.graph(graph, labels=...)",
+}
+"""Keys of configs -> what the functions call them."""
+_KEY = re.compile("|".join(rf"(?<![\w.]){re.escape(key)}" + (r"\b" if key[-1] != "." else "") for key in _WORDS))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a function asks: a config without a place for the run, and who watches it."""
+
+    graph: Graph | Path | str
+    """In memory, or a path."""
+    sections: Mapping[str, Mapping[str, Any]]
+    spill: Path
+    progress: bool | Observer
+
+    @classmethod
+    def of(cls, graph: Any, workload: Mapping[str, Any], options: Options, *, limit: int | None = None) -> Question:
+        """Check what does not depend on the graph, and make a graph of what is given as one.
+
+        Parameters
+        ----------
+        graph
+            A graph, a path, or anything that `longwall.graph` takes.
+        workload
+            The section of the config; None stands for the default of a key.
+        options
+            Of the call.
+        limit
+            Rows that are wanted.
+
+        Raises
+        ------
+        InputError
+            If something is wrong.
+        """
+        _require_known(options)
+        progress = options.get("progress", False)
+        if not isinstance(progress, bool):
+            methods = ("phase", "advance", "note", "close")
+            require_methods("progress", progress, methods, f"True, False, or an object with {', '.join(methods)}")
+        spill = options.get("spill", _SPILL)
+        sections = {
+            "workload": dict(workload),
+            "engine": {"kind": options.get("engine", "auto"), "threads": options.get("threads", 0)},
+            "memory": {
+                "host": options.get("memory"),
+                "device": options.get("device_memory"),
+                "disk": options.get("disk"),
+                "spill": spill,
+            },
+            "export": {"limit": limit},
+        }
+        with in_words_of_calls():
+            source = graph if isinstance(graph, Graph | str | os.PathLike) else _graph_of(graph)
+            question = cls(os.fspath(source) if isinstance(source, os.PathLike) else source, sections, Path(), progress)
+            return cls(question.graph, sections, question.spec().memory.spill, progress)
+
+    def config(self, **changed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the config, with other keys in some of its sections."""
+        graph = self.graph if isinstance(self.graph, Graph) else {"path": self.graph}
+        sections = {name: {**keys, **changed.get(name, {})} for name, keys in self.sections.items()}
+        return {"graph": graph, **sections, **{name: keys for name, keys in changed.items() if name not in sections}}
+
+    def spec(self) -> RunSpec:
+        """Return the checked config."""
+        return load_config(self.config())
+
+    def observer(self) -> Observer:
+        """Return what receives the progress."""
+        if not isinstance(self.progress, bool):
+            return self.progress
+        if not self.progress:
+            return NullObserver()
+        from longwall.pipeline.progress.observers import choose_observer
+
+        return choose_observer(quiet=False)
+
+    def ask(self, folder: SpillFolder, **changed: Mapping[str, Any]) -> Result:
+        """Run in a folder.
+
+        Raises
+        ------
+        InputError, RunError, KeyboardInterrupt
+            As `longwall.run`; there is nothing to resume.
+        """
+        with in_words_of_calls():
+            config = self.config(run={"directory": str(folder.path), "name": "run"}, **changed)
+            try:
+                return run(config, observer=self.observer())
+            except FinalError:
+                raise
+            except RunError as error:  # without the advice to resume the run
+                raise RunError(reason_of(error.__cause__ or error)) from error.__cause__
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt from None
+
+    @contextmanager
+    def answered(self, **changed: Mapping[str, Any]) -> Iterator[Result]:
+        """Run, and remove the folder of the run in the end."""
+        with SpillFolder(self.spill) as folder:
+            with in_words_of_calls():
+                folder.check()
+            yield self.ask(folder, **changed)
+
+
+class KeptRun:
+    """A run whose folder stays until it is closed, or its owner is collected.
+
+    Parameters
+    ----------
+    question
+        What is asked; nothing runs before `result` is called.
+    owner
+        The object that users have.
+    """
+
+    def __init__(self, question: Question, owner: object):
+        self._folder = SpillFolder(question.spill)
+        self._question = question
+        self._result: Result | None = None
+        # A forked child must not take its parent's files away.
+        self._finalizer = weakref.finalize(owner, _close, self._folder, os.getpid())
+
+    @property
+    def finished(self) -> bool:
+        """Whether the answer is there."""
+        return self._result is not None
+
+    def result(self) -> Result:
+        """Return the answer; the first call runs."""
+        if not self._finalizer.alive:
+            raise InputError("these rows are closed: ask for them again")
+        if self._result is None:
+            try:
+                self._result = self._question.ask(self._folder)
+            finally:
+                if self._result is None:
+                    self._folder.close()
+        return self._result
+
+    def close(self) -> None:
+        """Remove the files; more than once does no harm."""
+        self._finalizer()
+
+
+def _close(folder: SpillFolder, process: int) -> None:
+    if os.getpid() == process:
+        folder.close()
+
+
+def _graph_of(source: Any) -> Graph:
+    from longwall.storage.ingest.objects.graph_of import graph
+
+    try:
+        return graph(source)
+    except InputError as error:
+        raise InputError(re.sub("^source:", "graph:", str(error))) from None
+
+
+def _require_known(options: Options) -> None:
+    for name in options:
+        if name not in Options.__annotations__:
+            near = difflib.get_close_matches(name, Options.__annotations__, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise TypeError(f"there is no argument {name}: {hint}Options are {', '.join(Options.__annotations__)}")
+
+
+@contextmanager
+def in_words_of_calls() -> Iterator[None]:
+    """Let messages name arguments of the functions, not keys of a config."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(_in_words_of_calls(str(error))) from error.__cause__
+    except FinalError as error:
+        raise FinalError(_in_words_of_calls(str(error))) from error.__cause__
+    except RunError as error:
+        raise RunError(_in_words_of_calls(str(error))) from error.__cause__
+
+
+def _in_words_of_calls(text: str) -> str:
+    lines = (_KEY.sub(lambda key: _WORDS[key[0]], line.removeprefix("config: ")) for line in text.splitlines())
+    return "\n".join(lines)
+
+
+def require_whole(name: str, value: object, least: int) -> None:
+    """Refuse an argument that is no whole number, or too small a one (InputError)."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{name}: expected a whole number from {least} up, not {type_name(value)}")
+    if value < least:
+        raise InputError(f"{name}: must be at least {least}, not {value}")

@@ -1,0 +1,77 @@
+"""The function that says how a question would be answered, without answering it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from longwall.pipeline.explain import explain as explain_config
+from longwall.pipeline.functions.one_run import Options, Question, in_words_of_calls
+from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
+from longwall.pipeline.patterns.pattern_of import source_text
+from longwall.storage.html import html_table
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a question is answered on a graph; it prints as ``longwall explain`` does."""
+
+    text: str
+    """The lines: a word, and what is to be said of it."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return html_table(["plan"], [[line[:13].strip(), line[13:]] for line in self.text.splitlines()], code=True)
+
+
+def explain(
+    graph: Any,
+    what: Any,
+    *,
+    labels: Sequence[int] | None = None,
+    induced: bool = False,
+    rows: bool = False,
+    limit: int | None = None,
+    **options: Unpack[Options],
+) -> Plan:
+    """Say how a pattern would be counted or listed, or another question answered, and what that would take.
+
+    Parameters
+    ----------
+    graph, labels, induced, options
+        As of `longwall.count`.
+    what
+        A pattern, or the section ``[workload]`` of a config as a mapping, such as ``{"kind": "motifs", "k": 4}``.
+    rows
+        Whether the embeddings of the pattern are listed, as by `longwall.match`, not counted.
+    limit
+        With `rows`: end after so many.
+
+    Returns
+    -------
+    Plan
+        Its text has the lines that ``longwall explain`` prints.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> plan = longwall.explain(networkx.karate_club_graph(), "diamond", engine="cpu")
+    >>> print(plan)  # doctest: +ELLIPSIS
+    workload     match, output = count
+    graph        34 vertices, 78 edges, 0 labels
+    engine       cpu ...
+    """
+    if isinstance(what, Mapping):
+        workload: Mapping[str, Any] = what
+    else:
+        text = source_text(pattern_of(what, labels))
+        workload = {"kind": "match", "pattern": text, "induced": induced, "output": "embeddings" if rows else "count"}
+    question = Question.of(graph, workload, options, limit=limit)
+    with in_words_of_calls():
+        return Plan(explain_config(question.config(run={"name": "explain"}), observer=question.observer()))

@@ -1,0 +1,145 @@
+"""Patterns of what is in memory: texts, lists of pairs, and graphs of networkx and igraph."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from longwall.pipeline.label_names import placeholders
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import ANY_LABEL, MAX_VERTICES, Pattern
+from longwall.pipeline.patterns.pattern_text import label_text, pattern_text
+from longwall.storage.arguments import brief, type_name, wrong_type
+from longwall.storage.errors import InputError
+
+_EXPECTED = (
+    'a name such as "diamond", an edge list such as "0-1,1-2", a text such as "(a:1)-(b:2)", a list of pairs, a graph '
+    "of networkx or igraph, or the path of a .graph or .graphml file"
+)
+
+
+def pattern(source: Any, labels: Sequence[int | str] | None = None) -> Pattern:
+    """Make a pattern; in a notebook it is drawn.
+
+    Parameters
+    ----------
+    source
+        A name (``"diamond"``, ``"clique-5"``), an edge list (``"0-1,1-2"``, or a list of pairs), a text with names and
+        labels (``"(a:1)-(b:2)-(c), (a)-(c)"``), a graph of networkx or igraph, whose nodes and edges may have an
+        attribute ``label``, or the path of a file.
+    labels
+        One label for each vertex, an integer or a text, where `source` has none.
+
+    Returns
+    -------
+    Pattern
+        What all functions take in place of `source`, too.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or cannot be searched for.
+
+    Examples
+    --------
+    >>> import longwall
+    >>> house = longwall.pattern("house")
+    >>> house.num_vertices, house.edge_text
+    (5, '0-1,0-3,0-4,1-2,1-4,2-3')
+    >>> longwall.pattern("(a:1)-(b:2)-(c), (a)-(c)").columns
+    ('a', 'b', 'c')
+    """
+    if labels is None:
+        return parse_pattern(source_text(source))
+    values = _values(labels)
+    made = parse_pattern(source_text(source), placeholders(values))
+    if all(isinstance(label, int) for label in values):
+        return made
+    numbers = tuple(label if isinstance(label, int) else ANY_LABEL for label in values)
+    return replace(made, labels=numbers, words=tuple(label if isinstance(label, str) else None for label in values))
+
+
+def source_text(source: Any) -> str:
+    """Return what stands for a pattern in a config; parameters and errors as of `pattern`."""
+    if isinstance(source, str):
+        return source
+    if isinstance(source, Path):
+        return str(source)
+    if isinstance(source, Pattern):
+        return source.name if _says_all(source) else pattern_text(source)
+    packages = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
+    if "networkx" in packages:
+        nodes = {node: data.get("label") for node, data in source.nodes(data=True)}
+        return _graph_text(nodes, source.edges(data="label"))
+    if "igraph" in packages:
+        names = source.vs["name"] if "name" in source.vs.attributes() else range(source.vcount())
+        labels = source.vs["label"] if "label" in source.vs.attributes() else [None] * source.vcount()
+        of_edges = source.es["label"] if "label" in source.es.attributes() else [None] * source.ecount()
+        names = list(names)
+        pairs = [(names[u], names[v]) for u, v in source.get_edgelist()]
+        edges = [(u, v, label) for (u, v), label in zip(pairs, of_edges, strict=True)]
+        return _graph_text(dict(zip(names, labels, strict=True)), edges)
+    if isinstance(source, list | tuple):
+        return ",".join(_pair_text(at, pair) for at, pair in enumerate(source))
+    raise wrong_type("pattern", source, _EXPECTED)
+
+
+def _says_all(source: Pattern) -> bool:
+    """Whether the name of a pattern is a text that it can be made of again, without labels that came besides."""
+    try:
+        return bool(source.name) and parse_pattern(source.name) == source
+    except InputError:
+        return False
+
+
+def _values(labels: Sequence[int | str]) -> list[int | str]:
+    values = list(getattr(labels, "tolist", lambda: labels)())
+    for label in values:
+        if type(label) not in (int, str) or label == "" or '"' in str(label):
+            raise InputError(
+                f"labels: expected whole numbers or texts, one for each vertex of the pattern, not {brief(label)}"
+            )
+    return values
+
+
+def _pair_text(at: int, pair: Any) -> str:
+    try:
+        u, v = (int(end) for end in pair if int(end) == end and end >= 0)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"pattern: expected pairs of numbers from 0 up such as (0, 1), and there is {brief(pair)} at {at}"
+        ) from None
+    return f"{u}-{v}"
+
+
+def _graph_text(labels: dict[Any, Any], edges: Any) -> str:
+    """Return the text of a graph, given the label of each node, and its edges with theirs."""
+    if len(labels) > MAX_VERTICES:
+        raise InputError(f"the pattern has {len(labels):,} vertices: at most {MAX_VERTICES} are supported")
+    if not labels:
+        raise InputError("the pattern has no edge: give a graph with at least one")
+    names = _names(list(labels))
+    parts = [f"({names[node]}{_label(label)})" for node, label in labels.items()]
+    for u, v, label in edges:
+        dash = "-" if label is None else f"-[{_label(label)}]-"
+        parts.append(f"({names[u]}){dash}({names[v]})")
+    return ", ".join(parts)
+
+
+def _names(nodes: list[Any]) -> dict[Any, str]:
+    """Return names that a text can have: the nodes' where they are words, v0, v1, ... where they are numbers."""
+    named = {node: f"v{node}" if isinstance(node, int) else str(node) for node in nodes}
+    fit = len(set(named.values())) == len(nodes) and all(re.fullmatch(r"\w+", name) for name in named.values())
+    return named if fit else {node: f"v{number}" for number, node in enumerate(nodes)}
+
+
+def _label(label: Any) -> str:
+    plain = label.item() if hasattr(label, "item") else label
+    if plain is not None and (isinstance(plain, bool) or not isinstance(plain, int | str)):
+        raise InputError(f"pattern: a label is a whole number or a text, not {type_name(plain)}")
+    if isinstance(plain, int) and plain < 0:
+        raise InputError(f"pattern: there is the label {brief(plain)}; labels are numbers from 0 up, or texts")
+    if isinstance(plain, str) and (not plain or '"' in plain):
+        raise InputError(f"pattern: the label {brief(plain)} is empty or has a quote in it; choose another")
+    return label_text(plain)

@@ -1,0 +1,138 @@
+"""Rows that are searched for when they are asked for: which ones, when, and that their files go."""
+
+import gc
+from pathlib import Path
+
+import networkx as nx
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from networkx.algorithms.isomorphism import GraphMatcher
+
+import longwall
+from longwall.pipeline.functions import one_run
+from longwall.storage.errors import InputError
+
+
+def rows_of(table):
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The configs that were run."""
+    seen = []
+    run = one_run.run
+    monkeypatch.setattr(one_run, "run", lambda config, **options: seen.append(config) or run(config, **options))
+    return seen
+
+
+def test_columns_are_the_vertices_of_the_pattern(karate, graph):
+    # A pattern whose text would number its vertices in another order.
+    query = nx.Graph([("p", "r"), ("q", "r"), ("q", "s")])
+    with longwall.match(graph, query, induced=True) as found:
+        assert found.column_names == list(query)
+        rows = rows_of(found.to_arrow())
+    names = list(query)
+    matcher = GraphMatcher(karate, query)
+    wanted = {frozenset(mapping.items()) for mapping in matcher.subgraph_isomorphisms_iter()}
+    assert len(rows) * 2 == len(wanted)  # the path has two symmetries
+    assert all(frozenset(zip(row, names, strict=True)) in wanted for row in rows)
+
+
+def test_every_way_out_has_the_same_rows(graph, folder):
+    with longwall.match(graph, "diamond") as found:
+        rows = rows_of(found.to_arrow())
+        assert len(rows) == found.count() == 151
+        assert [row for batch in found for row in rows_of(batch)] == rows
+        assert [tuple(row) for row in found.to_pandas().itertuples(index=False)] == rows
+        assert found.to_polars().rows() == rows
+        assert polars.DataFrame(found).rows() == rows
+        assert rows_of(pa.table(found)) == rows
+        assert rows_of(pq.read_table(found.write_parquet("found.parquet"))) == rows
+        assert rows_of(found.head(3)) == rows[:3]
+        assert rows_of(found.head(1000)) == rows
+        assert found.schema == found.to_arrow().schema
+        assert isinstance(found.head(0), pa.Table)
+        with pytest.raises(InputError, match="exists: choose another name"):
+            found.write_parquet("found.parquet")
+        with pytest.raises(InputError, match="does not exist: create it first"):
+            found.write_parquet("none/found.parquet")
+    Path("found.parquet").unlink()
+
+
+def test_nothing_is_searched_for_before_it_is_asked_for(graph, runs):
+    found = longwall.match(graph, "diamond")
+    assert "not searched for yet" in repr(found)
+    assert not runs
+    assert found.head(2).num_rows == 2
+    assert runs.pop()["export"]["limit"] == 2
+    assert found.count() == 151
+    assert runs.pop()["workload"]["output"] == "count"
+    assert not list(Path().iterdir())
+    found.to_arrow(), found.to_arrow(), found.count(), found.head()
+    assert len(runs) == 1
+    assert "151 rows" in repr(found)
+    found.close()
+    with pytest.raises(InputError, match="these rows are closed"):
+        found.to_arrow()
+
+
+def test_files_go_with_the_object(graph):
+    found = longwall.match(graph, "wedge", spill="mine")
+    next(iter(found))
+    assert len(list(Path("mine").iterdir())) == 1
+    del found
+    gc.collect()
+    assert not list(Path().iterdir())
+
+
+def test_a_batch_in_use_keeps_the_files(graph):
+    batches = iter(longwall.match(graph, "wedge"))
+    gc.collect()
+    assert sum(batch.num_rows for batch in batches) == longwall.count(graph, "wedge")
+    del batches
+
+
+def test_a_limit_ends_the_search(graph):
+    with longwall.match(graph, "wedge", limit=10) as found:
+        assert (found.count(), found.head(20).num_rows, found.to_arrow().num_rows, found.count()) == (10, 10, 10, 10)
+    with longwall.match(graph, "diamond", limit=1000) as found:
+        assert (found.count(), found.to_arrow().num_rows) == (151, 151)
+
+
+def test_no_rows_are_a_table_without_rows(graph):
+    with longwall.match(graph, "clique-6") as found:
+        assert found.to_arrow().num_rows == found.head().num_rows == found.count() == 0
+        assert found.to_pandas().columns.tolist() == [f"v{i}" for i in range(6)]
+
+
+def test_maximal_cliques_are_those_of_networkx(karate, graph):
+    with longwall.maximal_cliques(graph, min_size=3) as found:
+        wanted = sorted(sorted(clique) for clique in nx.find_cliques(karate) if len(clique) >= 3)
+        assert found.count() == len(wanted)
+        table = found.to_arrow()
+        assert sorted(map(sorted, table["clique"].to_pylist())) == wanted
+        assert table["size"].to_pylist() == [len(clique) for clique in table["clique"].to_pylist()]
+        assert found.schema == table.schema
+        assert found.head(2).num_rows == 2
+        assert isinstance(found.to_pandas(), pandas.DataFrame)
+
+
+def test_an_interrupt_leaves_rows_that_can_be_asked_for_again(graph, monkeypatch):
+    found = longwall.match(graph, "wedge")
+    run = one_run.run
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt("a folder")
+
+    monkeypatch.setattr(one_run, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt) as error:
+        found.to_arrow()
+    assert not error.value.args
+    assert not list(Path().iterdir())
+    monkeypatch.setattr(one_run, "run", run)
+    assert found.to_arrow().num_rows == found.count()
+    found.close()
