@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -22,6 +22,8 @@ from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
 from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph
+from longwall.pipeline.progress.history import History
+from longwall.pipeline.report.publish import publish_report
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import TOO_LARGE, write_counts
 from longwall.pipeline.run_store.run_directory import RunDirectory
@@ -120,33 +122,39 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     """Run to one of the ends of a run, and say in the folder which one it was."""
     began = time.perf_counter()
     metrics, cancel = Metrics(), threading.Event()
+    history = History(observer, watching=spec.run.report)
     how = f"go on with: longwall resume {directory.where}"
+
+    def abandon(status: str, reason: str) -> None:
+        if directory.abandon(status, reason, metrics) and spec.run.report:
+            publish_report(directory.store, history, metrics)
+
     with interrupting(), ExitStack() as ending, collecting():  # garbage first: the stack keeps interrupts out
         try:
             try:
-                return _run(spec, directory, metrics, cancel, observer, began)
+                return _run(spec, directory, metrics, cancel, history, began)
             finally:
                 ending.enter_context(undisturbed())
         except InputError as error:
             if fresh and not directory.log.begun:
                 directory.discard()
             else:
-                directory.abandon("failed", str(error), metrics)
+                abandon("failed", str(error))
             raise
         except KeyboardInterrupt:
             cancel.set()
-            directory.abandon("interrupted", f"interrupted by {last_signal().name}", metrics)
+            abandon("interrupted", f"interrupted by {last_signal().name}")
             raise KeyboardInterrupt(str(directory.where)) from None
         except (RunError, MemoryError, OSError) as error:
             cancel.set()
             reason = reason_of(error)
-            directory.abandon("failed", reason, metrics)
+            abandon("failed", reason)
             if isinstance(error, FinalError):
                 raise
             raise RunError(f"{reason}; once that is mended, {how}") from error
         except BaseException as error:
             cancel.set()
-            directory.abandon("failed", f"{type(error).__name__}: {error}", metrics)
+            abandon("failed", f"{type(error).__name__}: {error}")
             raise
         finally:
             directory.close()
@@ -158,7 +166,7 @@ def _run(
     directory: RunDirectory,
     metrics: Metrics,
     cancel: threading.Event,
-    observer: Observer,
+    observer: History,
     began: float,
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
@@ -167,7 +175,6 @@ def _run(
     from longwall.storage.memory.allocator import return_freed_memory
 
     return_freed_memory()
-    timings: dict[str, float] = {}
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
     # The coordinator of a cluster does no tasks, and needs no device.
@@ -175,7 +182,7 @@ def _run(
     engine = resources.engine
     if cache_note():
         observer.note(cache_note())
-    with resources, ExitStack() as opened:
+    with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()
         if on_cluster:
             from longwall.pipeline.cluster.connect import cluster_of, executor_of
@@ -186,15 +193,16 @@ def _run(
             )
         say_compiling = cache(lambda: observer.note(COMPILING))
         notes: list[str] = []
-        with engine.watch_compilation(say_compiling), user_errors(engine), _timed(timings, "graph"):
+        with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = read_graph(spec, observer, resources, notes)
-        with _timed(timings, "plan"):
+        with observer.timed("plan"):
             plan = spec.workload.plan(graph)
         second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
+        facts["degrees"] = graph.degree_powers()
         engines = _engine_facts(spec, engine, devices, second)
         _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
-        directory.manifest["budget"] = resources.limits()
+        directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
         directory.save()
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
         opened.callback(env.close)
@@ -206,21 +214,21 @@ def _run(
             with (
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
-                _timed(timings, "mine"),
+                observer.timed("mine"),
                 interrupted_by(partial(_stop, cancel, resources, second)),
             ):
                 counts = spec.workload.execute(plan, env)
         finally:
             directory.manifest["memory"] = _memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
-    return _publish(counts, env, directory, timings, engine_name, began)
+    return _publish(counts, env, directory, observer, engine_name, began)
 
 
 def _publish(
     counts: Sequence[PatternCount],
     env: Coordinator,
     directory: RunDirectory,
-    timings: dict[str, float],
+    history: History,
     engine: str,
     began: float,
 ) -> Result:
@@ -229,12 +237,14 @@ def _publish(
 
     _require_fitting(counts, env.spec)
     workload, truncated = env.spec.workload, any(one.lower_bound for one in counts)
-    with env.answer, _timed(timings, "write"):
+    with env.answer, history.timed("write"):
         if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
             env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
-        directory.manifest |= {"timings": timings, "truncated": truncated}
+        directory.manifest |= {"timings": history.timings, "truncated": truncated}
         directory.finish(env.metrics)
+    if env.spec.run.report:
+        publish_report(directory.store, history, env.metrics, values=[one.value for one in counts])
     return Result(
         path=directory.where,
         workload=workload.kind,
@@ -242,7 +252,7 @@ def _publish(
         patterns=tuple(counts),
         seconds=time.perf_counter() - began,
         engine=engine,
-        timings=timings,
+        timings=history.timings,
         truncated=truncated,
     )
 
@@ -291,6 +301,8 @@ def _memory_facts(env: Coordinator) -> dict[str, Any]:
         name: {"limit": budget.limit, "peak": budget.peak}
         for name, budget in (("host", resources.host), ("disk", resources.disk))
     }
+    if (written := resources.disk.writing)[0]:
+        facts["disk"] |= {"written": written[0], "seconds": written[1]}
     if (peak := env.engine.memory.peak()) is not None:
         limit = {"limit": resources.device, "peak": peak.allocator}
         facts["device"] = limit | {"driver": peak.driver, "before": peak.before}
@@ -419,10 +431,3 @@ def _stop(cancel: threading.Event, resources: Resources, second: SecondEngine | 
     resources.engine.interrupt()
     if second is not None:
         second.interrupt()
-
-
-@contextmanager
-def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
-    began = time.perf_counter()
-    yield
-    timings[name] = time.perf_counter() - began
