@@ -76,11 +76,12 @@ class History:
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
         """Time a part of the run; its phases end with it."""
-        part = {"name": name, "begin": self._now(), "end": None}
+        began = self._now()
+        part: dict[str, Any] = {"name": name, "begin": began, "end": None}
         self._parts.append(part)
         try:
             yield
-            self.timings[name] = self._now() - part["begin"]
+            self.timings[name] = self._now() - began
         finally:
             with self._lock:
                 part["end"] = self._now()

@@ -11,9 +11,10 @@ _SKEWED = 1.5  # times the mean, of the busiest worker
 _LEAST_SECONDS = 1.0  # of a run that is worth advice
 _SLOW_DISK = 100 * 2**20  # bytes a second
 _MUCH_SPILLED = 2**20
+_MEASURABLE = 2**26  # bytes that are enough to say how fast a disk is
 _SHARE = 0.25  # of the run, that a part of it takes which could be saved
 _WRONG = 10.0  # times too many rows, or too few, were predicted
-_HUB = 0.1  # of the vertices, that one is adjacent to
+_HUB = 0.25  # of the vertices, that one is adjacent to
 _LOCKED = ("adaptive", "zero-copy")
 
 
@@ -32,7 +33,7 @@ def _memory_warnings(facts: Facts) -> Iterator[str]:
     written, took = facts.written
     if written >= _MUCH_SPILLED:
         yield f"Spilled: {numbers.size(written)} were written to memory.spill; memory.host had no room for them."
-        if took > 0 and written / took < _SLOW_DISK:
+        if written >= _MEASURABLE and took > 0 and written / took < _SLOW_DISK:
             yield (
                 f"Slow disk: what was spilled was written at {numbers.size(written / took)} a second; fast disks take "
                 "more than 1 GiB."
@@ -57,8 +58,8 @@ def _work_warnings(facts: Facts) -> Iterator[str]:
     if len(facts.loads) > 1 and skew > _SKEWED and busy > _LEAST_SECONDS:
         worker = max(facts.loads, key=lambda load: load.seconds).worker
         yield (
-            f"Skew: {worker} was busy for {numbers.seconds(busy)}, {skew:.1f} times as long as the mean of all workers: the "
-            "others waited for it."
+            f"Skew: {worker} was busy for {numbers.seconds(busy)}, {skew:.1f} times as long as the mean of all: "
+            "the others waited for it."
         )
     degrees, vertices = facts.graph.get("degrees") or [], facts.graph.get("vertices") or 0
     if vertices > 1000 and degrees and degrees[-1][0] > _HUB * vertices:
@@ -66,7 +67,7 @@ def _work_warnings(facts: Facts) -> Iterator[str]:
             f"Hubs: a vertex is adjacent to {numbers.percent(degrees[-1][0] / vertices)} of the graph or more; most of "
             "the work is below few roots."
         )
-    for level in facts.levels:
+    for level in facts.levels if facts.whole else []:
         if level.predicted and level.rows_out and level.rows_out > 1000:
             off = max(level.predicted / level.rows_out, level.rows_out / level.predicted)
             if off > _WRONG:
@@ -79,7 +80,8 @@ def advice_of(facts: Facts) -> list[str]:
     """Return what to change for speed, the most promising first; nothing for runs that are fast enough."""
     if (facts.seconds or 0) < _LEAST_SECONDS:
         return []
-    return [*_budget_advice(facts), *_part_advice(facts), *_config_advice(facts)]
+    parts = _part_advice(facts) if facts.status == "done" else ()
+    return [*_budget_advice(facts), *parts, *_config_advice(facts)]
 
 
 def _budget_advice(facts: Facts) -> Iterator[str]:
@@ -104,7 +106,8 @@ def _part_advice(facts: Facts) -> Iterator[str]:
     if parts.get("graph", 0) > _SHARE * total:
         if facts.graph.get("kind") is not None:
             yield (
-                "Making the graph took a large part of the time: longwall generate writes it to a store, once for all runs."
+                "Making the graph took a large part of the time: longwall generate writes it to a store, once for "
+                "all runs."
             )
         elif isinstance(path, str) and not path.rstrip("/").endswith(".zarr"):
             yield (
@@ -132,11 +135,11 @@ def _config_advice(facts: Facts) -> Iterator[str]:
     if isinstance(threads, int) and threads == 1 and facts.engine.startswith("cpu"):
         yield "Set engine.threads = 0: all cores work then."
     if asked.get("workload.output") == "embeddings":
-        rows = sum(file.get("rows") or 0 for file in facts.files if str(file["name"]).startswith("embeddings"))
+        rows = sum(files.rows for files in facts.files if files.name.startswith("embeddings"))
         if rows > 10**7:
             yield (
-                f'{numbers.short(rows)} rows were written: if their number is enough, output = "count" takes a fraction of '
-                "the time; export.columns writes fewer columns."
+                f'{numbers.short(rows)} rows were written: if their number is enough, output = "count" takes a '
+                "fraction of the time; export.columns writes fewer columns."
             )
     if asked.get("workload.kind") == "motifs" and asked.get("workload.method") == "enumeration":
         yield 'Set workload.method = "auto": counting motifs by formulas may be cheaper than enumerating them.'

@@ -45,21 +45,19 @@ def _pair(name: str, first: Any, second: Any) -> Row:
 
 
 def _summary(first: Facts, second: Facts) -> list[Row]:
-    rows = [
+    return [
         _pair("status", first.status, second.status),
         _pair("workload", first.workload, second.workload),
         _pair("answer", headline(first), headline(second)),
-        _pair(
-            "graph", *(f"{_count(one, 'vertices')} vertices, {_count(one, 'edges')} edges" for one in (first, second))
-        ),
+        _pair("graph", _graph(first), _graph(second)),
         _pair("engine", first.engine, second.engine),
         _pair("longwall", first.versions.get("longwall"), second.versions.get("longwall")),
     ]
-    return rows
 
 
-def _count(facts: Facts, key: str) -> str:
-    return numbers.count(facts.graph.get(key))
+def _graph(facts: Facts) -> str:
+    vertices, edges = (numbers.count(facts.graph.get(key)) for key in ("vertices", "edges"))
+    return f"{vertices} vertices, {edges} edges"
 
 
 def _verdict(first: Facts, second: Facts, *, same_graph: bool) -> str:
@@ -86,10 +84,12 @@ def _answers(first: Facts, second: Facts) -> list[Row]:
         labels = one.get("labels")
         return str(one.get("pattern", "")) + ("" if labels is None else f" ({', '.join(map(str, labels))})")
 
-    found = [{key(one): one.get("count") for one in facts.answer} for facts in (first, second)]
+    one, other = ({key(row): row.get("count") for row in facts.answer} for facts in (first, second))
     return [
-        Row(name, *(numbers.count(one.get(name)) for one in found), differs=found[0].get(name) != found[1].get(name))
-        for name in {**found[0], **found[1]}
+        Row(
+            name, numbers.count(one.get(name)), numbers.count(other.get(name)), differs=one.get(name) != other.get(name)
+        )
+        for name in {**one, **other}
     ]
 
 
@@ -100,7 +100,8 @@ def _ratios(
     for name in names:
         one, other = first.get(name), second.get(name)
         ratio = numbers.NONE if one is None or other is None else numbers.ratio(other, one)
-        rows.append(Row(name, *(numbers.NONE if value is None else text(value) for value in (one, other)), ratio))
+        left, right = (numbers.NONE if value is None else text(value) for value in (one, other))
+        rows.append(Row(name, left, right, ratio))
     return rows
 
 
@@ -129,12 +130,13 @@ def _time_plot(first: Facts, second: Facts) -> Plot | None:
 
 
 def _memory(first: Facts, second: Facts) -> list[Row]:
-    found = [{TIERS[tier.key]: float(tier.peak) for tier in facts.tiers} for facts in (first, second)]
-    return _ratios(list({**found[0], **found[1]}), found[0], found[1], lambda size: numbers.size(size) if size else "0")
+    one, other = ({TIERS[tier.key]: float(tier.peak) for tier in facts.tiers} for facts in (first, second))
+    return _ratios(list({**one, **other}), one, other, lambda size: numbers.size(size) if size else "0")
 
 
 def _levels(first: Facts, second: Facts) -> list[Row]:
-    found = [
-        {one.name: float(one.rows_out) for one in facts.levels if one.rows_out is not None} for facts in (first, second)
-    ]
-    return _ratios(list({**found[0], **found[1]}), found[0], found[1], lambda rows: numbers.count(round(rows)))
+    one, other = (
+        {level.name: float(level.rows_out) for level in facts.levels if level.rows_out is not None}
+        for facts in (first, second)
+    )
+    return _ratios(list({**one, **other}), one, other, lambda rows: numbers.count(round(rows)))

@@ -40,7 +40,7 @@ def _places(edges: Edges, size: float, radius: float) -> list[tuple[float, float
     centre = hubs[0] if len(hubs) == 1 and number > 3 else None
     around = [vertex for vertex in range(number) if vertex != centre]
     if number == 2:
-        return [(radius + 2, size / 2), (size - radius - 2, size / 2)]
+        return [(radius + 2, radius + 2), (size - radius - 2, radius + 2)]
     places = [(size / 2, size / 2)] * number
     reach = size / 2 - radius - 2
     turn = math.pi / 4 if len(around) == 4 else 0.0
@@ -56,8 +56,8 @@ def pattern_picture(
     """Draw a pattern; its vertices have their numbers, or their labels where it has some."""
     words = ", ".join(f"{u}-{v}" for u, v in edges)
     named = "" if labels is None else f"; labels of the vertices: {', '.join(map(str, labels))}"
-    scene = Scene(f"Pattern with the edges {words}{named}", size, size)
     places = _places(edges, size, _RADIUS)
+    scene = Scene(f"Pattern with the edges {words}{named}", size if len(places) > 2 else 2 * _RADIUS + 4, size)
     for number, (u, v) in enumerate(edges):
         scene.line(*places[u], *places[v], "edge")
         if edge_labels is not None and number < len(edge_labels):

@@ -65,6 +65,15 @@ class Load(NamedTuple):
     tasks: int
 
 
+class Files(NamedTuple):
+    """A table of results, in one file or several."""
+
+    name: str
+    number: int
+    rows: int
+    bytes: int
+
+
 class Facts(NamedTuple):
     """What a report says of a run."""
 
@@ -82,7 +91,7 @@ class Facts(NamedTuple):
     lower_bound: bool
     answer: list[dict[str, Any]]
     patterns: int
-    files: list[dict[str, Any]]
+    files: list[Files]
     graph: dict[str, Any]
     engine: str
     plan: dict[str, Any]
@@ -98,6 +107,11 @@ class Facts(NamedTuple):
     heat: Heat | None
     notes: list[str]
     versions: dict[str, str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the run did all that there was to do, so that its figures can be held against predictions."""
+        return self.status == "done" and not self.lower_bound
 
     @property
     def resume(self) -> str:
@@ -137,7 +151,7 @@ def facts_of(record: RunRecord) -> Facts:
         lower_bound=bool(manifest.get("truncated")),
         answer=counts,
         patterns=int(rows),
-        files=[{"name": str(name), **facts} for name, facts in sorted(results.items())],
+        files=_files(results),
         graph=manifest.get("graph", {}),
         engine=_engine(manifest),
         plan=plan,
@@ -156,9 +170,20 @@ def facts_of(record: RunRecord) -> Facts:
     )
 
 
+def _files(results: Mapping[str, Any]) -> list[Files]:
+    tables: dict[str, list[Mapping[str, Any]]] = {}
+    for name, facts in sorted(results.items()):
+        stem, _, rest = str(name).partition("-")
+        tables.setdefault(f"{stem}-*.parquet" if rest else stem, []).append(facts)
+    return [
+        Files(name, len(files), sum(file["rows"] for file in files), sum(file["bytes"] for file in files))
+        for name, files in tables.items()
+    ]
+
+
 def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``section.key`` and its value, for all keys of a config."""
-    found = {}
+    found: dict[str, Any] = {}
     for section, keys in config.items():
         if isinstance(keys, Mapping):
             found |= {f"{section}.{key}": value for key, value in keys.items()}
@@ -191,8 +216,8 @@ def _total(counts: list[dict[str, Any]], rows: int, asked: Mapping[str, Any]) ->
         return None
     if kind in ("motifs", "frequent", "transactions"):
         return None
-    numbers = [one.get("count") for one in counts]
-    return sum(numbers) if all(isinstance(one, int) for one in numbers) else None
+    numbers = [one["count"] for one in counts if isinstance(one.get("count"), int)]
+    return sum(numbers) if len(numbers) == len(counts) else None
 
 
 def _engine(manifest: Mapping[str, Any]) -> str:

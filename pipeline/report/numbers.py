@@ -52,4 +52,6 @@ def ratio(after: float, before: float) -> str:
 
 def percent(share: float) -> str:
     """Return a share as a percentage."""
+    if 0 < share < 0.001:
+        return "less than 0.1%"
     return f"{share:.0%}" if share >= 0.1 or share == 0 else f"{share:.1%}"

@@ -1,4 +1,4 @@
-"""Pages of HTML: templates with everything escaped that comes from a run. Importing Jinja is left until one is needed."""
+"""Pages of HTML, made of templates; everything that comes from a run is escaped."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _facts(record: RunRecord) -> Facts:
         return facts_of(record)
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
         raise InputError(
-            f"{record.where}: a file of this run is damaged ({type(error).__name__}: {error}): restore its manifest.json "
-            "and history.json"
+            f"{record.where}: a file of this run is damaged ({type(error).__name__}: {error}): restore its "
+            "manifest.json and history.json"
         ) from None
 
 

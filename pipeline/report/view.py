@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from longwall.pipeline.report import numbers, plots
 from longwall.pipeline.report.advice import advice_of, skew_of, warnings_of
-from longwall.pipeline.report.drawings import Step, edges_of, pattern_picture, search_steps
+from longwall.pipeline.report.drawings import edges_of, pattern_picture, search_steps
 from longwall.pipeline.report.facts import TIERS, Facts, Tier
 from longwall.pipeline.report.plots import Bar, Span
 from longwall.pipeline.report.scene import Scene
@@ -28,7 +28,7 @@ class Answer(NamedTuple):
     name: str
     picture: Scene | None
     labels: str
-    count: str
+    number: str
     support: str
     value: str
 
@@ -43,6 +43,7 @@ class Plot(NamedTuple):
 def view_of(facts: Facts) -> dict[str, Any]:
     """Return what the template of a report shows."""
     edges = edges_of(facts.plan.get("pattern"))
+    steps = search_steps(facts.plan)
     asked = {key: shown(value) for key, value in facts.asked.items() if key not in _HIDDEN}
     return {
         "facts": facts,
@@ -58,7 +59,8 @@ def view_of(facts: Facts) -> dict[str, Any]:
         "advice": advice_of(facts),
         "graph": _graph(facts),
         "degrees": _degree_plot(facts),
-        "steps": search_steps(facts.plan),
+        "steps": steps,
+        "stages": [] if steps else _stages(facts),
         "terms": _terms(facts),
         "plan": {key.replace("_", " "): shown(value) for key, value in facts.plan.items() if key not in _DRAWN},
         "levels": _levels_plot(facts),
@@ -75,6 +77,7 @@ def _is_default(key: str, text: str) -> bool:
     return key.startswith(("memory.", "engine.", "scheduler.")) and text in _DEFAULTS
 
 
+_STAGES = ("source", "extend", "verify", "filter", "aggregate", "count", "process", "export")
 _DEFAULTS = ("auto", "0", "none", "local", "depth")
 _DRAWN = ("kind", "pattern", "patterns", "terms", "estimated_rows", "order", "restrictions", "labels", "sha256")
 
@@ -175,15 +178,21 @@ def _degree_plot(facts: Facts) -> Plot | None:
     return Plot(picture, label)
 
 
-def _terms(facts: Facts) -> list[tuple[str, Scene]]:
+def _terms(facts: Facts) -> list[tuple[str, str, Scene]]:
     """Return the patterns of which a plan is made, with what becomes of each."""
     found = []
     for one in (facts.plan.get("patterns") or facts.plan.get("terms") or [])[:_MOST_DRAWN]:
         edges = edges_of(one.get("pattern"))
         if edges is not None:
             words = f"{one['coefficient']:+d} x" if "coefficient" in one else str(one.get("kind", ""))
-            found.append((words, pattern_picture(edges, one.get("labels"), size=76)))
+            found.append((words, str(one["pattern"]), pattern_picture(edges, one.get("labels"), size=76)))
     return found
+
+
+def _stages(facts: Facts) -> list[tuple[str, str]]:
+    """Return name and description of each stage of a plan, of the lines that ``longwall explain`` prints."""
+    lines = [line.partition(" ") for line in facts.plan_text.splitlines()]
+    return [(name, text.strip()) for name, _, text in lines if name in _STAGES][:_MOST_DRAWN]
 
 
 def _levels_plot(facts: Facts) -> Plot | None:
@@ -192,9 +201,11 @@ def _levels_plot(facts: Facts) -> Plot | None:
         return None
     name, most, _ = max(rows, key=lambda row: row[1])
     label = f"The most rows, {numbers.count(round(most))}, came out of: {name}."
-    if off := [(max(rows_out / p, p / rows_out), one) for one, rows_out, p in rows if p]:
-        worst = max(off)
-        label += f" Predictions were at most {worst[0]:.3g} times off ({worst[1]})."
+    off = [(max(rows_out / p, p / rows_out), one) for one, rows_out, p in rows if p]
+    if off and facts.whole:
+        worst, where = max(off)
+        how = f"within {numbers.percent(worst - 1)}" if worst < 2 else f"up to {worst:.3g} times off"
+        label += f" Predictions were {how} ({where})."
     return Plot(plots.pairs(label, rows), label)
 
 
@@ -230,8 +241,8 @@ def _heat_plot(facts: Facts) -> Plot | None:
     cached = sum(sum(cells) * heat.on_device[level] for level, cells in heat.levels.items()) / max(total, 1)
     first = sum(sum(cells[: -(-len(cells) // 4)]) for cells in heat.levels.values()) / max(total, 1)
     label = (
-        f"{numbers.size(total)} were read of {heat.pages:,} pages, {numbers.percent(first)} of it in the first quarter of "
-        f"them; for {numbers.percent(cached)} the page was on the GPU."
+        f"{numbers.size(total)} were read of {heat.pages:,} pages, {numbers.percent(first)} of it in the first quarter "
+        f"of them; for {numbers.percent(cached)} the page was on the GPU."
     )
     return Plot(plots.heat_map(label, heat), label)
 
