@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from jinja2.bccache import Bucket
 
-    from longwall.pipeline.report.facts import Facts
     from longwall.pipeline.report.record import RunRecord
 
 MARK = '<meta name="generator" content="longwall report">'
@@ -28,9 +28,10 @@ def run_page(record: RunRecord) -> str:
     Raises
     ------
     InputError
-        If its manifest is damaged.
+        If a file of it is damaged.
     """
-    return _environment().get_template("run.html.jinja").render(view_of(_facts(record)))
+    with _reading(record):
+        return _environment().get_template("run.html.jinja").render(view_of(facts_of(record)))
 
 
 def comparison_page(first: RunRecord, second: RunRecord) -> str:
@@ -39,21 +40,28 @@ def comparison_page(first: RunRecord, second: RunRecord) -> str:
     Raises
     ------
     InputError
-        If the manifest of one is damaged.
+        If a file of one is damaged.
     """
     from longwall.pipeline.report.comparison import comparison_of
 
-    return _environment().get_template("comparison.html.jinja").render(comparison_of(_facts(first), _facts(second)))
+    facts = []
+    for record in (first, second):
+        with _reading(record):
+            facts.append(facts_of(record))
+    with _reading(first):
+        return _environment().get_template("comparison.html.jinja").render(comparison_of(*facts))
 
 
-def _facts(record: RunRecord) -> Facts:
+@contextmanager
+def _reading(record: RunRecord) -> Iterator[None]:
+    """Turn what goes wrong with files that no run wrote so into a message."""
+    from jinja2 import TemplateError
+
     try:
-        return facts_of(record)
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
-        raise InputError(
-            f"{record.where}: a file of this run is damaged ({type(error).__name__}: {error}): restore its "
-            "manifest.json and history.json"
-        ) from None
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TemplateError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"[:200]
+        raise InputError(f"{record.where}: manifest.json or history.json is damaged ({what}): restore it") from error
 
 
 @cache
