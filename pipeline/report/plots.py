@@ -133,7 +133,9 @@ def memory(label: str, at: Sequence[float], used: Sequence[float], peak: float, 
         if value:
             y = floor - value / top * _PLOT
             scene.line(left, y, WIDTH, y, style)
-            scene.text(WIDTH, y - 3, f"{name} {numbers.size(value)}", "halo", anchor="end")
+            near = style == "peak" and shown is not None and abs(shown - value) < 0.15 * top  # the other one's text
+            x, anchor = (left + 4, "start") if near else (WIDTH, "end")
+            scene.text(x, y - 3, f"{name} {numbers.size(value)}", "halo", anchor=anchor)
     scene.line(left, floor, WIDTH, floor, "axis")
     return scene
 

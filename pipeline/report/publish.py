@@ -39,7 +39,7 @@ def publish_report(store: RunStore, history: History, metrics: Metrics, values: 
                 "loads": loads,
                 "values": list(values[:_MOST_VALUES]) if any(one is not None for one in values) else [],
             }
-            store.write(HISTORY, (json.dumps(facts, default=str) + "\n").encode())
+            store.write(HISTORY, (json.dumps(facts, default=str) + "\n").encode(), lasting=False)
             write_report(store)
     except Exception as error:  # whatever it is, the run is as it is
         with suppress(Exception):
@@ -62,4 +62,4 @@ def write_report(store: RunStore) -> None:
     from longwall.pipeline.report.page import run_page
     from longwall.pipeline.report.record import read_record
 
-    store.write(REPORT, run_page(read_record(store)).encode("utf-8", "backslashreplace"))
+    store.write(REPORT, run_page(read_record(store)).encode("utf-8", "backslashreplace"), lasting=False)

@@ -11,12 +11,15 @@ WIDTH = 340
 
 
 class Shape(NamedTuple):
-    """One element of SVG: its name, its attributes, its text, and what a pointer on it shows."""
+    """One element of SVG."""
 
     kind: str
-    attributes: dict[str, str]
+    """Its name."""
+    attributes: str
+    """As they stand in SVG: numbers and names of styles, nothing that comes from a run."""
     text: str = ""
     hint: str = ""
+    """What a pointer on it shows."""
 
 
 class Scene:
@@ -36,28 +39,28 @@ class Scene:
 
     def rect(self, x: float, y: float, width: float, height: float, style: str, *, hint: str = "") -> None:
         """Add a rectangle."""
-        size = {"width": _text(max(width, 0.5)), "height": _text(max(height, 0.5))}
-        self.shapes.append(Shape("rect", {"x": _text(x), "y": _text(y)} | size | {"class": style}, hint=hint))
+        size = f'width="{_text(max(width, 0.5))}" height="{_text(max(height, 0.5))}"'
+        self.shapes.append(Shape("rect", f'x="{_text(x)}" y="{_text(y)}" {size} class="{style}"', hint=hint))
 
     def line(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
         """Add a straight line."""
-        ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-        self.shapes.append(Shape("line", {name: _text(value) for name, value in ends.items()} | {"class": style}))
+        ends = f'x1="{_text(x1)}" y1="{_text(y1)}" x2="{_text(x2)}" y2="{_text(y2)}"'
+        self.shapes.append(Shape("line", f'{ends} class="{style}"'))
 
     def path(self, points: list[tuple[float, float]], style: str, *, closed: bool = False) -> None:
         """Add a line through points."""
         text = "M" + "L".join(f"{_text(x)} {_text(y)}" for x, y in points) + ("Z" if closed else "")
-        self.shapes.append(Shape("path", {"d": text, "class": style}))
+        self.shapes.append(Shape("path", f'd="{text}" class="{style}"'))
 
     def circle(self, x: float, y: float, radius: float, style: str, *, hint: str = "") -> None:
         """Add a disc."""
-        where = {"cx": _text(x), "cy": _text(y), "r": _text(radius)}
-        self.shapes.append(Shape("circle", where | {"class": style}, hint=hint))
+        where = f'cx="{_text(x)}" cy="{_text(y)}" r="{_text(radius)}"'
+        self.shapes.append(Shape("circle", f'{where} class="{style}"', hint=hint))
 
     def text(self, x: float, y: float, text: str, style: str = "", *, anchor: str = "start") -> None:
         """Add a line of text; `y` is its base line."""
-        where = {"x": _text(x), "y": _text(y), "text-anchor": anchor} | ({"class": style} if style else {})
-        self.shapes.append(Shape("text", where, text))
+        where = f'x="{_text(x)}" y="{_text(y)}" text-anchor="{anchor}"'
+        self.shapes.append(Shape("text", f'{where} class="{style}"' if style else where, text))
 
 
 def _text(value: float) -> str:

@@ -250,7 +250,14 @@ def _heat_plot(facts: Facts) -> Plot | None:
 def _load_plot(facts: Facts) -> Plot | None:
     if not facts.loads:
         return None
-    rows = [Bar(one.worker, one.seconds, f"{numbers.seconds(one.seconds)}, {one.tasks:,} tasks") for one in facts.loads]
+    rows = [
+        Bar(
+            one.worker,
+            one.seconds,
+            f"{numbers.seconds(one.seconds)}, {one.tasks:,} task{'s' if one.tasks != 1 else ''}",
+        )
+        for one in facts.loads
+    ]
     busiest = max(facts.loads, key=lambda load: load.seconds)
     label = f"{busiest.worker} was busy longest, for {numbers.seconds(busiest.seconds)}"
     label += f", {skew_of(facts.loads):.2f} times the mean of {len(rows)} workers." if len(rows) > 1 else "."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -246,11 +247,11 @@ def test_vertices_of_a_drawing_are_apart_and_inside(text: str) -> None:
     edges = edges_of(text)
     assert edges is not None
     picture = pattern_picture(edges)
-    discs = [shape.attributes for shape in picture.shapes if shape.kind == "circle"]
-    places = [(float(disc["cx"]), float(disc["cy"])) for disc in discs]
+    discs = [re.findall(r'="([\d.]+)"', shape.attributes) for shape in picture.shapes if shape.kind == "circle"]
+    places = [(float(x), float(y)) for x, y, _ in discs]
     assert len(places) == max(map(max, edges)) + 1
     assert len([shape for shape in picture.shapes if shape.kind == "line"]) == len(edges)
-    radius = float(discs[0]["r"])
+    radius = float(discs[0][2])
     assert all(radius <= x <= picture.width - radius and radius <= y <= picture.height - radius for x, y in places)
     gaps = [abs(complex(*a) - complex(*b)) for at, a in enumerate(places) for b in places[:at]]
     assert min(gaps) > radius
