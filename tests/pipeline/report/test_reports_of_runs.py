@@ -245,3 +245,18 @@ def test_the_answer_of_an_algorithm_of_ones_own(graph: Path, tmp_path: Path) -> 
     assert found.answer[0]["value"] == value
     assert isinstance(result.path, Path)
     assert str(value) in page_of(result.path).text()
+
+
+@pytest.mark.cluster
+def test_the_report_of_a_run_on_a_cluster(graph: Path, tmp_path: Path) -> None:
+    scheduler = {"kind": "dask", "workers": 2, "threads_per_worker": 1}
+    result = start(
+        graph, tmp_path, WORKLOADS["induced"], scheduler=scheduler, memory={"spill": str(tmp_path / "spill")}
+    )
+    assert isinstance(result.path, Path)
+    text = page_of(result.path).text()
+    assert f"{result.count:,}" in text
+    assert "workers have budgets of their own" in text
+    found = facts(result.path)
+    assert {load.worker for load in found.loads} <= {"worker 0", "worker 1"}
+    assert sum(load.tasks for load in found.loads) > 0
