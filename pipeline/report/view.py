@@ -85,10 +85,10 @@ _DRAWN = ("kind", "pattern", "patterns", "terms", "estimated_rows", "order", "re
 def headline(facts: Facts) -> str:
     """Return the answer in a few words."""
     least = "at least " if facts.lower_bound else ""
-    if facts.total is not None:
-        return f"{least}{facts.total:,}"
     if facts.status != "done":
         return _MEANING.get(facts.status, facts.status)
+    if facts.total is not None:
+        return f"{least}{facts.total:,}"
     if len(facts.answer) == 1 and facts.answer[0]["value"] is not None:
         return str(facts.answer[0]["value"])[:80]
     return f"{least}{facts.patterns:,} pattern{'s' if facts.patterns != 1 else ''}"
@@ -192,7 +192,9 @@ def _terms(facts: Facts) -> list[tuple[str, str, Scene]]:
 def _stages(facts: Facts) -> list[tuple[str, str]]:
     """Return name and description of each stage of a plan, of the lines that ``longwall explain`` prints."""
     lines = [line.partition(" ") for line in facts.plan_text.splitlines()]
-    return [(name, text.strip()) for name, _, text in lines if name in _STAGES][:_MOST_DRAWN]
+    stages = [(name, text.strip()) for name, _, text in lines if name in _STAGES]
+    first = next((at for at, (name, _) in enumerate(stages) if name == "source"), len(stages))
+    return stages[first : first + _MOST_DRAWN]
 
 
 def _levels_plot(facts: Facts) -> Plot | None:
