@@ -10,12 +10,16 @@ from longwall.pipeline.run_store.run_names import CONFIG, HISTORY, MANIFEST, PUB
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from longwall.pipeline.run_store.store import RunStore
 
 MOST_PATTERNS = 24
 """Rows of the answer that a report shows."""
 _MOST_ROWS = 20_000  # of a table that are looked at
 _MOST_BYTES = 1 << 26  # of a file
+_BATCH = 1 << 16  # rows of the record of access heat that are looked at at once
+_HEAT_COLUMNS = ("level", "page", "bytes", "extensions", "hot_extensions")
 HEAT_CELLS = 48
 """Pages of a heat map are drawn in at most so many cells a level."""
 
@@ -115,21 +119,26 @@ def _heat(content: bytes | None) -> Heat | None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    levels: dict[int, np.ndarray[Any, Any]] = {}
+    cached: dict[int, float] = {}
     try:
-        table = pq.read_table(pa.BufferReader(content), use_threads=False)
-        names = ("level", "page", "bytes", "extensions", "hot_extensions")
-        level, page, size, extensions, hot = (table[name].to_numpy() for name in names)
-    except (pa.ArrowException, OSError, KeyError):
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
+            groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            tops = [group.column(1).statistics.max for group in groups if group.num_rows]
+            pages = max(tops, default=-1) + 1
+            cells = min(pages, HEAT_CELLS)
+            for batch in file.iter_batches(batch_size=_BATCH, use_threads=False):
+                columns = (batch.column(name).to_numpy() for name in _HEAT_COLUMNS)
+                level, page, size, extensions, hot = columns
+                shares = size * (hot / np.maximum(extensions, 1))
+                for number in np.unique(level).tolist():
+                    rows = level == number
+                    sums = np.bincount(page[rows] * cells // pages, size[rows], cells)
+                    levels[number] = levels.get(number, 0) + sums
+                    cached[number] = cached.get(number, 0.0) + float(shares[rows].sum())
+    except (pa.ArrowException, OSError, AttributeError, KeyError, TypeError, ValueError):
         return None
-    if not len(level):
+    if not levels:
         return None
-    pages = int(page.max()) + 1
-    cells = min(pages, HEAT_CELLS)
-    cell = page * cells // pages
-    levels, on_device = {}, {}
-    for number in np.unique(level).tolist():
-        rows = level == number
-        levels[number] = np.bincount(cell[rows], size[rows], cells).astype(np.int64).tolist()
-        share = hot[rows] / np.maximum(extensions[rows], 1)
-        on_device[number] = float((share * size[rows]).sum() / max(size[rows].sum(), 1))
-    return Heat(pages, levels, on_device)
+    found = {number: sums.astype(np.int64).tolist() for number, sums in levels.items()}
+    return Heat(pages, found, {number: cached[number] / max(sum(found[number]), 1) for number in found})

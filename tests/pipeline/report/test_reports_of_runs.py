@@ -8,17 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from conftest import set_page_size
 from pages import Page, check_page
+from selection import emulated
 
 import longwall
 from longwall.pipeline.report import publish
+from longwall.pipeline.report import record as record_module
 from longwall.pipeline.report.facts import Facts, facts_of
 from longwall.pipeline.report.record import read_record
 from longwall.pipeline.run_store.run_place import place_at
 from longwall.pipeline.workloads.match import Match
 from longwall.storage.errors import RunError
+from longwall.storage.pages.heat_record import HeatRecord
 
 WORKLOADS: dict[str, dict[str, Any]] = {
     "search": {"kind": "match", "pattern": "tailed-triangle", "pattern_labels": [0, 1, 0, 1]},
@@ -245,6 +250,49 @@ def test_the_answer_of_an_algorithm_of_ones_own(graph: Path, tmp_path: Path) -> 
     assert found.answer[0]["value"] == value
     assert isinstance(result.path, Path)
     assert str(value) in page_of(result.path).text()
+
+
+@pytest.mark.parametrize("batch", [1 << 16, 7])
+def test_the_heat_of_pages_is_summed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    monkeypatch.setattr(record_module, "_BATCH", batch)
+    heat = HeatRecord(100)
+    rng = np.random.default_rng(1)
+    reads = {level: rng.integers(0, 1000, 100).astype(np.uint64) for level in (2, 3)}
+    on_device = np.arange(100) < 50
+    for level, spatial in reads.items():
+        heat.record(level, spatial, on_device)
+        heat.record(level, spatial, np.zeros(100, np.bool_))
+    heat.write(tmp_path / "heat.parquet")
+    found = record_module._heat((tmp_path / "heat.parquet").read_bytes())
+    assert found is not None
+    assert found.pages == 100
+    for level, spatial in reads.items():
+        cells = [0] * record_module.HEAT_CELLS
+        for page, size in enumerate(spatial.tolist()):
+            cells[page * len(cells) // 100] += 2 * size
+        assert found.levels[level] == cells
+        assert found.on_device[level] == pytest.approx(0.5 * spatial[:50].sum() / spatial.sum())
+    assert record_module._heat(b"no table") is None
+
+
+@pytest.mark.gpu
+def test_the_report_of_a_run_out_of_the_gpus_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_page_size(monkeypatch, 1024 if emulated() else 2 << 20)
+    scale, factor, budget = (11, 6, 16 << 20) if emulated() else (22, 2, 108_000_000)
+    result = longwall.run(
+        {
+            "graph": {"generator": {"kind": "rmat", "scale": scale, "edge_factor": factor, "seed": 3}},
+            "workload": {"kind": "match", "pattern": "tailed-triangle", "output": "embeddings"},
+            "export": {"limit": 1000},
+            "engine": {"kind": "cuda"},
+            "memory": {"device": budget, "host": "2GiB", "spill": str(tmp_path / "spill"), "access": "adaptive"},
+            "run": {"directory": str(tmp_path), "name": "one"},
+        }
+    )
+    assert isinstance(result.path, Path)
+    text = page_of(result.path).text()
+    for part in ("Heat of the pages", "GPU memory: at most", "Page-locking", "Raise memory.device"):
+        assert part in text
 
 
 @pytest.mark.cluster
