@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.run_names import HISTORY, REPORT
-from longwall.storage.signals import undisturbed
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Metrics
@@ -33,19 +32,18 @@ def publish_report(store: RunStore, history: History, metrics: Metrics, values: 
         Answers of an algorithm of one's own, which no table holds.
     """
     try:
-        with undisturbed():
-            loads = [{"worker": worker} | load._asdict() for worker, load in metrics.loads().items()]
-            facts = history.facts() | {
-                "loads": loads,
-                "values": list(values[:_MOST_VALUES]) if any(one is not None for one in values) else [],
-            }
-            store.write(HISTORY, (json.dumps(facts, default=str) + "\n").encode(), lasting=False)
-            write_report(store)
-    except Exception as error:  # whatever it is, the run is as it is
+        loads = [{"worker": worker} | load._asdict() for worker, load in metrics.loads().items()]
+        facts = history.facts() | {
+            "loads": loads,
+            "values": list(values[:_MOST_VALUES]) if any(one is not None for one in values) else [],
+        }
+        store.write(HISTORY, (json.dumps(facts, default=str) + "\n").encode(), lasting=False)
+        write_report(store)
+    except (Exception, KeyboardInterrupt) as error:  # whatever it is, the run is as it is
         with suppress(Exception):
             store.delete([f"{HISTORY}.tmp", f"{REPORT}.tmp"])
         with suppress(Exception):
-            reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}".removesuffix(": ")
             history.note(f"the report of the run is not written ({reason}): make it with longwall report {store.where}")
 
 

@@ -23,6 +23,7 @@ from longwall.pipeline.report.record import read_record
 from longwall.pipeline.run_store.run_place import place_at
 from longwall.pipeline.workloads.match import Match
 from longwall.storage.errors import RunError
+from longwall.storage.observer import NullObserver
 from longwall.storage.pages.heat_record import HeatRecord
 
 WORKLOADS: dict[str, dict[str, Any]] = {
@@ -166,10 +167,17 @@ def test_an_interrupted_run(graph: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(28, "No space left on device"), MemoryError(), TypeError("a mistake"), RunError("at the URL")]
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        MemoryError(),
+        TypeError("a mistake"),
+        RunError("at the URL"),
+        KeyboardInterrupt(),
+    ],
 )
 def test_a_run_is_done_although_its_report_cannot_be_written(
-    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def fail(store: Any) -> None:
         (Path(store.where) / "report.html.tmp").write_text("half")
@@ -177,7 +185,7 @@ def test_a_run_is_done_although_its_report_cannot_be_written(
 
     notes: list[str] = []
 
-    class Notes(longwall.pipeline.run.NullObserver):  # type: ignore[name-defined,misc]
+    class Notes(NullObserver):
         def note(self, text: str) -> None:
             notes.append(text)
 
