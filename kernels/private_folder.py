@@ -26,17 +26,17 @@ def cache_notes() -> str:
     return "; ".join(_notes)
 
 
-def cache_folder(variable: str, name: str) -> CacheFolder:
+def cache_folder(variable: str | None, name: str) -> CacheFolder:
     """Choose a private folder for compiled kernels, and open it; see `cache_notes`.
 
     Parameters
     ----------
     variable
-        Of the environment, which may name the folder.
+        Of the environment, which may name the folder; None: there is none.
     name
         Of the folder below ``longwall`` in the user's folder of caches, if that one is not private, or not named.
     """
-    if named := os.environ.get(variable):
+    if variable is not None and (named := os.environ.get(variable)):
         path = Path(named).absolute()
         try:
             return CacheFolder(path, open_private(path))

@@ -143,6 +143,28 @@ def explain(config: Config, overrides: Overrides = [], quiet: Quiet = False) -> 
         write_stdout(explain_config(config, overrides=overrides, observer=choose_observer(quiet)))
 
 
+@app.command(epilog="Example:  longwall report runs/demo")
+def report(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or its URL.", show_default=False)],
+    other: Annotated[
+        str | None, typer.Argument(metavar="RUN2", help="A run to compare it with.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to write the page.",
+            show_default="report.html in the run's folder, or comparison.html",
+        ),
+    ] = None,
+) -> None:
+    """Make the report of a run anew, or compare two runs: a page for any browser."""
+    with _reporting():
+        from longwall.pipeline.report.command import report as write_report
+
+        write_stdout(write_report(run, other, output))
+
+
 @app.command(epilog="Example:  longwall ingest ca-AstroPh.edges.gz ca-AstroPh.zarr")
 def ingest(
     source: Annotated[str, typer.Argument(metavar="INPUT", help="The graph file, or its URL.", show_default=False)],
@@ -283,7 +305,7 @@ def info(
 ) -> None:
     """Show the size, degrees, labels and hash of a graph."""
     with _reporting():
-        from longwall.pipeline.run import open_graph
+        from longwall.pipeline.inputs import open_graph
         from longwall.storage.graph.graph_store import describe_store
         from longwall.storage.graph.info import info as describe
         from longwall.storage.graph.store_header import is_store

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal
 
 from longwall.pipeline.config import RunSpec
+from longwall.storage.arguments import brief, require_methods, require_type
 from longwall.storage.errors import InputError
-from longwall.storage.observer import Observer
+from longwall.storage.observer import NullObserver, Observer
+from longwall.storage.paths import require_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from longwall.pipeline.execution.sharing.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
@@ -143,3 +149,82 @@ def describe_graph(spec: RunSpec, graph: Graph) -> dict[str, Any]:
         "labels": graph.stats.num_labels,
         "hash": graph.content_hash,
     }
+
+
+def open_graph(
+    path: str | Path | Sequence[str | Path],
+    labels: str | Path | None = None,
+    observer: Observer | None = None,
+    *,
+    transactions: str | Path | None = None,
+    file_format: str | None = None,
+    columns: tuple[str | int, str | int] | None = None,
+    edge_label: str | int | None = None,
+    ids: Literal["auto", "integers", "names"] = "auto",
+    header: bool | None = None,
+) -> Graph:
+    """Open a graph store, or read a graph file of any known format.
+
+    Parameters
+    ----------
+    path
+        A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, ``.lg``, ``.graph`` or
+        ``.gspan`` file, compressed (``.gz``, ``.zst``) or not. Edge lists or Parquet files also as a list, a folder, or
+        a pattern such as ``"data/*.csv"``.
+    labels
+        A file of "vertex label" lines; those of vertices without an edge are ignored.
+    observer
+        Receives the number of bytes that have been read.
+    transactions
+        A file of "vertex transaction" lines.
+    file_format
+        How to read a file whose name does not say it, such as ``"transactions"`` for a database of graphs.
+    columns
+        The two columns of an edge list or a Parquet file that hold the edges, by their names or their numbers from 1,
+        where their names do not say it.
+    edge_label
+        The column that holds the labels of the edges.
+    ids
+        Whether vertices are ``"integers"`` or have ``"names"``; by default the first rows say it.
+    header
+        Whether the first line of a text names the columns; by default that is said by the first rows, too.
+
+    Returns
+    -------
+    Graph
+        Undirected and simple.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, naming the file and the line.
+    """
+    from longwall.storage.ingest.ingest import load_graph
+    from longwall.storage.ingest.tables.columns import TableOptions
+
+    in_memory = "write edges that are in memory to a Parquet or text file first"
+    for one in path if isinstance(path, list | tuple) and path else (path,):
+        require_path("path", one, "the path or the URL of a graph file or a graph store", in_memory)
+    require_path("labels", labels, 'a file of "vertex label" lines', optional=True)
+    require_path("transactions", transactions, 'a file of "vertex transaction" lines', optional=True)
+    require_type("file_format", file_format, (str, NoneType), 'the name of a format, such as "edge-list"')
+    require_observer(observer)
+    if ids not in ("auto", "integers", "names"):
+        raise InputError(f'ids: expected "auto", "integers" or "names", not {brief(ids)}')
+    observer = observer or NullObserver()
+    return load_graph(
+        path,
+        labels,
+        observer,
+        transactions=transactions,
+        file_format=file_format,
+        table=TableOptions(columns, edge_label, ids, header),
+        note=observer.note,
+    )
+
+
+def require_observer(observer: object) -> None:
+    """Refuse what cannot receive the progress of a run (InputError)."""
+    methods = ("phase", "advance", "note", "close")
+    if observer is not None:
+        require_methods("observer", observer, methods, f"an object with the methods {', '.join(methods)}")

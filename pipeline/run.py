@@ -9,25 +9,26 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
 from longwall.pipeline.garbage import collecting
-from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph
+from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph, require_observer
 from longwall.pipeline.label_names import with_label_names
 from longwall.pipeline.memory_graph import how_to_resume, shared_graph, with_graph_again
+from longwall.pipeline.progress.history import History
+from longwall.pipeline.report.publish import publish_report
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import TOO_LARGE, write_counts
 from longwall.pipeline.run_store.run_directory import RunDirectory
-from longwall.storage.arguments import brief, require_methods, require_texts, require_type
+from longwall.storage.arguments import brief, require_texts
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import require_path
@@ -76,7 +77,7 @@ def run(
         If the user interrupts, or SIGTERM or SIGHUP comes that the caller does not handle; its folder says so, and
         `resume` goes on with it.
     """
-    _require_observer(observer)
+    require_observer(observer)
     spec = load_config(config, overrides)
     fresh_name = isinstance(config, Mapping) and not names_run(config, overrides)
     directory = RunDirectory.create(spec, fresh_name=fresh_name)
@@ -113,7 +114,7 @@ def resume(
     """
     require_path("path", path, "the folder of a run, or its URL")
     require_texts("overrides", overrides, '["memory.host=8GiB"]')
-    _require_observer(observer)
+    require_observer(observer)
     for override in overrides:
         if override.partition(".")[0].strip() not in _FREE_SECTIONS:
             raise InputError(f"--set {brief(override)}: a resumed run may change only {', '.join(_FREE_SECTIONS)}")
@@ -126,43 +127,43 @@ def resume(
     return _whole(directory, spec, observer or NullObserver(), fresh=False)
 
 
-def _require_observer(observer: object) -> None:
-    methods = ("phase", "advance", "note", "close")
-    if observer is not None:
-        require_methods("observer", observer, methods, f"an object with the methods {', '.join(methods)}")
-
-
 def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh: bool) -> Result:
     """Run to one of the ends of a run, and say in the folder which one it was."""
     began = time.perf_counter()
     metrics, cancel = Metrics(), threading.Event()
+    history = History(observer, watching=spec.run.report)
     how = f"go on with: {how_to_resume(spec, directory.where)}"
+
+    def abandon(status: str, reason: str) -> None:
+        if directory.abandon(status, reason, metrics) and spec.run.report:
+            publish_report(directory.store, history, metrics)
+
     with interrupting(), ExitStack() as ending, collecting():  # garbage first: the stack keeps interrupts out
         try:
             try:
-                return _run(spec, directory, metrics, cancel, observer, began)
+                return _run(spec, directory, metrics, cancel, history, began)
             finally:
                 ending.enter_context(undisturbed())
         except InputError as error:
             if fresh and not directory.log.begun:
                 directory.discard()
             else:
-                directory.abandon("failed", str(error), metrics)
+                abandon("failed", str(error))
             raise
         except KeyboardInterrupt:
             cancel.set()
-            directory.abandon("interrupted", f"interrupted by {last_signal().name}", metrics)
+            abandon("interrupted", f"interrupted by {last_signal().name}")
             raise KeyboardInterrupt(str(directory.where)) from None
         except (RunError, MemoryError, OSError) as error:
             cancel.set()
             reason = reason_of(error)
-            directory.abandon("failed", reason, metrics)
+            abandon("failed", reason)
             if isinstance(error, FinalError):
                 raise
             raise RunError(f"{reason}; once that is mended, {how}") from error
         except BaseException as error:
             cancel.set()
-            directory.abandon("failed", f"{type(error).__name__}: {error}", metrics)
+            abandon("failed", f"{type(error).__name__}: {error}")
             raise
         finally:
             directory.close()
@@ -174,7 +175,7 @@ def _run(
     directory: RunDirectory,
     metrics: Metrics,
     cancel: threading.Event,
-    observer: Observer,
+    observer: History,
     began: float,
 ) -> Result:
     from longwall.kernels.kernel_cache import cache_note
@@ -183,7 +184,6 @@ def _run(
     from longwall.storage.memory.allocator import return_freed_memory
 
     return_freed_memory()
-    timings: dict[str, float] = {}
     devices = devices_of(spec)
     on_cluster = spec.scheduler.kind == "dask" or bool(devices)
     # The coordinator of a cluster does no tasks, and needs no device.
@@ -191,7 +191,7 @@ def _run(
     engine = resources.engine
     if cache_note():
         observer.note(cache_note())
-    with resources, ExitStack() as opened:
+    with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()
         if on_cluster:
             from longwall.pipeline.cluster.connect import cluster_of, executor_of
@@ -202,15 +202,16 @@ def _run(
             cluster = opened.enter_context(cluster_of(theirs, where, cores, folder, observer, devices))
         say_compiling = cache(lambda: observer.note(COMPILING))
         notes: list[str] = []
-        with engine.watch_compilation(say_compiling), user_errors(engine), _timed(timings, "graph"):
+        with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = read_graph(spec, observer, resources, notes)
-        with _timed(timings, "plan"):
+        with observer.timed("plan"):
             plan = spec.workload.plan(graph)
         second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
+        facts["degrees"] = graph.degree_powers()
         engines = _engine_facts(spec, engine, devices, second)
         _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
-        directory.manifest["budget"] = resources.limits()
+        directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
         directory.save()
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
         opened.callback(env.close)
@@ -222,21 +223,21 @@ def _run(
             with (
                 engine.watch_compilation(say_compiling),
                 user_errors(engine),
-                _timed(timings, "mine"),
+                observer.timed("mine"),
                 interrupted_by(partial(_stop, cancel, resources, second)),
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
         finally:
             directory.manifest["memory"] = _memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
-    return _publish(counts, env, directory, timings, engine_name, began)
+    return _publish(counts, env, directory, observer, engine_name, began)
 
 
 def _publish(
     counts: Sequence[PatternCount],
     env: Coordinator,
     directory: RunDirectory,
-    timings: dict[str, float],
+    history: History,
     engine: str,
     began: float,
 ) -> Result:
@@ -245,12 +246,14 @@ def _publish(
 
     _require_fitting(counts, env.spec)
     workload, truncated = env.spec.workload, any(one.lower_bound for one in counts)
-    with env.answer, _timed(timings, "write"):
+    with env.answer, history.timed("write"):
         if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
             env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
-        directory.manifest |= {"timings": timings, "truncated": truncated}
+        directory.manifest |= {"timings": history.timings, "truncated": truncated}
         directory.finish(env.metrics)
+    if env.spec.run.report:
+        publish_report(directory.store, history, env.metrics, values=[one.value for one in counts])
     return Result(
         path=directory.where,
         workload=workload.kind,
@@ -258,7 +261,7 @@ def _publish(
         patterns=tuple(counts),
         seconds=time.perf_counter() - began,
         engine=engine,
-        timings=timings,
+        timings=history.timings,
         truncated=truncated,
     )
 
@@ -307,6 +310,8 @@ def _memory_facts(env: Coordinator) -> dict[str, Any]:
         name: {"limit": budget.limit, "peak": budget.peak}
         for name, budget in (("host", resources.host), ("disk", resources.disk))
     }
+    if (written := resources.disk.writing)[0]:
+        facts["disk"] |= {"written": written[0], "seconds": written[1]}
     if (peak := env.engine.memory.peak()) is not None:
         limit = {"limit": resources.device, "peak": peak.allocator}
         facts["device"] = limit | {"driver": peak.driver, "before": peak.before}
@@ -371,88 +376,9 @@ def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str], second:
     return {"name": engine.name if second is None else f"cpu+{engine.name}", "device": engine.device.name}
 
 
-def open_graph(
-    path: str | Path | Sequence[str | Path],
-    labels: str | Path | None = None,
-    observer: Observer | None = None,
-    *,
-    transactions: str | Path | None = None,
-    file_format: str | None = None,
-    columns: tuple[str | int, str | int] | None = None,
-    edge_label: str | int | None = None,
-    ids: Literal["auto", "integers", "names"] = "auto",
-    header: bool | None = None,
-) -> Graph:
-    """Open a graph store, or read a graph file of any known format.
-
-    Parameters
-    ----------
-    path
-        A store made by ``longwall ingest``, or an edge list, Matrix Market, Parquet, ``.lg``, ``.graph`` or
-        ``.gspan`` file, compressed (``.gz``, ``.zst``) or not. Edge lists or Parquet files also as a list, a folder, or
-        a pattern such as ``"data/*.csv"``.
-    labels
-        A file of "vertex label" lines; those of vertices without an edge are ignored.
-    observer
-        Receives the number of bytes that have been read.
-    transactions
-        A file of "vertex transaction" lines.
-    file_format
-        How to read a file whose name does not say it, such as ``"transactions"`` for a database of graphs.
-    columns
-        The two columns of an edge list or a Parquet file that hold the edges, by their names or their numbers from 1,
-        where their names do not say it.
-    edge_label
-        The column that holds the labels of the edges.
-    ids
-        Whether vertices are ``"integers"`` or have ``"names"``; by default the first rows say it.
-    header
-        Whether the first line of a text names the columns; by default that is said by the first rows, too.
-
-    Returns
-    -------
-    Graph
-        Undirected and simple.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, naming the file and the line.
-    """
-    from longwall.storage.ingest.ingest import load_graph
-    from longwall.storage.ingest.tables.columns import TableOptions
-
-    in_memory = "write edges that are in memory to a Parquet or text file first"
-    for one in path if isinstance(path, list | tuple) and path else (path,):
-        require_path("path", one, "the path or the URL of a graph file or a graph store", in_memory)
-    require_path("labels", labels, 'a file of "vertex label" lines', optional=True)
-    require_path("transactions", transactions, 'a file of "vertex transaction" lines', optional=True)
-    require_type("file_format", file_format, (str, NoneType), 'the name of a format, such as "edge-list"')
-    _require_observer(observer)
-    if ids not in ("auto", "integers", "names"):
-        raise InputError(f'ids: expected "auto", "integers" or "names", not {brief(ids)}')
-    observer = observer or NullObserver()
-    return load_graph(
-        path,
-        labels,
-        observer,
-        transactions=transactions,
-        file_format=file_format,
-        table=TableOptions(columns, edge_label, ids, header),
-        note=observer.note,
-    )
-
-
 def _stop(cancel: threading.Event, resources: Resources, second: SecondEngine | None) -> None:
     """Let the worker threads end, so that the main thread does not wait for them in vain."""
     cancel.set()
     resources.engine.interrupt()
     if second is not None:
         second.interrupt()
-
-
-@contextmanager
-def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
-    began = time.perf_counter()
-    yield
-    timings[name] = time.perf_counter() - began

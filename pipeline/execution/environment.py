@@ -64,11 +64,20 @@ class MetricsRow(NamedTuple):
     """Rows that sampling predicted for `rows_out`; None where nothing was predicted."""
 
 
+class Load(NamedTuple):
+    """What a worker did of a run."""
+
+    seconds: float
+    """Time in its tasks."""
+    tasks: int
+
+
 @dataclass
 class Metrics:
     """Stage events of a run, in the order in which they were recorded; safe to share between threads."""
 
     _rows: list[MetricsRow] = field(default_factory=list)
+    _loads: dict[str, Load] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def record(
@@ -104,6 +113,17 @@ class Metrics:
         row = MetricsRow(stage, level, int(rows_in), int(rows_out), float(seconds), int(bytes), int(tasks), predicted)
         with self._lock:
             self._rows.append(row)
+
+    def add_load(self, worker: str, seconds: float, tasks: int) -> None:
+        """Add to what a worker, such as ``"cpu 1"``, has done."""
+        with self._lock:
+            before = self._loads.get(worker, Load(0.0, 0))
+            self._loads[worker] = Load(before.seconds + seconds, before.tasks + tasks)
+
+    def loads(self) -> dict[str, Load]:
+        """Return what each thread of this process has done so far."""
+        with self._lock:
+            return dict(self._loads)
 
     def rows(self) -> list[MetricsRow]:
         """Return a copy of the events so far."""

@@ -145,7 +145,8 @@ class _Tasks:
         began, second = time.monotonic(), self._second
         workers = min(self._lead.env.engine.workers, len(self._missing))
         while self._pool.left and self._threads.going:  # again only for what a second engine gave back
-            self._threads.wait([self._threads.start(self._lead_loop) for _ in range(workers)], self._look)
+            started = [self._threads.start(self._lead_loop, number) for number in range(1, workers + 1)]
+            self._threads.wait(started, self._look)
             self._pool.close()
             if second is not None and self._pool.joined:
                 self._threads.wait([second.idle])
@@ -164,12 +165,12 @@ class _Tasks:
         self._sharing = self._pool.may_join and self._second.start(self._share)
         return _LOOK_SECONDS
 
-    def _lead_loop(self) -> None:
+    def _lead_loop(self, number: int) -> None:
         """Work with a worker of the run's engine."""
         worker: Worker | None = None
         with self._threads.guard(), user_errors(self._lead.env.engine):
             worker = self._lead.make_worker()
-            self._work(self._lead, worker, [])
+            self._work(self._lead, worker, [], number)
         if worker is not None:
             with self._threads.guard():
                 worker.close()
@@ -202,29 +203,30 @@ class _Tasks:
                 return
             self.teams.append(crew.team)
             self._env.observer.advance(probe.size)
-            ended = [self._threads.start(self._second_loop, crew) for _ in range(crew.team.workers - 1)]
+            others = range(2, crew.team.workers + 1)
+            ended = [self._threads.start(self._second_loop, crew, number) for number in others]
             with self._threads.guard():
-                self._assist(crew, worker, [probe])
+                self._assist(crew, worker, [probe], 1)
             _wait(ended)
         finally:
             worker.close()
 
-    def _second_loop(self, crew: _Crew) -> None:
+    def _second_loop(self, crew: _Crew, number: int) -> None:
         """Work with a further worker of the second engine."""
         worker: Worker | None = None
         with self._threads.guard(), user_errors(crew.env.engine):
             with suppress(InputError, RunError, DoesNotFit), user_errors(crew.env.engine):
                 worker = crew.make_worker()
             if worker is not None:
-                self._assist(crew, worker, [])
+                self._assist(crew, worker, [], number)
         if worker is not None:
             with self._threads.guard():
                 worker.close()
 
-    def _assist(self, crew: _Crew, worker: Worker, doing: list[Task]) -> None:
+    def _assist(self, crew: _Crew, worker: Worker, doing: list[Task], number: int) -> None:
         """Do tasks with a worker of the second engine; what is lost with it is done by the run's engine."""
         try:
-            self._work(crew, worker, doing)
+            self._work(crew, worker, doing, number)
         except _Lost as lost:
             self._leave_out(str(lost))
             self._pool.give_back(doing)
@@ -234,8 +236,9 @@ class _Tasks:
         self._second.lost = True
         self._env.observer.note(f"the run goes on with one engine: {reason}")
 
-    def _work(self, crew: _Crew, worker: Worker, doing: list[Task]) -> None:
+    def _work(self, crew: _Crew, worker: Worker, doing: list[Task], number: int) -> None:
         """Do tasks until none is left; `doing` has those whose results the worker has."""
+        name = f"{crew.team.engine} {number}"
         env = self._env
         start = time.monotonic()
         due = start + commit_log.COMMIT_SECONDS
@@ -249,7 +252,9 @@ class _Tasks:
             if not self._rows.reached:
                 began = time.monotonic()
                 self._do(crew, worker, task)
-                self._pool.done(crew.team, task, time.monotonic() - began)
+                seconds = time.monotonic() - began
+                self._pool.done(crew.team, task, seconds)
+                env.metrics.add_load(name, seconds, 1)
             if env.cancel.is_set():
                 return  # an interrupted kernel returns half a result, which would be in the worker's partial result
             env.observer.advance(task.size)

@@ -144,7 +144,7 @@ class Question:
             As `longwall.run`; there is nothing to resume.
         """
         with in_words_of_calls():
-            config = self.config(run={"directory": str(folder.path), "name": "run"}, **changed)
+            config = self.config(run={"directory": str(folder.path), "name": "run", "report": False}, **changed)
             try:
                 return run(config, observer=self.observer())
             except FinalError:

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from longwall.pipeline.functions.matches import Matches, match, maximal_cliques
     from longwall.pipeline.functions.one_run import Options
     from longwall.pipeline.functions.plans import Plan, explain
+    from longwall.pipeline.inputs import open_graph
     from longwall.pipeline.patterns.pattern import Pattern
     from longwall.pipeline.patterns.pattern_of import pattern
     from longwall.pipeline.result import Result
-    from longwall.pipeline.run import open_graph, resume, run
+    from longwall.pipeline.run import resume, run
     from longwall.pipeline.workloads.base import Workload
     from longwall.pipeline.workloads.custom.algorithm import Algorithm, Found, GraphView
     from longwall.storage.errors import InputError, RunError
@@ -105,7 +106,7 @@ _HOMES = {
     "match": ("longwall.pipeline.functions.matches", "match"),
     "maximal_cliques": ("longwall.pipeline.functions.matches", "maximal_cliques"),
     "motifs": ("longwall.pipeline.functions.counts", "motifs"),
-    "open_graph": ("longwall.pipeline.run", "open_graph"),
+    "open_graph": ("longwall.pipeline.inputs", "open_graph"),
     "orbits": ("longwall.pipeline.functions.counts", "orbits"),
     "pattern": ("longwall.pipeline.patterns.pattern_of", "pattern"),
     "resume": ("longwall.pipeline.run", "resume"),

@@ -78,16 +78,17 @@ class LocalStore:
             folder.mkdir(exist_ok=True)
             sync_folder(folder.parent)
 
-    def write(self, name: str, content: bytes, spare: int = 0) -> None:
+    def write(self, name: str, content: bytes, spare: int = 0, *, lasting: bool = True) -> None:
         """See `RunStore`."""
         path = self._folder / name
         temporary = path.with_name(f"{path.name}.tmp")
         with naming(temporary), _opened(temporary) as file:
             file.truncate(len(content))
-            _write(file, content)
+            _write(file, content, sync=lasting)
         temporary.rename(path)
         with suppress(OSError):  # it is written; a crash of the machine may bring the one before it back
-            sync_folder(path.parent)
+            if lasting:
+                sync_folder(path.parent)
         if spare:
             with naming(temporary), _opened(temporary) as file:
                 os.posix_fallocate(file.fileno(), 0, spare + len(content))
@@ -179,11 +180,12 @@ def _walk(root: Path, below: str) -> tuple[dict[str, int], list[str], list[str]]
     return files, folders, others
 
 
-def _write(file: BinaryIO, content: bytes) -> None:
-    """Write the content of a file, to the disk."""
+def _write(file: BinaryIO, content: bytes, *, sync: bool = True) -> None:
+    """Write the content of a file, to the disk unless `sync` is false."""
     file.write(content)
     file.flush()
-    os.fsync(file.fileno())
+    if sync:
+        os.fsync(file.fileno())
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -72,7 +72,7 @@ class ObjectStore:
         """See `RunStore`."""
         return self.remote.create(name, content)
 
-    def write(self, name: str, content: bytes, spare: int = 0) -> None:  # noqa: ARG002 - no space is kept there
+    def write(self, name: str, content: bytes, spare: int = 0, *, lasting: bool = True) -> None:  # noqa: ARG002
         """See `RunStore`."""
         self.remote.write(name, content)
 

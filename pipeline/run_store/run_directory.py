@@ -270,8 +270,8 @@ class RunDirectory:
         require_unchanged(self.store, published, self.store.list(PUBLISHED))
         return {name: {key: found[name][key] for key in ("rows", "bytes", "sha256")} for name in sorted(found)}
 
-    def abandon(self, status: str, reason: str, metrics: Metrics) -> None:
-        """Record why the run ended; what it finished stays for `reopen`.
+    def abandon(self, status: str, reason: str, metrics: Metrics) -> bool:
+        """Record why the run ended; what it finished stays for `reopen`. Return whether the manifest says so now.
 
         A run that is done stays so, and one that another process has taken over is left alone.
 
@@ -285,7 +285,8 @@ class RunDirectory:
             The events up to here.
         """
         if self._finished or self.log.lost:
-            return
+            return False
+        saved = False
         self.manifest |= ended(status) | {"reason": reason}
         # The disk, or the connection, may be the reason why the run failed. The manifest says "running" then, so
         # this is not taken for a whole run.
@@ -296,8 +297,10 @@ class RunDirectory:
             with suppress(OSError):  # it takes no space, which the rest may lack
                 self.store.unpublish()
             self.save()
+            saved = True
             write_metrics(metrics, self.path / "metrics.parquet")
             self.store.put_files(["metrics.parquet"])
+        return saved
 
     def discard(self) -> None:
         """Remove the run, and its parent folder if it was made for it: the input was wrong, nothing has run."""

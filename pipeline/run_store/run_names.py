@@ -7,6 +7,8 @@ from pathlib import Path
 from longwall.storage.errors import InputError
 
 MANIFEST, CONFIG = "manifest.json", "config.toml"
+HISTORY, REPORT = "history.json", "report.html"
+"""What happened in the run when, and the page that a person reads."""
 RESULTS, PUBLISHED, CHECKPOINT = "results.partial/", "results/", "checkpoint/"
 """The folders of a run: its results until it is done, its results from then on, and what only the run itself reads."""
 NEW = "+new"
@@ -15,7 +17,7 @@ NEW = "+new"
 _TABLE = r"(embeddings|vertices|counts|sizes|patterns|rows)(-\d+)*\.(parquet|shorter)"
 _OWN = re.compile(
     rf"""
-    ( config\.toml | manifest\.json(\.tmp)? | (metrics|heat)\.parquet
+    ( config\.toml | (manifest\.json | history\.json | report\.html)(\.tmp)? | (metrics|heat)\.parquet
     | results(\.partial)?/{_TABLE}
     | checkpoint/
       ( commits/(until-)?\d{{8}}\.json
@@ -31,7 +33,8 @@ _OWN = re.compile(
 )
 _RESERVED = re.compile(
     r"""
-    ( (config\.toml | manifest\.json(\.tmp)? | (metrics|heat)\.parquet) (\.[0-9a-f]{32}\.partial)?
+    ( (config\.toml | (manifest\.json | history\.json | report\.html)(\.tmp)? | (metrics|heat)\.parquet)
+      (\.[0-9a-f]{32}\.partial)?
     | results(\.partial)? | checkpoint
     ) (/|\Z)
     """,

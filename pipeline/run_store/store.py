@@ -66,7 +66,7 @@ class RunStore(Protocol):
         """
         ...
 
-    def write(self, name: str, content: bytes, spare: int = 0) -> None:
+    def write(self, name: str, content: bytes, spare: int = 0, *, lasting: bool = True) -> None:
         """Write a file, whole or not at all; one of that name is replaced.
 
         Parameters
@@ -76,6 +76,8 @@ class RunStore(Protocol):
         spare
             Bytes by which the next version may grow. Where `alone`, space for it is kept, so that it can be written
             although the disk is full.
+        lasting
+            Whether the file must survive a crash of the machine; one that can be made anew need not.
         """
         ...
 

@@ -415,6 +415,9 @@ class RunSection(Section):
         description="`true`: replace a run of that name, as `--overwrite` does; the old one stays until the new one, "
         "which works in `directory/name+new`, is done",
     )
+    report: bool = Field(
+        default=True, description="whether the run writes `report.html`, a page that shows what it did and found"
+    )
 
 
 class ExportSection(Section):

@@ -1,5 +1,6 @@
 """The data graph in memory: an undirected, simple graph in CSR form, its vertices numbered by degree rank."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -182,6 +183,16 @@ class Graph:
         from longwall.storage.graph.store_writer import write_graph
 
         write_graph(self, path)
+
+    def degree_powers(self) -> list[tuple[int, int]]:
+        """Return the powers of two up to the largest degree, and how many vertices have a degree from each to the next.
+
+        Vertices are in the order of their degrees: a search for each power is enough.
+        """
+        powers = [1 << bit for bit in range(int(self.stats.max_degree).bit_length())]
+        ranks, rows = range(self.num_vertices), self.indptr
+        first = [bisect_left(ranks, 1 - power, key=lambda rank: int(rows[rank] - rows[rank + 1])) for power in powers]
+        return [(power, here - above) for power, here, above in zip(powers, first, [*first[1:], 0], strict=True)]
 
     @property
     def nbytes(self) -> int:

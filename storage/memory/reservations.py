@@ -87,6 +87,7 @@ class MemoryBudget:
         self.limit = limit
         self.advice = advice or f"raise {option}"
         self._used = self._peak = 0
+        self._written, self._writing = 0, 0.0
         self._lock = threading.RLock()  # a finalizer may release bytes while its thread is in here
 
     def reserve(self, size: int, what: str) -> Reservation:
@@ -110,6 +111,17 @@ class MemoryBudget:
                 )
             self._used += size
             self._peak = max(self._peak, self._used)
+
+    def add_writing(self, size: int, seconds: float) -> None:
+        """Take note that so many bytes were written to what the budget is of, a disk, and how long that took."""
+        with self._lock:
+            self._written += size
+            self._writing += seconds
+
+    @property
+    def writing(self) -> tuple[int, float]:
+        """Bytes that were written in all, and the seconds that it took."""
+        return self._written, self._writing
 
     @property
     def used(self) -> int:

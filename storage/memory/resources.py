@@ -141,6 +141,12 @@ class Resources:
         """Return the bytes of each budget, None for what is free on the device."""
         return {"device": self.device, "host": self.host.limit, "disk": self.disk.limit}
 
+    def in_use(self) -> dict[str, int]:
+        """Return the bytes in use of each budget now; a device counts from when its budget is known."""
+        used = {"host": self.host.used, "disk": self.disk.used}
+        work: MemoryBudget | None = vars(self).get("work")  # reading the property would measure the device
+        return used if work is None or work is self.host else used | {"device": work.used}
+
     def with_host(self, host: MemoryBudget) -> Resources:
         """Return the same resources with another budget of the host's memory, such as a part that is reserved."""
         return Resources(host, self.disk, self.spill, engine=self._engine, device=self.device, options=self.options)

@@ -7,6 +7,7 @@ is read once more when its array is dropped: whatever was made of a damaged file
 """
 
 import os
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -360,12 +361,13 @@ class ScratchArray:
             from google_crc32c import extend
 
             self._checksum = extend(self._checksum, whole)
-            rest, done = whole.data, 0
+            rest, done, began = whole.data, 0, time.perf_counter()
             try:
                 while done < len(rest):
                     done += os.pwrite(file, rest[done:], at + done)
             except OSError as error:
                 raise self._unwritable(error) from error
+            scratch.disk.add_writing(done, time.perf_counter() - began)
 
         scratch.write(write)
         return at

@@ -13,6 +13,7 @@ import errno
 import json
 import os
 import struct
+import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -133,7 +134,7 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: MemoryBudget, *, sync: 
     arrays += [(f"offsets{level}", offsets) for level, offsets in enumerate(table.offsets)]
     bound = sum(array.nbytes + _METADATA + _OVERHEAD * (2 + array.nbytes // _PIECE) for _, array in arrays) + _METADATA
     partial = path.with_name(f".{path.name}.partial")
-    reserved = disk.reserve(bound, "a spilled chunk")
+    reserved, began = disk.reserve(bound, "a spilled chunk"), time.perf_counter()
     try:
         with _write_errors(path):
             with zipfile.ZipFile(partial, "w") as archive:
@@ -150,6 +151,7 @@ def write_chunk(table: EmbeddingTable, path: Path, disk: MemoryBudget, *, sync: 
         reserved.release()
         raise
     reserved.resize(size, "a spilled chunk")
+    disk.add_writing(size, time.perf_counter() - began)
     return ChunkRecord(len(table), table.nbytes, size, checksum)
 
 

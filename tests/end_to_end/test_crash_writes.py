@@ -17,7 +17,7 @@ from breakable import SHARED, answer
 from crash import EDGES, FEW_TASKS, WORKLOADS, moments
 from kill import Fault, Launcher, Outcome, check_whole, status
 
-from longwall.pipeline.run import open_graph
+from longwall.pipeline.inputs import open_graph
 
 ACTS = ("kill", "power cut", "error", "disk full")
 CODES = {0, 1, 2}  # how a command may end that no signal ended

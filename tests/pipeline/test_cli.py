@@ -347,7 +347,7 @@ def test_a_failed_run_is_exit_code_1(config, monkeypatch):
             "--memory",
             "longwall.storage.generators.kinds.generate_store",
         ),
-        (["info", "graph.txt"], "memory.host", "longwall.pipeline.run.open_graph"),
+        (["info", "graph.txt"], "memory.host", "longwall.pipeline.inputs.open_graph"),
         (["explain", "mine.toml"], "memory.host", "longwall.pipeline.explain.explain"),
     ],
 )

@@ -77,7 +77,9 @@ def test_a_whole_run(config):
     result = run(config)
     assert (result.count, result.workload, result.engine) == (1, "triangles", "cpu")
     assert result.patterns[0].pattern == "0-1,0-2,1-2"
-    assert names(result.path) == {"config.toml", "manifest.json", "metrics.parquet", "results"}
+    assert names(result.path) == {
+        *("config.toml", "history.json", "manifest.json", "metrics.parquet", "report.html", "results")
+    }
     assert load_config(result.path / "config.toml") == load_config(config)
 
     facts = manifest(config)
@@ -207,7 +209,9 @@ def test_bad_input_leaves_nothing_behind(config, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-UNFINISHED = {"config.toml", "manifest.json", "metrics.parquet", "checkpoint", "results.partial"}
+UNFINISHED = {
+    *("config.toml", "history.json", "manifest.json", "metrics.parquet", "report.html", "checkpoint", "results.partial")
+}
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from longwall.storage.remote.remote_folder import RemoteFolder
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'longwall[cluster]'")
 SOME = ["count by search", "triangles per vertex", "frequent patterns", "listing", "listing by levels"]
 KILLS_OF_EACH_KIND = 4
-WHOLE = {"config.toml", "manifest.json", "metrics.parquet", "results"}
+WHOLE = {"config.toml", "history.json", "manifest.json", "metrics.parquet", "report.html", "results"}
 
 
 @pytest.fixture
@@ -91,7 +91,10 @@ def test_a_run_in_memory(folder: Path, memory: Any) -> None:
     manifest = json.loads(memory.cat_file("/runs/run/manifest.json"))
     assert manifest["status"] == "done"
     assert set(memory.find("/runs")) == {
-        *(f"/runs/run/{name}" for name in ("config.toml", "manifest.json", "metrics.parquet")),
+        *(
+            f"/runs/run/{name}"
+            for name in ("config.toml", "history.json", "manifest.json", "metrics.parquet", "report.html")
+        ),
         *(f"/runs/run/results/{name}" for name in manifest["results"]),
     }
     assert left_in(folder / "spill") == []

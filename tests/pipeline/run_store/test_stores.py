@@ -56,6 +56,16 @@ class RunStoreTests:
         store.write("manifest.json", b"last")
         assert store.read("manifest.json") == b"last"
 
+    def test_a_file_that_need_not_last_is_not_waited_for(
+        self, store: RunStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        synced: list[int] = []
+        monkeypatch.setattr(os, "fsync", synced.append)
+        store.write("report.html", b"a page", lasting=False)
+        assert synced == []
+        assert store.read("report.html") == b"a page"
+        assert store.list()["report.html"] == 6
+
     def test_what_is_put_is_listed_and_read(self, store: RunStore) -> None:
         content = bytes(range(256))
         self.put(store, CHUNK, content)

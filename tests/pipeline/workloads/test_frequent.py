@@ -17,7 +17,7 @@ import longwall
 from longwall.kernels.cpu import pattern_growth
 from longwall.kernels.cpu.pattern_growth import CpuGrower
 from longwall.kernels.patterns.dfs_codes import automorphisms, restrictions
-from longwall.pipeline.run import open_graph
+from longwall.pipeline.inputs import open_graph
 from longwall.pipeline.workloads.frequent import pattern_grower
 from longwall.stages.extension import grow_patterns, row_buffer
 from longwall.storage.graph import typed_graph

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from longwall.pipeline.execution.environment import Coordinator, Environment, PatternCount
 from longwall.pipeline.execution.phase import Phase
 from longwall.pipeline.execution.thread_executor import begin_phase
-from longwall.pipeline.run import open_graph
+from longwall.pipeline.inputs import open_graph
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.pipeline.workloads.frequent import partitioned_embeddings, pattern_grower, support_phases
 from longwall.stages.extension import grow_patterns

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from longwall.pipeline.execution.environment import Workplace
+from longwall.pipeline.inputs import open_graph
 from longwall.pipeline.planning.stratified_sample import thinned
-from longwall.pipeline.run import open_graph
 from longwall.pipeline.workloads.frequent.pattern_grower import PatternGrower
 from longwall.pipeline.workloads.frequent.prediction import predict_levels as prediction
 from longwall.pipeline.workloads.frequent.prediction.level_sample import fitting, images, spread

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from longwall.pipeline.run import open_graph
+from longwall.pipeline.inputs import open_graph
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import detect_format, load_graph
 from longwall.storage.ingest.tables.columns import TableOptions

@@ -206,3 +206,11 @@ def test_many_threads_never_book_more_than_there_is():
     assert budget.used == 0
     assert max(seen) <= budget.peak <= 1000
     assert all(granted)
+
+
+def test_what_was_written_is_added_up() -> None:
+    budget = MemoryBudget("memory.disk", 10)
+    assert budget.writing == (0, 0.0)
+    budget.add_writing(100, 0.5)
+    budget.add_writing(50, 0.25)
+    assert budget.writing == (150, 0.75)

@@ -97,3 +97,15 @@ def test_given_resources_are_used_and_stay_open(tmp_path: Path) -> None:
     with given:
         pass
     assert not folder.exists()
+
+
+def test_what_is_in_use_of_each_budget(tmp_path: Path) -> None:
+    resources = on_device(tmp_path, free=1000)
+    resources.host.charge(7, "a table")
+    resources.disk.charge(5, "a chunk")
+    assert resources.in_use() == {"host": 7, "disk": 5}, "asking does not measure the device"
+    resources.work.charge(3, "an array")
+    assert resources.in_use() == {"host": 7, "disk": 5, "device": 3}
+    with open_resources(host=10, disk=20, spill=tmp_path) as opened:
+        assert opened.work is opened.host
+        assert opened.in_use() == {"host": 0, "disk": 0}

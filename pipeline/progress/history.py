@@ -1,0 +1,142 @@
+"""What a run did when: its parts and phases, its messages, and the memory it had in use meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from longwall.storage.observer import Observer
+
+_MOST_PHASES = 400
+_MOST_NOTES = 50
+_MOST_SAMPLES = 240
+_SAMPLE_SECONDS = 0.1  # twice as long whenever there would be too many samples
+
+
+class History:
+    """An observer that remembers events and passes them on.
+
+    Parameters
+    ----------
+    observer
+        Receives every event.
+    watching
+        Whether `watch` watches.
+
+    Attributes
+    ----------
+    timings
+        Seconds of each part of the run that is over: ``graph``, ``plan``, ``mine``, ``write``.
+    """
+
+    def __init__(self, observer: Observer, *, watching: bool = True):
+        self.timings: dict[str, float] = {}
+        self._observer, self._watching = observer, watching
+        self._began = time.perf_counter()
+        self._lock = threading.Lock()
+        self._parts: list[dict[str, Any]] = []
+        self._phases: list[dict[str, Any]] = []
+        self._left_out = 0
+        self._notes: list[dict[str, Any]] = []
+        self._samples: list[tuple[float, dict[str, int]]] = []
+
+    def phase(self, name: str, total: int | None, unit: str) -> None:
+        """Remember when the phase began, which ends the one before."""
+        now = self._now()
+        with self._lock:
+            self._end_phase(now)
+            if len(self._phases) < _MOST_PHASES:
+                self._phases.append({"name": name, "begin": now, "end": None})
+            else:
+                self._left_out += 1
+        self._observer.phase(name, total, unit)
+
+    def advance(self, n: int) -> None:
+        """Pass the event on."""
+        self._observer.advance(n)
+
+    def near_limit(self, share: float) -> None:
+        """Pass the event on."""
+        self._observer.near_limit(share)
+
+    def note(self, text: str) -> None:
+        """Remember the message."""
+        with self._lock:
+            if len(self._notes) < _MOST_NOTES:
+                self._notes.append({"seconds": self._now(), "text": text})
+        self._observer.note(text)
+
+    def close(self) -> None:
+        """Pass the event on."""
+        self._observer.close()
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Time a part of the run; its phases end with it."""
+        began = self._now()
+        part: dict[str, Any] = {"name": name, "begin": began, "end": None}
+        self._parts.append(part)
+        try:
+            yield
+            self.timings[name] = self._now() - began
+        finally:
+            with self._lock:
+                part["end"] = self._now()
+                self._end_phase(part["end"])
+
+    @contextmanager
+    def watch(self, in_use: Callable[[], Mapping[str, int]]) -> Iterator[None]:
+        """Look from time to time how many bytes of each budget are in use, in a thread of its own."""
+        if not self._watching:
+            yield
+            return
+        over = threading.Event()
+
+        def look() -> None:
+            self._samples.append((self._now(), dict(in_use())))
+
+        def keep_looking() -> None:
+            seconds = _SAMPLE_SECONDS
+            while not over.wait(seconds):
+                look()
+                if len(self._samples) >= _MOST_SAMPLES:
+                    del self._samples[1::2]
+                    seconds *= 2
+
+        thread = threading.Thread(target=keep_looking, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            look()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is remembered, as JSON can hold it; what is not over yet ends now."""
+        now = self._now()
+        with self._lock:
+            spans = [one | {"end": now if one["end"] is None else one["end"]} for one in (*self._parts, *self._phases)]
+            rounded = [one | {key: round(one[key], 4) for key in ("begin", "end")} for one in spans]
+            samples = sorted(self._samples, key=lambda sample: sample[0])
+            tiers = sorted({tier for _, used in samples for tier in used})
+            return {
+                "seconds": round(now, 4),
+                "parts": rounded[: len(self._parts)],
+                "phases": rounded[len(self._parts) :],
+                "phases_left_out": self._left_out,
+                "notes": [note | {"seconds": round(note["seconds"], 4)} for note in self._notes],
+                "memory": {
+                    "seconds": [round(at, 4) for at, _ in samples],
+                    "used": {tier: [used.get(tier, 0) for _, used in samples] for tier in tiers},
+                },
+            }
+
+    def _now(self) -> float:
+        return time.perf_counter() - self._began
+
+    def _end_phase(self, now: float) -> None:
+        if self._phases and self._phases[-1]["end"] is None:
+            self._phases[-1]["end"] = now
