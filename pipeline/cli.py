@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longwall.pipeline.cli_output import ExitCode, print_result, readable, report_error, write_stderr, write_stdout
+from longwall.pipeline.terminal.commands import add_commands
+from longwall.pipeline.terminal.tables import harmless
 from longwall.storage import signals
 from longwall.storage.errors import InputError, RunError, reason_of
 from longwall.storage.memory.address_space import require_address_space
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="longwall",
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with:  longwall run configs/demo.toml  (the configs/ folder of the project holds one "
@@ -38,6 +40,10 @@ app = typer.Typer(
 # The reader of a file says what is wrong with it, in one message.
 Config = Annotated[
     Path, typer.Argument(metavar="CONFIG", help="The run as a TOML file.", show_default=False, readable=False)
+]
+Configs = Annotated[
+    list[Path],
+    typer.Argument(metavar="CONFIG...", help="The runs as TOML files.", show_default=False, readable=False),
 ]
 Overrides = Annotated[
     list[str],
@@ -80,7 +86,7 @@ def root(
 
 @app.command(epilog="Example:  longwall run configs/demo.toml --set workload.pattern=house --set run.name=houses")
 def run(
-    config: Config,
+    configs: Configs,
     overrides: Overrides = [],  # noqa: B006 - typer copies it
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a run of this name, once the new one is done.")
@@ -88,18 +94,49 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a config and write its results.
+    """Run a config and write its results; of several, one after the other.
 
     The results are Parquet files in <run.directory>/<run.name>/results. The folder must not exist yet, unless
-    --overwrite is given.
+    --overwrite is given. A run that fails does not stop those after it; the exit code is that of the worst.
     """
+    more = ["run.overwrite=true"] if overwrite else []
     with _reporting():
-        from longwall.pipeline.progress.observers import choose_observer
-        from longwall.pipeline.run import run as run_config
+        _require_different_names(configs, [*overrides, *more])
+    worst = 0
+    for config in configs:
+        if len(configs) > 1 and not as_json:
+            write_stdout(f"{harmless(config)}:")
+        try:
+            with _reporting():
+                from longwall.pipeline.progress.observers import choose_observer
+                from longwall.pipeline.run import run as run_config
 
-        more = ["run.overwrite=true"] if overwrite else []
-        result = run_config(config, overrides=[*overrides, *more], observer=choose_observer(quiet))
-    print_result(result, as_json=as_json, quiet=quiet)
+                result = run_config(config, overrides=[*overrides, *more], observer=choose_observer(quiet))
+            print_result(result, as_json=as_json, quiet=quiet)
+        except typer.Exit as end:
+            if end.exit_code > ExitCode.BAD_INPUT or len(configs) == 1:  # an interrupt stops all
+                raise
+            worst = max(worst, end.exit_code)
+    if worst:
+        raise typer.Exit(worst)
+
+
+def _require_different_names(configs: list[Path], overrides: list[str]) -> None:
+    """Check, before anything runs, that no two configs have the same run.directory and run.name."""
+    if len(configs) == 1:
+        return
+    from longwall.pipeline.config import load_config
+
+    seen: dict[str, Path] = {}
+    for config in configs:
+        try:
+            spec = load_config(config, overrides)
+        except InputError:
+            continue  # it fails in its turn
+        place = f"{spec.run.directory}/{spec.run.name}"
+        if place in seen:
+            raise InputError(f"{seen[place]} and {config} have the same run.name, {spec.run.name}: change one of them")
+        seen[place] = config
 
 
 @app.command(epilog="Example:  longwall resume runs/demo")
@@ -306,6 +343,9 @@ def _reporting() -> Iterator[None]:
         run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
         write_stderr(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}")
         raise typer.Exit(signals.exit_code()) from None
+
+
+add_commands(app, _reporting)
 
 
 def _make_store(

@@ -234,6 +234,8 @@ def _publish(
             env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
         directory.manifest |= {"timings": timings, "truncated": truncated}
+        if workload.adds_up and (count := _sum(counts)) is not None:
+            directory.manifest["count"] = count
         directory.finish(env.metrics)
     return Result(
         path=directory.where,

@@ -1,0 +1,105 @@
+"""The commands that look at runs: ``show`` and ``runs``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longwall.pipeline.cli_output import write_stdout
+from longwall.pipeline.progress.observers import silence
+from longwall.storage.errors import InputError
+from longwall.storage.paths import user_path
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The folder of the run, or its URL.", show_default=False)]
+Table = Annotated[str | None, typer.Argument(metavar="TABLE", help="counts, embeddings, ...", show_default="counts")]
+Limit = Annotated[int | None, typer.Option(min=0, help="Rows to show; 0: all.", show_default="20; with --csv all")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the runs.")]
+_NUMBERS = frozenset({"seconds", "answer", "rows"})
+_DEFAULT_LIMIT = 20
+
+
+def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManager[None]]) -> None:
+    """Add the commands to a command line; `reporting` turns errors into messages and exit codes."""
+
+    @app.command(epilog="Example:  longwall show runs/demo counts --limit 5")
+    def show(
+        run: Run,
+        table: Table = None,
+        limit: Limit = None,
+        as_csv: Annotated[bool, typer.Option("--csv", help="Write the table as CSV.")] = False,
+        tables: Annotated[bool, typer.Option("--tables", help="List the tables of the run.")] = False,
+    ) -> None:
+        """Show a table of a run's results."""
+        with reporting():
+            _show(run, table, limit, as_csv, tables)
+
+    @app.command(epilog="Example:  longwall runs runs")
+    def runs(
+        folder: Folder = Path("runs"),
+        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    ) -> None:
+        """List the runs in a folder, the newest last."""
+        with reporting():
+            _runs(user_path(folder), as_json)
+
+
+def _show(run: str, table: str | None, limit: int | None, as_csv: bool, tables: bool) -> None:
+    from longwall.pipeline.terminal.show import batches, rows_of, tables_of, write_csv
+    from longwall.pipeline.terminal.tables import table_text
+
+    store, there = tables_of(run)
+    if tables:
+        write_stdout("\n".join(there))
+        return
+    wanted = table or "counts"
+    if wanted not in there:
+        raise InputError(f'{run} has no table "{wanted:.60}": choose one of {", ".join(there) or "none"}')
+    if as_csv:
+        try:
+            write_csv(batches(store, there[wanted], limit or 0), sys.stdout.buffer)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough
+            silence(sys.stdout)
+            raise typer.Exit(1) from None
+        return
+    most = _DEFAULT_LIMIT if limit is None else limit
+    names, rows, right = rows_of(batches(store, there[wanted], most))
+    shown = [
+        [
+            f"{value:,}" if name in {"count", "support"} and value is not None else value
+            for name, value in zip(names, row, strict=True)
+        ]
+        for row in rows
+    ]
+    write_stdout(table_text(names, shown, right) if rows else "no rows")
+
+
+def _runs(folder: Path, as_json: bool) -> None:
+    from longwall.pipeline.terminal.runs import runs_in
+    from longwall.pipeline.terminal.tables import table_text
+
+    found = runs_in(folder)
+    if as_json:
+        for one in found:
+            write_stdout(json.dumps(one.to_json()))
+        return
+    rows = [
+        (
+            one.name,
+            one.status,
+            one.workload,
+            one.pattern,
+            None if one.seconds is None else f"{one.seconds:,.2f}",
+            None if one.answer is None else f"{one.answer:,}",
+            None if one.started is None else one.started[:16].replace("T", " "),
+        )
+        for one in found
+    ]
+    names = ("name", "status", "workload", "pattern", "seconds", "answer", "started (UTC)")
+    write_stdout(table_text(names, rows, _NUMBERS) if rows else f"no runs in {folder}")
