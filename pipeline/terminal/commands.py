@@ -48,6 +48,21 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
         with reporting():
             _runs(user_path(folder), as_json)
 
+    @app.command()
+    def doctor(
+        disk: Annotated[Path, typer.Option(metavar="FOLDER", help="Measure the disk of this folder.")] = Path(),
+        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    ) -> None:
+        """Say what works on this machine, and what to install."""
+        with reporting():
+            from longwall.pipeline.terminal.doctor import examine
+            from longwall.pipeline.terminal.tables import harmless
+
+            facts = examine(user_path(disk))
+        width = max(map(len, facts))
+        lines = [f"{name:{width}}  {harmless(fact)}" for name, fact in facts.items()]
+        write_stdout(json.dumps(facts) if as_json else "\n".join(lines))
+
 
 def _show(run: str, table: str | None, limit: int | None, as_csv: bool, tables: bool) -> None:
     from longwall.pipeline.terminal.show import batches, rows_of, tables_of, write_csv

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from longwall.pipeline.result import _opened, _result_files
+from longwall.pipeline.result import opened_result, result_files
 from longwall.pipeline.run_store.manifest import manifest_of
 from longwall.pipeline.run_store.run_place import place_at
 from longwall.storage.errors import InputError, RunError
@@ -37,7 +37,7 @@ def tables_of(address: str) -> tuple[RunStore, dict[str, list[str]]]:
     if status != "done":
         raise InputError(f"{address}: this run is not finished, it has no results yet: longwall resume {address}")
     tables: dict[str, list[str]] = {}
-    for file in _result_files(store):
+    for file in result_files(store):
         tables.setdefault(PurePosixPath(file).stem.partition("-")[0], []).append(file)
     return store, tables
 
@@ -55,7 +55,7 @@ def batches(store: RunStore, files: list[str], limit: int) -> Iterator[pa.Record
 
     left = limit or None
     for name in files:
-        with _opened(store, f"results/{name}") as source:
+        with opened_result(store, f"results/{name}") as source:
             try:
                 file = pq.ParquetFile(source, page_checksum_verification=True)
                 for batch in file.iter_batches(_ROWS if left is None else min(_ROWS, left)):
