@@ -7,10 +7,7 @@ import shutil
 import tempfile
 import time
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 _BLOCK = 4 << 20
 _MOST_BLOCKS = 32
@@ -54,8 +51,7 @@ def examine(disk: Path) -> dict[str, str]:
 
 def _cgroup(name: str) -> str:
     try:
-        with open(f"/sys/fs/cgroup/{name}", encoding="ascii") as file:
-            return file.read().strip()
+        return Path(f"/sys/fs/cgroup/{name}").read_text(encoding="ascii").strip()
     except OSError:
         return "unknown"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[object]], right: fr
     for index, name in enumerate(names):
         whole = max([cell_len(name), *(row[index].cell_len for row in cells)])
         aligned = name in right
-        ending = "crop" if (console.encoding or "").lower() == "ascii" else "ellipsis"
+        ending: Literal["crop", "ellipsis"] = "crop" if (console.encoding or "").lower() == "ascii" else "ellipsis"
         table.add_column(
             Text(harmless(name)),
             justify="right" if aligned else "left",

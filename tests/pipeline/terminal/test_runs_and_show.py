@@ -34,7 +34,7 @@ def test_runs_lists_what_is_there(folder: Path) -> None:
     assert [(one["name"], one["status"], one["answer"]) for one in found] == [("one", "done", 1), ("two", "done", 1)]
 
 
-def test_runs_tells_killed_and_damaged_ones(tmp_path: Path) -> None:
+def test_killed_and_damaged_runs_are_listed_as_such(tmp_path: Path) -> None:
     for name, text in (("dead", '{"status": "running", "config_sha256": ""}'), ("bad", "{")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "manifest.json").write_text(text)
