@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -22,6 +23,7 @@ Limit = Annotated[int | None, typer.Option(min=0, help="Rows to show; 0: all.", 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the runs.")]
 _NUMBERS = frozenset({"seconds", "answer", "rows"})
 _DEFAULT_LIMIT = 20
+_ROOM_FOR_ALL = 80  # columns; narrower terminals show no time of the beginning
 
 
 def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManager[None]]) -> None:
@@ -104,7 +106,7 @@ def _runs(folder: Path, as_json: bool) -> None:
         for one in found:
             write_stdout(json.dumps(one.to_json()))
         return
-    rows = [
+    rows: list[tuple[str | None, ...]] = [
         (
             one.name,
             one.status,
@@ -116,5 +118,7 @@ def _runs(folder: Path, as_json: bool) -> None:
         )
         for one in found
     ]
-    names = ("name", "status", "workload", "pattern", "seconds", "answer", "started (UTC)")
+    names: tuple[str, ...] = ("name", "status", "workload", "pattern", "seconds", "answer", "started (UTC)")
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < _ROOM_FOR_ALL:
+        names, rows = names[:-1], [row[:-1] for row in rows]
     write_stdout(table_text(names, rows, _NUMBERS) if rows else f"no runs in {folder}")

@@ -48,7 +48,7 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[object]], right: fr
         table.add_column(
             Text(harmless(name)),
             justify="right" if aligned else "left",
-            min_width=whole if aligned else None,
+            min_width=whole if aligned else min(whole, 4 if name == "pattern" else 12),
             no_wrap=True,
             overflow=ending,
         )
