@@ -76,10 +76,10 @@ def _gpu() -> str:
     if find_spec("cupy") is None:
         return "not looked for: CuPy is missing"
     try:
-        import cupy
+        from longwall.kernels.cuda.runtime.device import open_device, visible_devices
 
-        found = cupy.cuda.runtime.getDeviceCount()
-        name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-        return f"found {found}: {name}, CUDA driver {cupy.cuda.runtime.driverGetVersion()}"
+        found = visible_devices()
+        open_device()
+        return f"found {len(found)}: {', '.join(found)}"
     except Exception as error:
         return f"none that works ({' '.join(str(error).split())})"

@@ -41,14 +41,17 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[object]], right: fr
     console = Console(no_color=True, width=max(width, 20), color_system=None, highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     cells = [[Text("" if value is None else harmless(value)) for value in row] for row in rows]
+    wholes = [max([cell_len(name), *(row[i].cell_len for row in cells)]) for i, name in enumerate(names)]
     for index, name in enumerate(names):
-        whole = max([cell_len(name), *(row[index].cell_len for row in cells)])
+        room = max(width - sum(wholes) - 2 * len(names) + wholes[index], 8)
+        whole = wholes[index]
         aligned = name in right
         ending: Literal["crop", "ellipsis"] = "crop" if (console.encoding or "").lower() == "ascii" else "ellipsis"
         table.add_column(
             Text(harmless(name)),
             justify="right" if aligned else "left",
             min_width=whole if aligned else min(whole, 4 if name == "pattern" else 12),
+            max_width=min(whole, room) if name == "pattern" else None,
             no_wrap=True,
             overflow=ending,
         )
