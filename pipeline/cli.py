@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longwall.pipeline.cli_output import ExitCode, print_result, readable, report_error, write_stderr, write_stdout
+from longwall.pipeline.terminal.commands import add_commands
+from longwall.pipeline.terminal.tables import harmless
 from longwall.storage import signals
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError, RunError, reason_of
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="longwall",
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with:  longwall run configs/demo.toml  (the configs/ folder of the project holds one "
@@ -39,6 +41,10 @@ app = typer.Typer(
 # The reader of a file says what is wrong with it, in one message.
 Config = Annotated[
     Path, typer.Argument(metavar="CONFIG", help="The run as a TOML file.", show_default=False, readable=False)
+]
+Configs = Annotated[
+    list[Path],
+    typer.Argument(metavar="CONFIG...", help="The runs as TOML files.", show_default=False, readable=False),
 ]
 Overrides = Annotated[
     list[str],
@@ -81,7 +87,7 @@ def root(
 
 @app.command(epilog="Example:  longwall run configs/demo.toml --set workload.pattern=house --set run.name=houses")
 def run(
-    config: Config,
+    configs: Configs,
     overrides: Overrides = [],  # noqa: B006 - typer copies it
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a run of this name, once the new one is done.")
@@ -89,18 +95,33 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a config and write its results.
+    """Run a config and write its results; of several, one after the other.
 
     The results are Parquet files in <run.directory>/<run.name>/results. The folder must not exist yet, unless
-    --overwrite is given.
+    --overwrite is given. A run that fails does not stop those after it; the exit code is that of the worst.
     """
+    more = ["run.overwrite=true"] if overwrite else []
     with _reporting():
-        from longwall.pipeline.progress.observers import choose_observer
-        from longwall.pipeline.run import run as run_config
+        from longwall.pipeline.terminal.several import require_different_names
 
-        more = ["run.overwrite=true"] if overwrite else []
-        result = run_config(config, overrides=[*overrides, *more], observer=choose_observer(quiet))
-    print_result(result, as_json=as_json, quiet=quiet)
+        require_different_names(configs, [*overrides, *more])
+    worst = 0
+    for config in configs:
+        if len(configs) > 1 and not as_json:
+            write_stdout(f"{harmless(config)}:")
+        try:
+            with _reporting():
+                from longwall.pipeline.progress.observers import choose_observer
+                from longwall.pipeline.run import run as run_config
+
+                result = run_config(config, overrides=[*overrides, *more], observer=choose_observer(quiet))
+            print_result(result, as_json=as_json, quiet=quiet)
+        except typer.Exit as end:
+            if end.exit_code > ExitCode.BAD_INPUT or len(configs) == 1:  # an interrupt stops all
+                raise
+            worst = max(worst, end.exit_code)
+    if worst:
+        raise typer.Exit(worst)
 
 
 @app.command(epilog="Example:  longwall resume runs/demo")
@@ -320,16 +341,27 @@ def info(
         write_stdout(f"{name.replace('_', ' '):{width}}  {readable(value)}")
 
 
-@app.command()
-def patterns() -> None:
-    """List the patterns that have a name."""
-    from longwall.pipeline.patterns.parse import named_patterns
+@app.command(epilog="Example:  longwall patterns house --draw")
+def patterns(
+    names: Annotated[
+        list[str], typer.Argument(metavar="[PATTERN...]", help="Patterns to show.", show_default="those with a name")
+    ] = [],  # noqa: B006 - typer copies it
+    draw: Annotated[bool, typer.Option("--draw", help="Draw which vertices are adjacent.")] = False,
+) -> None:
+    """List the patterns that have a name, or show some."""
+    with _reporting():
+        from longwall.pipeline.patterns.parse import named_patterns, parse_pattern
+        from longwall.pipeline.terminal.drawing import drawn
 
-    rows = named_patterns()
-    width = max(len(name) for name, _, _ in rows)
-    for name, edges, text in rows:
-        write_stdout(f"{name:{width}}  {'; '.join(part for part in (edges, text) if part)}")
-    write_stdout('\nAny other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.')
+        rows = [(name, parse_pattern(name).edge_text, "") for name in names] or named_patterns()
+        width = max(len(name) for name, _, _ in rows)
+        for name, edges, text in rows:
+            write_stdout(f"{harmless(name):{width}}  {'; '.join(part for part in (edges, text) if part)}")
+            if draw and edges:
+                write_stdout(drawn(parse_pattern(name if names else edges)) + "\n")
+    if not names:
+        more = 'Any other connected pattern: an edge list, pattern = "0-1,1-2,2-0", or a .graph or .graphml file.'
+        write_stdout(f"\n{more}")
 
 
 def main() -> None:
@@ -353,6 +385,9 @@ def _reporting() -> Iterator[None]:
         run = f"what is finished is kept; go on with: {shlex.join(['longwall', 'resume', str(interrupt)])}"
         write_stderr(f"\ninterrupted: {run if interrupt.args else 'nothing is left behind'}")
         raise typer.Exit(signals.exit_code()) from None
+
+
+add_commands(app, _reporting)
 
 
 def _make_store(

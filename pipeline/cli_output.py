@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from longwall.pipeline.terminal.tables import harmless
+
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import PatternCount
     from longwall.pipeline.result import Result
@@ -91,9 +93,9 @@ def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
         count = "" if one.count is None else f"{'at least ' if one.lower_bound else ''}{one.count:,}"
         value = "" if one.value is None else f"  {json.dumps(one.value)}"
         support = "" if one.support is None else f"  support {one.support:,}"
-        known = ["any" if label is None else str(label) for label in one.labels or ()]
+        known = ["any" if label is None else harmless(label) for label in one.labels or ()]
         labels = f"  labels {','.join(known)}" if known else ""
-        edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(str, one.edge_labels))}"
+        edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(harmless, one.edge_labels))}"
         lines.append(f"{count:>15}  {one.pattern}{labels}{edge_labels}{support}{value}")
     if len(patterns) > _MOST_LINES:
         lines.append(f"         and {len(patterns) - _MOST_LINES:,} more patterns: see the results")

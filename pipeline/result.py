@@ -104,13 +104,13 @@ class Result:
         require_type("name", name, str, 'the name of a table, such as "embeddings" or "counts"')
         folder = f"{self.path}/results"
         store = ObjectStore(self.path) if isinstance(self.path, str) else LocalStore(self.path)
-        tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in _result_files(store)]
+        tables = [(PurePosixPath(file).stem.partition("-")[0], file) for file in result_files(store)]
         wanted = [file for table, file in tables if table == name]
         if not wanted:
             there = ", ".join(sorted({table for table, _ in tables})) or "nothing"
             raise InputError(f'{folder} holds no table "{name:.60}", only {there}')
         for file in wanted:
-            with _opened(store, f"results/{file}") as source:
+            with opened_result(store, f"results/{file}") as source:
                 yield source, f"{folder}/{file}"
 
     def _repr_html_(self) -> str:
@@ -146,7 +146,7 @@ def _figure(one: PatternCount) -> str:
     return ", ".join(parts if one.support is None else [*parts, f"support {one.support:,}"])
 
 
-def _result_files(store: RunStore) -> list[str]:
+def result_files(store: RunStore) -> list[str]:
     """Return the names of a run's result files, as its manifest lists them: others may lie beside them.
 
     Raises
@@ -161,7 +161,7 @@ def _result_files(store: RunStore) -> list[str]:
 
 
 @contextmanager
-def _opened(store: RunStore, name: str) -> Iterator[Any]:
+def opened_result(store: RunStore, name: str) -> Iterator[Any]:
     """Open a result file; a link is not followed, and a pipe not waited for.
 
     Raises

@@ -251,6 +251,8 @@ def _publish(
             env.device_graph.graph.pages.write_heat(directory.path / "heat.parquet")
         write_counts(counts, directory.results / "counts.parquet")
         directory.manifest |= {"timings": history.timings, "truncated": truncated}
+        if workload.adds_up and (count := _sum(counts)) is not None:
+            directory.manifest["count"] = count
         directory.finish(env.metrics)
     if env.spec.run.report:
         publish_report(directory.store, history, env.metrics, values=[one.value for one in counts])

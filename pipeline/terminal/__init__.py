@@ -1,0 +1,1 @@
+"""What commands show at a terminal: tables of results and of runs."""

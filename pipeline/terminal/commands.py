@@ -1,0 +1,127 @@
+"""The commands that look at runs: ``show`` and ``runs``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longwall.pipeline.cli_output import ExitCode, write_stdout
+from longwall.pipeline.progress.observers import silence
+from longwall.storage.errors import InputError
+from longwall.storage.paths import user_path
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The folder of the run, or its URL.", show_default=False)]
+Table = Annotated[str | None, typer.Argument(metavar="TABLE", help="counts, embeddings, ...", show_default="counts")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Rows to show.", show_default="20; with --csv all")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the runs.")]
+_NUMBERS = frozenset({"seconds", "answer", "rows"})
+_DEFAULT_LIMIT, _MOST_ROWS = 20, 10_000
+_ROOM_FOR_ALL = 80  # columns; narrower terminals show no time of the beginning
+
+
+def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManager[None]]) -> None:
+    """Add the commands to a command line; `reporting` turns errors into messages and exit codes."""
+
+    @app.command(epilog="Example:  longwall show runs/demo counts --limit 5")
+    def show(
+        run: Run,
+        table: Table = None,
+        limit: Limit = None,
+        as_csv: Annotated[bool, typer.Option("--csv", help="Write the table as CSV.")] = False,
+        tables: Annotated[bool, typer.Option("--tables", help="List the tables of the run.")] = False,
+    ) -> None:
+        """Show a table of a run's results."""
+        with reporting():
+            _show(run, table, limit, as_csv, tables)
+
+    @app.command(epilog="Example:  longwall runs runs")
+    def runs(
+        folder: Folder = Path("runs"),
+        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    ) -> None:
+        """List the runs in a folder, the newest last."""
+        with reporting():
+            _runs(user_path(folder), as_json)
+
+    @app.command()
+    def doctor(
+        disk: Annotated[Path, typer.Option(metavar="FOLDER", help="Measure the disk of this folder.")] = Path(),
+        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    ) -> None:
+        """Say what works on this machine, and what to install."""
+        with reporting():
+            from longwall.pipeline.terminal.doctor import examine
+            from longwall.pipeline.terminal.tables import harmless
+
+            facts = examine(user_path(disk))
+        width = max(map(len, facts))
+        lines = [f"{name:{width}}  {harmless(fact)}" for name, fact in facts.items()]
+        write_stdout(json.dumps(facts) if as_json else "\n".join(lines))
+        if "CPU: no" in facts["runs work on"]:
+            raise typer.Exit(ExitCode.RUN_FAILED)
+
+
+def _show(run: str, table: str | None, limit: int | None, as_csv: bool, tables: bool) -> None:
+    from longwall.pipeline.terminal.show import batches, rows_of, tables_of, write_csv
+    from longwall.pipeline.terminal.tables import harmless, table_text
+
+    store, there = tables_of(run)
+    if tables:
+        write_stdout("\n".join(map(harmless, there)))
+        return
+    wanted = table or "counts"
+    if wanted not in there:
+        choices = ", ".join(map(harmless, there)) or "none"
+        raise InputError(f'{run} has no table "{wanted:.60}": choose one of {choices}')
+    if as_csv:
+        try:
+            write_csv(batches(store, there[wanted], limit or 0), sys.stdout.buffer)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough
+            silence(sys.stdout)
+            raise typer.Exit(1) from None
+        return
+    most = _DEFAULT_LIMIT if limit is None else limit
+    if not 0 < most <= _MOST_ROWS:
+        raise InputError(f"--limit: a terminal shows 1 to {_MOST_ROWS:,} rows, not {most:,}; add --csv to have all")
+    names, rows, right = rows_of(batches(store, there[wanted], most))
+    there_is = [at for at in range(len(names)) if any(row[at] is not None for row in rows)]
+    shown = [
+        [f"{row[at]:,}" if names[at] in {"count", "support"} and row[at] is not None else row[at] for at in there_is]
+        for row in rows
+    ]
+    write_stdout(table_text([names[at] for at in there_is], shown, right) if rows else "no rows")
+
+
+def _runs(folder: Path, as_json: bool) -> None:
+    from longwall.pipeline.terminal.runs import runs_in
+    from longwall.pipeline.terminal.tables import table_text
+
+    found = runs_in(folder)
+    if as_json:
+        for one in found:
+            write_stdout(json.dumps(one.to_json()))
+        return
+    rows: list[tuple[str | None, ...]] = [
+        (
+            one.name,
+            one.status,
+            one.workload,
+            one.pattern,
+            None if one.seconds is None else f"{one.seconds:,.2f}",
+            None if one.answer is None else f"{one.answer:,}",
+            None if one.started is None else one.started[:16].replace("T", " "),
+        )
+        for one in found
+    ]
+    names: tuple[str, ...] = ("name", "status", "workload", "pattern", "seconds", "answer", "started (UTC)")
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < _ROOM_FOR_ALL:
+        names, rows = names[:-1], [row[:-1] for row in rows]
+    write_stdout(table_text(names, rows, _NUMBERS) if rows else f"no runs in {folder}")

@@ -1,0 +1,176 @@
+"""What works on this machine, and what to install."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+_BLOCK = 4 << 20
+_MOST_BLOCKS = 32
+_MOST_SECONDS = 1.0  # of writing
+_LINK_BYTES = 1 << 28
+_PACKAGES = {
+    "cupy": ("for a GPU", "cuda"),
+    "dask": ("for a cluster", "cluster"),
+    "distributed": ("for a cluster", "cluster"),
+    "cryptography": ("for encrypted links of a cluster", "cluster"),
+    "fsspec": ("for graphs and runs at URLs", "all"),
+}
+
+
+def examine(disk: Path) -> dict[str, str]:
+    """Return facts about this machine, by name; the last one says what runs work on.
+
+    Parameters
+    ----------
+    disk
+        The folder whose disk is measured; the file written there has no name, so that nothing is left.
+    """
+    import psutil
+
+    from longwall.storage.version import longwall_version
+
+    memory = psutil.virtual_memory()
+    facts = {
+        "longwall": longwall_version(),
+        "CPU": _cpu_model(),
+        "cores": f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}",
+        "CPU limit (cgroup)": _cpu_limit(),
+        "memory": f"{memory.total / 2**30:.1f} GiB, {memory.available / 2**30:.1f} GiB free",
+        "memory limit (cgroup)": _memory_limit(),
+        "disk": _disk(disk),
+        "CPU engine": _cpu_engine(),
+        **_gpu_facts(),
+    }
+    for name, (use, extra) in _PACKAGES.items():
+        there = find_spec(name) is not None
+        facts[name] = "installed" if there else f"missing, needed {use}: pip install 'longwall[{extra}]'"
+    cluster = all(find_spec(name) is not None for name in ("dask", "distributed", "cryptography"))
+    works = {
+        "CPU": facts["CPU engine"].startswith("works"),
+        "GPU": facts["GPU"].startswith("works"),
+        "cluster": cluster,
+    }
+    facts["runs work on"] = ", ".join(f"{name}: {'yes' if yes else 'no'}" for name, yes in works.items())
+    return facts
+
+
+def _cpu_model() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return "unknown"
+
+
+def _cpu_limit() -> str:
+    quota, _, period = _cgroup("cpu.max").partition(" ")
+    return f"{int(quota) / int(period):.3g} cores" if quota.isdigit() and period.isdigit() else "none"
+
+
+def _memory_limit() -> str:
+    limit = _cgroup("memory.max")
+    return f"{int(limit) / 2**30:.1f} GiB" if limit.isdigit() else "none"
+
+
+def _cgroup(name: str) -> str:
+    """Return a limit of the innermost group of this process that has one; "" where there is none."""
+    with suppress(OSError, IndexError):
+        group = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1].partition("::")[2].strip("/")
+        folder = Path("/sys/fs/cgroup") / group
+        while folder.is_relative_to("/sys/fs/cgroup"):
+            with suppress(OSError):
+                limit = (folder / name).read_text(encoding="ascii").strip()
+                if not limit.startswith("max"):
+                    return limit
+            folder = folder.parent
+    return ""
+
+
+def _disk(folder: Path) -> str:
+    try:
+        free, block, done = shutil.disk_usage(folder).free, os.urandom(_BLOCK), 0
+        if free < 2 * _BLOCK * _MOST_BLOCKS:
+            return f"{free / 2**30:.2f} GiB free, too little to measure it"
+        with tempfile.TemporaryFile(dir=folder) as file:
+            began = time.perf_counter()
+            while done < _MOST_BLOCKS and time.perf_counter() - began < _MOST_SECONDS:
+                file.write(block)
+                done += 1
+            file.flush()
+            os.fsync(file.fileno())
+            seconds = time.perf_counter() - began
+    except OSError as error:
+        return f"{folder} cannot be written ({error.strerror})"
+    return f"{free / 2**30:.1f} GiB free, writes {done * _BLOCK / seconds / 1e9:.2f} GB/s"
+
+
+def _cpu_engine() -> str:
+    """Compile and run a small kernel; say where kernels are kept."""
+    from longwall.kernels.kernel_cache import cache_note
+    from longwall.storage.ingest.names.texts import Texts, hash_texts
+
+    try:
+        import numpy as np
+
+        hash_texts(Texts(np.zeros(1, np.uint8), np.array([0, 1])))
+    except Exception as error:  # whatever Numba and LLVM raise on a machine that they do not fit
+        return f"does not work ({_line(error)})"
+    return f"works; {cache_note() or 'compiled kernels are kept'}"
+
+
+def _gpu_facts() -> dict[str, str]:
+    if find_spec("cupy") is None:
+        return {"GPU": "not looked for: CuPy is missing"}
+    try:
+        from longwall.kernels.cuda.runtime.device import open_device, visible_devices
+
+        found = visible_devices()
+        cupy = open_device()
+    except Exception as error:  # of the driver, of CuPy, of the engine
+        return {"GPU": f"none that works ({_line(error)})"}
+    return {"GPU": f"works: {len(found)} visible{_model(cupy)}", **_versions(cupy), "link": _link(cupy)}
+
+
+def _model(cupy: Any) -> str:
+    with suppress(Exception):  # a fact less
+        facts = cupy.cuda.runtime.getDeviceProperties(0)
+        name, size = facts["name"], facts["totalGlobalMem"] / 2**30
+        return f", {name.decode() if isinstance(name, bytes) else name}, {size:.0f} GiB"
+    return ""
+
+
+def _versions(cupy: Any) -> dict[str, str]:
+    with suppress(Exception):  # a fact less
+        runtime = cupy.cuda.runtime
+        numbers = {"driver": runtime.driverGetVersion(), "runtime": runtime.runtimeGetVersion()}
+        shown = ", ".join(f"{name} {number // 1000}.{number % 1000 // 10}" for name, number in numbers.items())
+        return {"CUDA": f"{shown}, CuPy {cupy.__version__}"}
+    return {}
+
+
+def _link(cupy: Any) -> str:
+    """Measure copies from page-locked memory to the device."""
+    try:
+        import numpy as np
+
+        host = np.frombuffer(cupy.cuda.alloc_pinned_memory(_LINK_BYTES), np.uint8, _LINK_BYTES)
+        device = cupy.empty(_LINK_BYTES, cupy.uint8)
+        device.set(host)
+        cupy.cuda.get_current_stream().synchronize()
+        began = time.perf_counter()
+        device.set(host)
+        cupy.cuda.get_current_stream().synchronize()
+        return f"{_LINK_BYTES / (time.perf_counter() - began) / 1e9:.1f} GB/s to the GPU"
+    except Exception as error:  # memory that is short, or of the driver
+        return f"not measured ({_line(error)})"
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

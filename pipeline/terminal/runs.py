@@ -1,0 +1,102 @@
+"""The runs in a folder, as their manifests describe them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from longwall.pipeline.run_store.local_store import LocalStore
+from longwall.pipeline.run_store.manifest import manifest_of
+from longwall.pipeline.run_store.run_names import MANIFEST
+from longwall.storage.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of one run; None what its manifest does not say."""
+
+    name: str
+    status: str
+    """``done``, ``running``, ``failed``, ``interrupted``, ``killed``, or ``damaged``."""
+    workload: str | None = None
+    pattern: str | None = None
+    seconds: float | None = None
+    answer: int | None = None
+    started: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is known."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def runs_in(folder: Path) -> list[RunFacts]:
+    """Return the runs in a folder, the newest last; only manifests are read.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, or it cannot be read.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read ({error.strerror}): choose the folder of your runs") from None
+    found = [_facts(folder / name) for name in names if os.path.lexists(folder / name / MANIFEST)]
+    return sorted(found, key=lambda one: one.started or "")
+
+
+def _facts(folder: Path) -> RunFacts:
+    try:
+        manifest = manifest_of(LocalStore(folder))
+    except (OSError, ValueError, InputError, RunError):
+        return RunFacts(folder.name, "damaged")
+    status = manifest["status"]
+    if status == "running" and not _is_held(folder):
+        status = "killed"
+    plan = manifest.get("plan")
+    pattern = plan.get("pattern") if isinstance(plan, dict) else None
+    answer = manifest.get("count")
+    workload, started = manifest.get("workload"), manifest.get("started")
+    return RunFacts(
+        folder.name,
+        status,
+        workload if isinstance(workload, str) else None,
+        pattern if isinstance(pattern, str) else None,
+        _seconds(manifest, status),
+        answer if isinstance(answer, int) else None,
+        started if isinstance(started, str) else None,
+    )
+
+
+def _seconds(manifest: dict[str, Any], status: str) -> float | None:
+    """Return the time from the last beginning of a run to its end, or until now while it runs."""
+    if status == "killed":
+        return None
+    with suppress(TypeError, ValueError, KeyError):
+        began = datetime.fromisoformat([manifest["started"], *manifest.get("resumed", [])][-1])
+        end = datetime.now(UTC) if status == "running" else datetime.fromisoformat(manifest["finished"])
+        return round((end - began).total_seconds(), 3)
+    return None
+
+
+def _is_held(folder: Path) -> bool:
+    """Return whether a process has the run: a shared lock, let go at once, finds that out."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

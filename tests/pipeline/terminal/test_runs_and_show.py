@@ -1,0 +1,117 @@
+"""The commands that look at runs."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from typer.testing import CliRunner
+
+from longwall.pipeline.cli import app
+from longwall.pipeline.terminal.tables import harmless, table_text
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the configs of two runs, which have run."""
+    folder = tmp_path_factory.mktemp("terminal")
+    (folder / "graph.txt").write_text("0 1\n1 2\n2 0\n2 3\n")
+    for name in ("one", "two"):
+        (folder / f"{name}.toml").write_text(
+            f'[graph]\npath = "{folder}/graph.txt"\n[workload]\nkind = "triangles"\n'
+            f'[run]\nname = "{name}"\ndirectory = "{folder}/runs"\n'
+        )
+    bad = str(folder / "missing.toml")
+    ended = CliRunner().invoke(app, ["run", bad, str(folder / "one.toml"), str(folder / "two.toml"), "-q"])
+    assert ended.exit_code == 2, "the exit code of the worst, though the others ran"
+    return folder
+
+
+def test_runs_lists_what_is_there(folder: Path) -> None:
+    ended = CliRunner().invoke(app, ["runs", str(folder / "runs"), "--json"])
+    found = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [(one["name"], one["status"], one["answer"]) for one in found] == [("one", "done", 1), ("two", "done", 1)]
+
+
+def test_killed_and_damaged_runs_are_listed_as_such(tmp_path: Path) -> None:
+    for name, text in (("dead", '{"status": "running", "config_sha256": ""}'), ("bad", "{")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text(text)
+    ended = CliRunner().invoke(app, ["runs", str(tmp_path), "--json"])
+    found = {one["name"]: one["status"] for one in map(json.loads, ended.stdout.splitlines())}
+    assert found == {"dead": "killed", "bad": "damaged"}
+
+
+def test_show_prints_a_table_and_csv(folder: Path) -> None:
+    run = str(folder / "runs" / "one")
+    assert "0-1,0-2,1-2" in CliRunner().invoke(app, ["show", run]).stdout
+    text = CliRunner().invoke(app, ["show", run, "counts", "--csv"]).stdout
+    assert pa.csv.read_csv(pa.BufferReader(text.encode()))["count"].to_pylist() == [1]
+    assert CliRunner().invoke(app, ["show", run, "--tables"]).stdout == "counts\n"
+
+
+def test_show_refuses_what_is_no_run(folder: Path) -> None:
+    ended = CliRunner().invoke(app, ["show", str(folder)])
+    assert ended.exit_code == 2
+    assert "not the folder of a run" in ended.stderr
+
+
+def test_names_that_clash_are_refused_before_anything_runs(folder: Path) -> None:
+    config = str(folder / "one.toml")
+    ended = CliRunner().invoke(app, ["run", config, config, "--set", "run.name=new"])
+    assert ended.exit_code == 2
+    assert not (folder / "runs" / "new").exists()
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    assert "\x1b" not in harmless("\x1b[31mred")
+    assert "\x1b" not in table_text(["name"], [["\x1b]0;title\x07"]])
+
+
+def test_show_limits_rows(folder: Path) -> None:
+    run = str(folder / "runs" / "one")
+    ended = CliRunner().invoke(app, ["show", run, "--limit", "20000"])
+    assert ended.exit_code == 2
+    assert "add --csv to have all" in ended.stderr
+
+
+def test_lists_are_json_in_csv(tmp_path: Path) -> None:
+    (tmp_path / "graph.txt").write_text("a b\nb c\nc a\nc d\n")
+    (tmp_path / "run.toml").write_text(
+        f'[graph]\npath = "{tmp_path}/graph.txt"\n[workload]\nkind = "maximal-cliques"\noutput = "embeddings"\n'
+        f'[run]\nname = "one"\ndirectory = "{tmp_path}/runs"\n'
+    )
+    assert CliRunner().invoke(app, ["run", str(tmp_path / "run.toml"), "-q"]).exit_code == 0
+    run = str(tmp_path / "runs" / "one")
+    text = CliRunner().invoke(app, ["show", run, "embeddings", "--csv"]).stdout
+    table = pa.csv.read_csv(pa.BufferReader(text.encode()))
+    cliques = {frozenset(json.loads(one)) for one in table["clique"].to_pylist()}
+    assert cliques == {frozenset("abc"), frozenset("cd")}
+    assert "['a', 'b', 'c']" in CliRunner().invoke(app, ["show", run, "embeddings"]).stdout
+
+
+def test_labels_of_the_input_do_not_drive_the_terminal(tmp_path: Path) -> None:
+    from longwall.pipeline.cli_output import _pattern_lines
+    from longwall.pipeline.execution.environment import PatternCount
+
+    (line,) = _pattern_lines([PatternCount("0-1", ("\x1b[31mred", "b"), 1)])
+    assert "\x1b" not in line
+
+
+def test_doctor_says_what_works(tmp_path: Path) -> None:
+    ended = CliRunner().invoke(app, ["doctor", "--json", "--disk", str(tmp_path)])
+    assert ended.exit_code == 0
+    facts = json.loads(ended.stdout)
+    assert facts["CPU engine"].startswith("works")
+    assert "CPU: yes" in facts["runs work on"]
+    assert "GB/s" in facts["disk"]
+    assert list(tmp_path.iterdir()) == []
+    assert "runs work on" in CliRunner().invoke(app, ["doctor", "--disk", str(tmp_path / "none")]).stdout
+
+
+def test_patterns_are_drawn() -> None:
+    ended = CliRunner().invoke(app, ["patterns", "(a)-(b)-(c), (a)-(d)", "--draw"])
+    assert ended.stdout.splitlines()[1:] == ["a", "b  o", "c  . o", "d  o . .", ""]
+    assert CliRunner().invoke(app, ["patterns", "--draw"]).stdout.count("o") > 20
+    assert CliRunner().invoke(app, ["patterns", "nothing"]).exit_code == 2
