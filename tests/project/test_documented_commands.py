@@ -68,6 +68,7 @@ NOT_RUN = {
     'pytest -n auto -m "slow and not long and not cluster"': _TESTS,
     'pytest -m "cluster and not long"': _TESTS,
     'PYTHONPATH=tests/emulator pytest -n auto -m "gpu and not long"': _TESTS,
+    "LONGWALL_SCREENSHOTS=some-folder pytest tests/pipeline/report -m slow": _TESTS,
     "pytest -m long tests/end_to_end/test_resume.py": _TESTS,
     "pytest -m long tests/end_to_end/test_crash_writes.py tests/end_to_end/test_crash_store.py": _TESTS,
     'PYTHONPATH=tests/emulator .venv/bin/pytest -m "gpu and not slow" tests/end_to_end/test_access.py': _TESTS,
