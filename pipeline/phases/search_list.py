@@ -21,6 +21,7 @@ from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult, PhaseRecord
 from longwall.stages.base import Stage
 from longwall.stages.export import EmbeddingWriter, RowLimit
+from longwall.storage.version import longwall_version
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,8 @@ def embedding_writer(plan: MatchPlan, share: SearchShare, limit: RowLimit) -> Em
             "pattern": plan.pattern.edge_text,
             "labels": label_texts(plan.pattern.labels, env.graph.label_names),
             "induced": plan.induced,
+            "graph": env.graph.content_hash,
+            "version": longwall_version(),
         },
     )
 

@@ -149,6 +149,8 @@ def test_the_schema_says_what_was_searched_for(listed):
     assert metadata["pattern"] == "0-1,1-2"
     assert metadata["labels"] == [1, 0, 1]
     assert metadata["induced"] is True
+    assert len(metadata["graph"]) == 64
+    assert metadata["version"]
     assert sorted(images(table, 3)[0]) == [5, 6, 7]
 
 
