@@ -25,7 +25,7 @@ import os, signal, threading, time
 import numpy as np
 from longwall.storage.errors import InputError
 
-SECONDS, BYTES = 0.5, 64 * 2**20
+SECONDS, BYTES = 0.5, 16 * 2**20
 
 def prepare(folder):
     return folder
@@ -47,7 +47,7 @@ def run(state, rng, folder):
     if deed == "hangs":
         time.sleep(60)
     if deed == "memory":
-        np.ones(128 * 2**20, np.uint8)
+        np.ones(40 * 2**20, np.uint8)
     if deed == "thread":
         thread = threading.Thread(target=lambda: 1 / 0)
         thread.start()
@@ -65,7 +65,7 @@ def test_every_misdeed_of_a_case_is_a_finding_and_the_next_case_runs(tmp_path: P
         "ZeroDivisionError: of the case",
         "seed 14: crashed with code -11",
         "seed 15: did not end within 1.5 s",
-        "seed 16: took 1",
+        "seed 16: took 4",
         "seed 17: in a thread: ZeroDivisionError",
     )
     for finding, text in zip(outcome.findings, expected, strict=True):

@@ -296,7 +296,7 @@ def test_bad_parquet(tmp_path: Path, columns: dict[str, list[int]], says: str) -
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("g.graphml", ".graphml files are not read; Longwall reads edge lists"),
+        ("g.json", ".json files are not read; Longwall reads edge lists"),
         ("g.txt.bz2", ".bz2 files are not read"),
         ("g.txt.xz", ".xz files are not read"),
         ("g.tar.gz", ".tar files are not read"),

@@ -303,7 +303,8 @@ def test_the_format_is_known_by_its_extension_or_given(tmp_path: Path) -> None:
     )
     assert load_graph(path, file_format="transactions").num_transactions == 2
     assert refusal(path, file_format="gspan").endswith(
-        "there is no format 'gspan'; choose one of edge-list, matrix-market, parquet, lg, graph, transactions"
+        "there is no format 'gspan'; choose one of edge-list, parquet, graphml, gexf, gml, matrix-market, lg, graph, "
+        "transactions"
     )
 
 
