@@ -12,6 +12,7 @@ from typing import Any
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _COMPILING = "numba:compiler_lock"  # a thread takes the lock, or frees it
+_CALLBACKS = "_raw_object_cache_"  # of llvmlite
 _last = signal.SIGINT
 _raised = False  # one of the signals raised KeyboardInterrupt, since `interrupting` was entered
 _in_place: list[Callable[[int, FrameType | None], None]] = []  # handlers of `_handled`, the innermost last
@@ -27,20 +28,23 @@ def exit_code() -> int:
     return 128 + _last
 
 
-def _raise(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
+def _raise(number: int, frame: FrameType | None) -> None:
     global _last, _raised
     _last = signal.Signals(number)
     _raised = True
-    if _is_compiling():
+    if _in_callback(frame):
         _raise_when_compiled()
     else:
         raise KeyboardInterrupt
 
 
-def _is_compiling() -> bool:
-    """Say whether this thread compiles a kernel: LLVM's callbacks swallow exceptions, and leave a kernel half made."""
-    locks = sys.modules.get("numba.core.compiler_lock")
-    return locks is not None and bool(locks.global_compiler_lock.is_locked())
+def _in_callback(frame: FrameType | None) -> bool:
+    """Say whether LLVM hands over a kernel: it swallows exceptions then, and the kernel stays half made."""
+    while frame is not None:
+        if frame.f_code.co_name.startswith(_CALLBACKS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @cache
@@ -52,7 +56,7 @@ def _raise_when_compiled() -> None:
             """Let the compiler begin what belongs to the same kernel."""
 
         def on_end(self, event: object) -> None:  # noqa: ARG002 - the base class's signature
-            if threading.current_thread() is threading.main_thread() and not _is_compiling():
+            if threading.current_thread() is threading.main_thread() and not _in_callback(sys._getframe()):
                 events.unregister(_COMPILING, self)
                 _raise_when_compiled.cache_clear()
                 raise KeyboardInterrupt

@@ -25,6 +25,7 @@ from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.ingest import load_graph
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
+from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
 from longwall.storage.ingest.tables.edge_list import open_edge_list, open_label_list
 from longwall.storage.ingest.text import text_file
 from longwall.storage.memory.spill_folder import SpillFolder
@@ -33,6 +34,7 @@ SECONDS = 10.0
 BYTES = 96 * 2**20
 _HOST = 64 * 2**20
 _READER = 2**22
+_INTEGERS = ColumnRequest(EDGES, ids="integers")  # what else may be a list of names is no case here
 _BLOCK = text_file.LEAST_BLOCK, text_file.LARGEST_BLOCK
 _TOKENS = [
     *(b" ", b"\t", b",", b";", b"|", b"\r", b"\n", b"\r\n", b"#", b"%", b'"', b"-", b"+", b".", b"0", b"7", b"1e3"),
@@ -302,12 +304,12 @@ def _compare(graph: Graph, pairs: Pairs) -> None:
 
 def _edges_of(path: Path) -> Pairs:
     raw: EdgeStream
-    with open_edge_list(path, _READER, 2) as raw:
+    with open_edge_list(path, _READER, 2, None, _INTEGERS) as raw:
         return [pair for block in raw.blocks for pair in zip(block.src.tolist(), block.dst.tolist(), strict=True)]
 
 
 def _labels_of(path: Path) -> Pairs:
-    blocks: Any = open_label_list(path, _READER, 2, naive_lists.EDGE_COLUMNS).blocks()
+    blocks: Any = open_label_list(path, _READER, 2, _INTEGERS).blocks()
     return [pair for block in blocks for pair in zip(block.ids.tolist(), block.values.tolist(), strict=True)]
 
 

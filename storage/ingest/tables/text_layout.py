@@ -100,7 +100,7 @@ def look_at_rows(
         named = request.ids == "names" or (request.ids == "auto" and like_names)
         texts = [named, named]
     else:
-        texts = [named, not _is_integer(fields, wanted[1])]
+        texts = [named, request.ids != "integers" and not _is_integer(fields, wanted[1])]
     if len(wanted) == 3:
         texts.append(not _is_integer(fields, wanted[2]))
     if any(texts) or request.label is not None or request.chosen is not None or header is not None:
