@@ -7,27 +7,39 @@ answers at once.
 import json
 import re
 import shlex
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from longwall.pipeline.cli_output import ExitCode, print_result, readable, report_error, write_stderr, write_stdout
+from longwall.pipeline.terminal import completion
 from longwall.pipeline.terminal.commands import add_commands
+from longwall.pipeline.terminal.logs import LEVELS, log_to_stderr
+from longwall.pipeline.terminal.options import (
+    FORMATS,
+    IDS,
+    AsJson,
+    Config,
+    Configs,
+    Disk,
+    Ids,
+    Memory,
+    Overrides,
+    Quiet,
+    RunFolder,
+    Spill,
+)
+from longwall.pipeline.terminal.stores import make_store
 from longwall.pipeline.terminal.tables import harmless
 from longwall.storage import signals
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError, RunError, reason_of
 from longwall.storage.memory.address_space import require_address_space
 from longwall.storage.paths import user_path
-
-if TYPE_CHECKING:
-    from longwall.storage.graph.stats import GraphStats
-
 
 app = typer.Typer(
     name="longwall",
@@ -38,44 +50,28 @@ app = typer.Typer(
     "commented config per workload). Its plan:  longwall explain configs/demo.toml",
 )
 
-# The reader of a file says what is wrong with it, in one message.
-Config = Annotated[
-    Path, typer.Argument(metavar="CONFIG", help="The run as a TOML file.", show_default=False, readable=False)
-]
-Configs = Annotated[
-    list[Path],
-    typer.Argument(metavar="CONFIG...", help="The runs as TOML files.", show_default=False, readable=False),
-]
-Overrides = Annotated[
-    list[str],
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Override a key of the config, or take it away (KEY=); may be repeated."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object, on the last line.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE", help='Use at most so much memory, such as "4GiB".', show_default="70% of what is free"
-    ),
-]
-Spill = Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put what does not fit in memory.")]
-Disk = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Use at most so much disk space there.", show_default="80% of what is free"),
-]
-
 
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    log_level: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="Log to standard error, from this level up: debug, info, warning or error.",
+            show_default="no log",
+            autocompletion=completion.one_of(*LEVELS),
+        ),
+    ] = None,
 ) -> None:
     """Find and count patterns (triangles, cliques, any small pattern) in large graphs.
 
     A run is a TOML file; its results are Parquet files in a folder of their own.
     """
+    if log_level is not None:
+        with _reporting():
+            log_to_stderr(log_level)
     if version:
         from longwall.storage.version import longwall_version
 
@@ -126,7 +122,15 @@ def run(
 
 @app.command(epilog="Example:  longwall resume runs/demo")
 def resume(
-    path: Annotated[str, typer.Argument(metavar="RUN", help="The folder of the run, or its URL.", show_default=False)],
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="The folder of the run, or its URL.",
+            show_default=False,
+            autocompletion=completion.unfinished_runs,
+        ),
+    ],
     overrides: Annotated[
         list[str],
         typer.Option(
@@ -134,6 +138,7 @@ def resume(
             metavar="KEY=VALUE",
             help="Override a key of memory, engine or scheduler, such as memory.host=8GiB; nothing behind the = takes "
             "the key away; may be repeated.",
+            autocompletion=completion.settings,
         ),
     ] = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,
@@ -159,16 +164,24 @@ def explain(config: Config, overrides: Overrides = [], quiet: Quiet = False) -> 
     """
     with _reporting():
         from longwall.pipeline.explain import explain as explain_config
+        from longwall.pipeline.progress.event_log import LoggedObserver
         from longwall.pipeline.progress.observers import choose_observer
 
-        write_stdout(explain_config(config, overrides=overrides, observer=choose_observer(quiet)))
+        observer = LoggedObserver(choose_observer(quiet))
+        write_stdout(explain_config(config, overrides=overrides, observer=observer))
 
 
 @app.command(epilog="Example:  longwall report runs/demo")
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or its URL.", show_default=False)],
+    run: RunFolder,
     other: Annotated[
-        str | None, typer.Argument(metavar="RUN2", help="A run to compare it with.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="RUN2",
+            help="A run to compare it with.",
+            show_default=False,
+            autocompletion=completion.run_folders,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -204,6 +217,7 @@ def ingest(
             metavar="FORMAT",
             help="edge-list, matrix-market, parquet, lg, graph or transactions (gSpan's).",
             show_default="by the file's extension",
+            autocompletion=completion.one_of(*FORMATS),
         ),
     ] = None,
     columns: Annotated[
@@ -221,7 +235,7 @@ def ingest(
         str | None,
         typer.Option(help="Instead of labels: a table with columns such as id and label.", show_default=False),
     ] = None,
-    ids: Annotated[str, typer.Option(help="auto, integers or names: what vertices are.")] = "auto",
+    ids: Ids = "auto",
     header: Annotated[
         bool | None,
         typer.Option(
@@ -244,21 +258,26 @@ def ingest(
         from longwall.storage.ingest.tables.columns import TableOptions
 
         store = user_path(store)
-        if ids not in ("auto", "integers", "names"):
+        if ids not in IDS:
             raise InputError(f"--ids: expected auto, integers or names, not {brief(ids)}")
         chosen: Any = None if columns is None else tuple(map(_column, columns.split(",")))
         label = None if edge_label is None else _column(edge_label)
         table = TableOptions(chosen, label, ids, header)  # type: ignore[arg-type]
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
         make = partial(ingest_file, source, store, labels or vertices, **options)
-        _make_store(store, memory, spill, disk, quiet, make)
+        make_store(store, memory, spill, disk, quiet, make)
 
 
 @app.command(epilog="Example:  longwall generate rmat random.zarr --scale 14 --edge-factor 16 --seed 1 --labels 10")
 def generate(
     kind: Annotated[
         str,
-        typer.Argument(metavar="KIND", help="rmat, erdos-renyi or barabasi-albert.", show_default=False),
+        typer.Argument(
+            metavar="KIND",
+            help="rmat, erdos-renyi or barabasi-albert.",
+            show_default=False,
+            autocompletion=completion.one_of("rmat", "erdos-renyi", "barabasi-albert"),
+        ),
     ],
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The graph store to make.", show_default=False)],
     seed: Annotated[int, typer.Option(help="The same seed gives the same graph.")] = 1,
@@ -301,7 +320,7 @@ def generate(
         store = user_path(store)
         make = partial(generate_store, kind, store, seed=seed, **parameters)
         try:
-            _make_store(store, memory, spill, disk, quiet, make)
+            make_store(store, memory, spill, disk, quiet, make)
         except InputError as error:
             raise InputError(re.sub(r"parameter '(\w+)'", _option, str(error))) from None
 
@@ -344,7 +363,13 @@ def info(
 @app.command(epilog="Example:  longwall patterns house --draw")
 def patterns(
     names: Annotated[
-        list[str], typer.Argument(metavar="[PATTERN...]", help="Patterns to show.", show_default="those with a name")
+        list[str],
+        typer.Argument(
+            metavar="[PATTERN...]",
+            help="Patterns to show.",
+            show_default="those with a name",
+            autocompletion=completion.pattern_names,
+        ),
     ] = [],  # noqa: B006 - typer copies it
     draw: Annotated[bool, typer.Option("--draw", help="Draw which vertices are adjacent.")] = False,
 ) -> None:
@@ -388,62 +413,3 @@ def _reporting() -> Iterator[None]:
 
 
 add_commands(app, _reporting)
-
-
-def _make_store(
-    store: Path,
-    memory: str | None,
-    spill: Path,
-    disk: str | None,
-    quiet: bool,
-    make: Callable[..., "GraphStats"],
-) -> None:
-    """Make a store with `make`, which takes resources and an observer, and print what it is."""
-    from longwall.kernels.kernel_cache import cache_note
-    from longwall.pipeline.progress.observers import choose_observer
-    from longwall.storage.memory.allocator import return_freed_memory
-    from longwall.storage.memory.reservations import BudgetExceeded
-    from longwall.storage.memory.resources import COMMAND_OPTIONS, open_resources
-
-    spill = user_path(spill)
-    if store.exists():
-        raise InputError(f"{store} exists already: remove it, or choose another path for the store")
-    resources = open_resources(
-        host=_size("--memory", memory), disk=_size("--disk", disk), spill=spill, options=COMMAND_OPTIONS
-    )
-    return_freed_memory()
-    began = time.perf_counter()
-    observer = choose_observer(quiet)
-    if cache_note():
-        observer.note(cache_note())
-    try:
-        with (
-            signals.interrupted_by(lambda: None),  # a second signal does not disturb what the first one lets remove
-            resources,
-        ):
-            resources.spill.check()
-            stats = make(resources=resources, observer=observer)
-    except BudgetExceeded as error:
-        raise InputError(str(error)) from None  # the budgets are the user's
-    except MemoryError as error:
-        raise RunError(reason_of(error).replace("memory.host", "--memory")) from error
-    except KeyboardInterrupt:
-        if not store.exists():
-            raise
-        write_stderr(f"\ninterrupted: {store} is complete")
-        raise typer.Exit(signals.exit_code()) from None
-    finally:
-        observer.close()
-    seconds = time.perf_counter() - began
-    labels = f", {stats.num_labels} labels" if stats.num_labels else ""
-    write_stdout(f"{store}: {stats.num_vertices:,} vertices, {stats.num_edges:,} edges{labels}, in {seconds:.2f} s")
-
-
-def _size(option: str, text: str | None) -> int | None:
-    """Return the bytes of an option, None where it is not given."""
-    from longwall.storage.memory.sizes import parse_size
-
-    try:
-        return None if text is None else parse_size(text)
-    except ValueError as error:
-        raise InputError(f"{option}: {error}") from None

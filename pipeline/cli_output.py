@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from longwall.pipeline.terminal.tables import harmless
+from longwall.pipeline.terminal.tables import harmless, table_text
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import PatternCount
@@ -58,7 +58,7 @@ def print_result(result: "Result", *, as_json: bool, quiet: bool) -> None:
     """Write what a run found: lines for a person, or one JSON object on standard output and these lines beside it."""
     if as_json and not quiet:
         write_stderr(_summary(result))
-    text = json.dumps(result.to_json()) if as_json else _summary(result)
+    text = json.dumps(result.to_json()) if as_json else _summary(result, table=sys.stdout.isatty())
     write_stdout(text, besides=f"; the run is done, its results are in {_results(result)}")
 
 
@@ -70,13 +70,13 @@ def _results(result: "Result") -> str:
     return f"{path}/results"
 
 
-def _summary(result: "Result") -> str:
-    """Return what a run found as lines for a person."""
+def _summary(result: "Result", *, table: bool = False) -> str:
+    """Return what a run found as lines for a person; `table`: several patterns as a table that fits the terminal."""
     lines = []
     if result.count is not None:
         lines.append(f"count    {'at least ' if result.truncated else ''}{result.count:,}")
     if result.count is None or (result.workload == "maximal-cliques" and len(result.patterns) > 1):
-        lines += _pattern_lines(result.patterns)
+        lines += (_pattern_table if table else _pattern_lines)(result.patterns)
     if result.truncated:
         lines.append("         export.limit ended the run: so many rows are written, there may be more")
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
@@ -97,9 +97,37 @@ def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
         labels = f"  labels {','.join(known)}" if known else ""
         edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(harmless, one.edge_labels))}"
         lines.append(f"{count:>15}  {one.pattern}{labels}{edge_labels}{support}{value}")
-    if len(patterns) > _MOST_LINES:
-        lines.append(f"         and {len(patterns) - _MOST_LINES:,} more patterns: see the results")
-    return lines
+    return lines + _left_out(patterns)
+
+
+def _pattern_table(patterns: Sequence["PatternCount"]) -> list[str]:
+    """Return patterns as lines of a table: numbers to the right, and no column without values."""
+    rows: list[dict[str, str | None]] = [
+        {
+            "count": None if one.count is None else f"{'at least ' if one.lower_bound else ''}{one.count:,}",
+            "support": None if one.support is None else f"{one.support:,}",
+            "pattern": one.pattern,
+            "labels": _joined(one.labels),
+            "edge labels": _joined(one.edge_labels),
+            "value": None if one.value is None else json.dumps(one.value),
+        }
+        for one in patterns[:_MOST_LINES]
+    ]
+    names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+    if not rows:
+        return []
+    text = table_text(names, [[row[name] for name in names] for row in rows], frozenset({"count", "support"}))
+    return text.splitlines() + _left_out(patterns)
+
+
+def _joined(labels: Sequence[object] | None) -> str | None:
+    return None if labels is None else ",".join("any" if label is None else str(label) for label in labels)
+
+
+def _left_out(patterns: Sequence["PatternCount"]) -> list[str]:
+    """Return a line that says how many patterns are not printed, if any are not."""
+    more = len(patterns) - _MOST_LINES
+    return [f"         and {more:,} more patterns: see the results"] if more > 0 else []
 
 
 def readable(value: object) -> str:

@@ -23,6 +23,7 @@ from longwall.pipeline.garbage import collecting
 from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph, require_observer
 from longwall.pipeline.label_names import with_label_names
 from longwall.pipeline.memory_graph import how_to_resume, shared_graph, with_graph_again
+from longwall.pipeline.progress.event_log import LOG, LoggedObserver
 from longwall.pipeline.progress.history import History
 from longwall.pipeline.report.publish import publish_report
 from longwall.pipeline.result import Result
@@ -131,10 +132,12 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
     """Run to one of the ends of a run, and say in the folder which one it was."""
     began = time.perf_counter()
     metrics, cancel = Metrics(), threading.Event()
-    history = History(observer, watching=spec.run.report)
+    history = History(LoggedObserver(observer), watching=spec.run.report)
+    LOG.info("%s %s in %s", "running" if fresh else "resuming", spec.workload.kind, directory.where)
     how = f"go on with: {how_to_resume(spec, directory.where)}"
 
     def abandon(status: str, reason: str) -> None:
+        LOG.error("%s: %s", status, reason)
         if directory.abandon(status, reason, metrics) and spec.run.report:
             publish_report(directory.store, history, metrics)
 
@@ -191,6 +194,7 @@ def _run(
     engine = resources.engine
     if cache_note():
         observer.note(cache_note())
+    observer.watch_budgets(resources.usage)
     with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()
         if on_cluster:
@@ -212,6 +216,7 @@ def _run(
         engines = _engine_facts(spec, engine, devices, second)
         _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
         directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
+        LOG.debug("plan: %s", directory.manifest["plan_text"])
         directory.save()
         env = _coordinator(directory, spec, graph, resources, observer, metrics, cancel, alone=not on_cluster)
         opened.callback(env.close)
@@ -254,6 +259,8 @@ def _publish(
         if workload.adds_up and (count := _sum(counts)) is not None:
             directory.manifest["count"] = count
         directory.finish(env.metrics)
+    LOG.debug("seconds by part: %s", ", ".join(f"{name} {took:.3f}" for name, took in history.timings.items()))
+    LOG.info("done in %.3f s on %s", time.perf_counter() - began, engine)
     if env.spec.run.report:
         publish_report(directory.store, history, env.metrics, values=[one.value for one in counts])
     return Result(

@@ -1,6 +1,10 @@
 """Progress as events: what a run or an ingest reports to its observer."""
 
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol, runtime_checkable
+
+LookAtBudgets = Callable[[], Mapping[str, tuple[int, int]]]
+"""Returns the bytes in use and the limit of each budget, by name."""
 
 
 class Observer(Protocol):
@@ -20,6 +24,20 @@ class Observer(Protocol):
 
     def close(self) -> None:
         """End: no further events come."""
+
+
+@runtime_checkable
+class BudgetObserver(Protocol):
+    """An observer that shows how much of each budget is in use, too."""
+
+    def watch_budgets(self, look: LookAtBudgets) -> None:
+        """From now on, look whenever the progress is shown."""
+
+
+def show_budgets(observer: Observer, look: LookAtBudgets) -> None:
+    """Let an observer show budgets, if it is one that does."""
+    if isinstance(observer, BudgetObserver):
+        observer.watch_budgets(look)
 
 
 class NullObserver:

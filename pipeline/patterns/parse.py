@@ -68,6 +68,11 @@ def named_patterns() -> list[tuple[str, str, str]]:
     return rows
 
 
+def family_names() -> list[str]:
+    """Return the names of all patterns that come in sizes, such as ``clique-5``."""
+    return [f"{name}-{k}" for name, (low, high, _, _) in _FAMILIES.items() for k in range(low, high + 1)]
+
+
 def named_patterns_of(vertices: int) -> list[Pattern]:
     """Return the patterns of so many vertices that have a name; one may be there by several names."""
     found = [make_pattern(edges, name=name) for name, edges in _FIXED.items()]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from longwall.storage.observer import Observer
+from longwall.storage.observer import LookAtBudgets, Observer, show_budgets
 
 _MOST_PHASES = 400
 _MOST_NOTES = 50
@@ -68,6 +68,10 @@ class History:
             if len(self._notes) < _MOST_NOTES:
                 self._notes.append({"seconds": self._now(), "text": text})
         self._observer.note(text)
+
+    def watch_budgets(self, look: LookAtBudgets) -> None:
+        """Pass the budgets on."""
+        show_budgets(self._observer, look)
 
     def close(self) -> None:
         """Pass the event on."""

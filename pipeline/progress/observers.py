@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from typing import TextIO
 
 from longwall.pipeline.progress.progress_text import amount, progress_text
-from longwall.storage.observer import NullObserver, Observer
+from longwall.storage.observer import LookAtBudgets, NullObserver, Observer, show_budgets
 
 SECONDS_BETWEEN_LINES = 5.0
+_STILL = frozenset({"dumb", "unknown"})  # values of TERM: terminals that only print
 
 
 class PlainObserver:
@@ -103,6 +104,10 @@ class LastingObserver:
         """Pass the event on."""
         self._tell(lambda observer: observer.note(text))
 
+    def watch_budgets(self, look: LookAtBudgets) -> None:
+        """Pass the budgets on."""
+        self._tell(lambda observer: show_budgets(observer, look))
+
     def close(self) -> None:
         """Pass the event on."""
         self._tell(lambda observer: observer.close())
@@ -132,14 +137,15 @@ def _in_notebook() -> bool:
 def choose_observer(quiet: bool) -> Observer:
     """Return the observer for the command line and for notebooks: none, a live bar, or plain lines.
 
-    There is a bar on a terminal, and in a notebook that has widgets; in one without, the lines are output of the cell.
+    There is a bar on a terminal that can move its cursor, and in a notebook that has widgets; in one without, the lines
+    are output of the cell.
     """
     if quiet:
         return NullObserver()
     notebook = _in_notebook()
     if notebook and find_spec("ipywidgets") is None:
         return LastingObserver(PlainObserver(sys.stdout))
-    if notebook or sys.stderr.isatty():
+    if notebook or (sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in _STILL):
         from longwall.pipeline.progress.progress_bar import TerminalObserver  # rich costs start-up time
 
         return LastingObserver(TerminalObserver())

@@ -3,38 +3,74 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TaskID
+from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from longwall.pipeline.progress.progress_text import amount, duration, rate_text
+from longwall.pipeline.progress.live_line import live_line
+from longwall.pipeline.progress.progress_text import amount, duration
+
+if TYPE_CHECKING:
+    from longwall.storage.observer import LookAtBudgets
 
 REFRESHES_PER_SECOND = 10
+_LEAST_COLUMNS = 20
 
 
-class _Work(ProgressColumn):
-    """Work done, rate and remaining time; after the phase, what it took."""
+class _Line:
+    """A phase that is drawn as wide as the terminal is just then."""
 
-    def render(self, task: Task) -> Text:
-        unit, seconds = task.fields["unit"], task.elapsed or 0.0
+    def __init__(self, task: Task, look: LookAtBudgets | None):
+        self._task, self._look = task, look
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw name, bar, work, rate, time left and budgets; of a phase that is over, what it took."""
+        task, width = self._task, options.max_width
+        unit, seconds, name = task.fields["unit"], task.elapsed or 0.0, task.description
         if (work := task.fields["work"]) is not None:
-            return Text(f"{amount(work, unit)} in {duration(seconds)}" if work else duration(seconds))
+            took = f"{amount(work, unit)} in {duration(seconds)}" if work else duration(seconds)
+            yield Text(f"{name}  {took}", no_wrap=True, overflow="crop")
+            return
         done, total = int(task.completed), None if task.total is None else int(task.total)
-        state = f"{amount(done, unit)}" if done else ""
-        rest = rate_text(done, total, unit, seconds, task.fields["share"]) or duration(seconds)
-        return Text(", ".join(part for part in (state, rest) if part))
+        budgets = {} if self._look is None else self._look()
+        share = task.fields["share"]
+        left, bar, right = live_line(name, done, total, unit, seconds, share=share, budgets=budgets, width=width)
+        line = Text(left, no_wrap=True, overflow="crop")
+        if bar:
+            drawn = ProgressBar(total=total, completed=done, width=bar)
+            segments = list(console.render(drawn, options.update(width=bar)))
+            line.append("  ")
+            for segment in segments:
+                line.append(segment.text.rstrip("\n"), segment.style)
+            line.append(" " * (bar - sum(segment.cell_length for segment in segments)))
+        yield line.append(f"  {right}" if right else "")
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Take all columns that there are."""
+        return Measurement(min(_LEAST_COLUMNS, options.max_width), options.max_width)
+
+
+class _LineColumn(ProgressColumn):
+    """The whole line of a phase, but for the spinner."""
+
+    look: LookAtBudgets | None = None
+
+    def render(self, task: Task) -> _Line:
+        return _Line(task, self.look)
 
 
 class TerminalObserver:
     """One line per phase; the last one moves."""
 
     def __init__(self) -> None:
+        self._line = _LineColumn()
         self._progress = Progress(
             SpinnerColumn(finished_text=" "),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            _Work(),
+            self._line,
             console=Console(stderr=True),
             refresh_per_second=REFRESHES_PER_SECOND,
         )
@@ -59,6 +95,10 @@ class TerminalObserver:
         task = self._task
         if task is not None:
             self._progress.update(task, share=share)
+
+    def watch_budgets(self, look: LookAtBudgets) -> None:
+        """Show how much of each budget is in use, too."""
+        self._line.look = look
 
     def note(self, text: str) -> None:
         """Write the message above the bar."""

@@ -30,12 +30,17 @@ def rate_text(done: int, total: int | None, unit: str, seconds: float, share: fl
     if seconds <= 0:
         return ""
     parts = [f"{amount(done / seconds, unit)}/s"] if done else []
+    if (left := seconds_left(done, total, seconds, share)) is not None:
+        parts.append(f"{duration(left)} left")
+    return ", ".join(parts)
+
+
+def seconds_left(done: int, total: int | None, seconds: float, share: float = 0.0) -> float | None:
+    """Return the remaining time of work at its present rate, None where it is not known; parameters of `rate_text`."""
     rests = [max(total - done, 0) * seconds / done] if done and total else []
     if share > 0:
         rests.append(max(1 - share, 0) * seconds / share)
-    if rests:
-        parts.append(f"{duration(min(rests))} left")
-    return ", ".join(parts)
+    return min(rests) if rests and seconds > 0 else None
 
 
 def progress_text(name: str, done: int, total: int | None, unit: str, seconds: float, share: float = 0.0) -> str:

@@ -14,11 +14,20 @@ import typer
 
 from longwall.pipeline.cli_output import ExitCode, write_stdout
 from longwall.pipeline.progress.observers import silence
+from longwall.pipeline.terminal import completion
+from longwall.pipeline.terminal.options import RunFolder
 from longwall.storage.errors import InputError
 from longwall.storage.paths import user_path
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The folder of the run, or its URL.", show_default=False)]
-Table = Annotated[str | None, typer.Argument(metavar="TABLE", help="counts, embeddings, ...", show_default="counts")]
+Table = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TABLE",
+        help="counts, embeddings, ...",
+        show_default="counts",
+        autocompletion=completion.tables_of_run,
+    ),
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Rows to show.", show_default="20; with --csv all")]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the runs.")]
 _NUMBERS = frozenset({"seconds", "answer", "rows"})
@@ -31,7 +40,7 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
 
     @app.command(epilog="Example:  longwall show runs/demo counts --limit 5")
     def show(
-        run: Run,
+        run: RunFolder,
         table: Table = None,
         limit: Limit = None,
         as_csv: Annotated[bool, typer.Option("--csv", help="Write the table as CSV.")] = False,

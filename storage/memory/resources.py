@@ -143,9 +143,15 @@ class Resources:
 
     def in_use(self) -> dict[str, int]:
         """Return the bytes in use of each budget now; a device counts from when its budget is known."""
-        used = {"host": self.host.used, "disk": self.disk.used}
+        return {name: used for name, (used, _) in self.usage().items()}
+
+    def usage(self) -> dict[str, tuple[int, int]]:
+        """Return the bytes in use and the limit of each budget now; a device counts from when its budget is known."""
+        budgets = {"host": self.host, "disk": self.disk}
         work: MemoryBudget | None = vars(self).get("work")  # reading the property would measure the device
-        return used if work is None or work is self.host else used | {"device": work.used}
+        if work is not None and work is not self.host:
+            budgets["device"] = work
+        return {name: (budget.used, budget.limit) for name, budget in budgets.items()}
 
     def with_host(self, host: MemoryBudget) -> Resources:
         """Return the same resources with another budget of the host's memory, such as a part that is reserved."""

@@ -5,7 +5,10 @@ import re
 import threading
 
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
+from longwall.pipeline.progress.live_line import compact, live_line
 from longwall.pipeline.progress.observers import LastingObserver, PlainObserver, choose_observer
 from longwall.pipeline.progress.progress_bar import TerminalObserver
 from longwall.pipeline.progress.progress_text import duration, progress_text
@@ -84,14 +87,51 @@ def test_the_remaining_time_knows_how_near_the_limit_is(capsys):
     terminal.phase("listing", 400, "arcs")
     terminal.near_limit(1.0)
     (task,) = terminal._progress.tasks
-    assert "0:00 left" in str(terminal._progress.columns[-1].render(task))
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(terminal._progress.columns[-1].render(task))
+    assert "0:00 left" in shown.get()
     terminal.close()
+
+
+BUDGETS = {"host": (3 << 30, 8 << 30), "disk": (0, 100 << 30), "device": (1 << 30, 4 << 30)}
+
+
+@pytest.mark.parametrize("name", ["counting", "a phase whose name is longer than most, level 3"])
+@pytest.mark.parametrize(("done", "total"), [(0, 10), (400_000, 1_000_000), (4 * 10**12, None)])
+@pytest.mark.parametrize("unit", ["arcs", "bytes", "embeddings"])
+@pytest.mark.parametrize("width", [20, 40, 58, 98, 200])
+def test_a_live_line_fits_its_width(name, done, total, unit, width):
+    left, bar, right = live_line(name, done, total, unit, 20.0, budgets=BUDGETS, width=width)
+    whole = sum(2 + part for part in (bar, cell_len(right)) if part) + cell_len(left)
+    assert whole <= width
+    if width >= 58 and total and done:
+        assert "left" in right
+        assert "40%" in right
+        assert "/s" in right or len(name) > 20
+        assert "device" in right
+        assert "host" in right
+    if width == 200:
+        assert f"{name}" == left
+        assert "host 3 GiB of 8 GiB" in right
+        assert "disk 0 B of 100 GiB" in right
+
+
+def test_large_numbers_are_short():
+    assert [compact(n) for n in (7, 999, 12_345, 450e6, 2e18)] == ["7", "999", "12.3k", "450M", "2,000P"]
+
+
+def test_a_terminal_that_only_prints_has_lines(monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(choose_observer(quiet=False).observer, PlainObserver)
 
 
 def test_the_choice(monkeypatch):
     assert isinstance(choose_observer(quiet=True), NullObserver)
     assert isinstance(choose_observer(quiet=False).observer, PlainObserver)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     assert isinstance(choose_observer(quiet=False).observer, TerminalObserver)
 
 

@@ -1,0 +1,69 @@
+"""Arguments and options that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longwall.pipeline.terminal import completion
+
+FORMATS = ("edge-list", "matrix-market", "parquet", "lg", "graph", "transactions")
+IDS = ("auto", "integers", "names")
+
+RunFolder = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="The folder of a run, or its URL.",
+        show_default=False,
+        autocompletion=completion.run_folders,
+    ),
+]
+# The reader of a file says what is wrong with it, in one message.
+Config = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CONFIG",
+        help="The run as a TOML file.",
+        show_default=False,
+        readable=False,
+        autocompletion=completion.config_files,
+    ),
+]
+Configs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="CONFIG...",
+        help="The runs as TOML files.",
+        show_default=False,
+        readable=False,
+        autocompletion=completion.config_files,
+    ),
+]
+Overrides = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key of the config, or take it away (KEY=); may be repeated.",
+        autocompletion=completion.settings,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object, on the last line.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help='Use at most so much memory, such as "4GiB".', show_default="70% of what is free"
+    ),
+]
+Spill = Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put what does not fit in memory.")]
+Disk = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Use at most so much disk space there.", show_default="80% of what is free"),
+]
+Ids = Annotated[
+    str, typer.Option(help="auto, integers or names: what vertices are.", autocompletion=completion.one_of(*IDS))
+]
