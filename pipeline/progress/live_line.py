@@ -47,7 +47,7 @@ def live_line(
         Columns of the line.
     """
     for step in range(_STEPS + 1):
-        left = name if step < 3 or cell_len(name) <= _NAME else set_cell_size(name, _NAME - 1).rstrip() + "."
+        left = name if step < 5 or cell_len(name) <= _NAME else set_cell_size(name, _NAME - 1).rstrip() + "."
         parts = [_work(done, total, unit, step), *_time(done, total, unit, seconds, share, step)]
         right = "  ".join(part for part in (*parts, *_memory(budgets or {}, step)) if part)
         room = width - cell_len(left) - cell_len(right) - 2
@@ -84,7 +84,7 @@ def _time(done: int, total: int | None, unit: str, seconds: float, share: float,
         return parts
     rate = done / seconds
     whole = step < 2 or unit == "bytes"
-    return [*parts, f"{amount(rate, unit)}/s" if whole else f"{compact(rate)}{' ' + unit if step < 5 else ''}/s"]
+    return [*parts, f"{amount(rate, unit)}/s" if whole else f"{compact(rate)}{' ' + unit if step < 4 else ''}/s"]
 
 
 def _memory(budgets: Mapping[str, tuple[int, int]], step: int) -> list[str]:
@@ -93,6 +93,6 @@ def _memory(budgets: Mapping[str, tuple[int, int]], step: int) -> list[str]:
         return []
     names = [name for name in _SHOWN if name in budgets and (step < 6 or budgets[name][0])]
     names = names if step < 8 else names[:1]
-    if step < 4:
+    if step < 3:
         return [f"{name} {round_size(budgets[name][0])} of {round_size(budgets[name][1])}" for name in names]
     return [f"{name} {budgets[name][0] / max(budgets[name][1], 1):.0%}" for name in names]

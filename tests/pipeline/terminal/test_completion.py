@@ -31,7 +31,7 @@ def test_paths_are_configs_and_runs() -> None:
     assert completion.config_files("configs/") == ["configs/b.toml"]
     assert completion.config_files("x") == completion.config_files("no/such/") == []
     assert completion.run_folders("r") == ["runs/one", "runs/two"]
-    assert completion.run_folders(f"{os.getcwd()}/runs/o") == [f"{os.getcwd()}/runs/one"]
+    assert completion.run_folders(f"{Path.cwd()}/runs/o") == [f"{Path.cwd()}/runs/one"]
     assert completion.unfinished_runs("") == ["runs/two"]
 
 
