@@ -6,6 +6,7 @@ of the group is the product of the orbit sizes along a chain of stabilisers.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from longwall.pipeline.patterns.pattern import Pattern
 
@@ -14,25 +15,26 @@ _REMEMBERED = 1 << 14  # answers: planning all motifs of 6 vertices asks for the
 
 def _extend_isomorphism(first: Pattern, second: Pattern, image: dict[int, int]) -> bool:
     """Whether the partial map `image` from `first` to `second` grows to an isomorphism (it is grown in place)."""
-
-    def fits(u: int, v: int) -> bool:
-        return (
-            len(first.neighbours[u]) == len(second.neighbours[v])
-            and first.label(u) == second.label(v)
-            and all((w in first.neighbours[u]) == (x in second.neighbours[v]) for w, x in image.items() if w != u)
-        )
-
-    if not all(fits(u, v) for u, v in image.items()):
+    near, far = first.neighbours, second.neighbours
+    if first.num_vertices != second.num_vertices or not all(
+        (w in near[u]) == (x in far[v]) for u, v in image.items() for w, x in image.items() if w != u
+    ):
         return False
+    colours = _refined(first, second, image)
+    if colours is None:
+        return False
+    here, there = colours
 
     def grow() -> bool:
         if len(image) == first.num_vertices:
             return True
         left = [v for v in range(first.num_vertices) if v not in image]
-        u = max(left, key=lambda v: len(first.neighbours[v] & image.keys()))
+        u = max(left, key=lambda v: len(near[v] & image.keys()))
         taken = set(image.values())
         for v in range(second.num_vertices):
-            if v not in taken and fits(u, v):
+            if v in taken or here[u] != there[v]:
+                continue
+            if all((w in near[u]) == (x in far[v]) for w, x in image.items()):
                 image[u] = v
                 if grow():
                     return True
@@ -40,6 +42,38 @@ def _extend_isomorphism(first: Pattern, second: Pattern, image: dict[int, int]) 
         return False
 
     return grow()
+
+
+def _refined(first: Pattern, second: Pattern, image: dict[int, int]) -> tuple[list[int], list[int]] | None:
+    """Return colours of the vertices of two patterns, None if they say that the map grows to no isomorphism.
+
+    An isomorphism keeps colours. They begin as the label, the degree and the place in `image`, and are refined by the
+    colours of the neighbours until nothing changes (Weisfeiler and Leman, 1968). Without them, a map that grows to
+    nothing is found out only after all orders of vertices that look the same: 11 s instead of 1 for the
+    quasi-cliques of 13 vertices with 4 absent edges.
+    """
+    places = {u: (place, v) for place, (u, v) in enumerate(image.items())}
+    ways = (
+        (first, {u: place for u, (place, _) in places.items()}),
+        (second, {v: place for place, v in places.values()}),
+    )
+    looks: list[list[Any]] = [
+        [(pattern.label(v), len(near), marks.get(v, -1)) for v, near in enumerate(pattern.neighbours)]
+        for pattern, marks in ways
+    ]
+    classes = 0
+    while True:
+        if sorted(looks[0]) != sorted(looks[1]):
+            return None
+        number = {look: at for at, look in enumerate(sorted(set(looks[0])))}
+        colours = [[number[look] for look in some] for some in looks]
+        if len(number) == classes or len(number) == first.num_vertices:
+            return colours[0], colours[1]
+        classes = len(number)
+        looks = [
+            [(own[v], *sorted([own[w] for w in near])) for v, near in enumerate(pattern.neighbours)]
+            for (pattern, _), own in zip(ways, colours, strict=True)
+        ]
 
 
 def isomorphic(first: Pattern, second: Pattern) -> bool:
