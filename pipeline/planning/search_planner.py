@@ -8,7 +8,6 @@ often wedges are closed.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from longwall.kernels.interface.search_program import SearchProgram, SetKind
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
@@ -22,6 +21,7 @@ BEAM = 24
 ROW_STEPS = 50.0  # what one row costs beside its set operations, in set elements read (measured)
 MAX_SUFFIX = 6
 _Beginning = tuple[float, float, tuple[int, ...]]  # cost and rows so far, and the order
+_Looks = dict[tuple[int, ...], list[int]]  # by beginning of an order, what each vertex looks like
 
 
 @dataclass(frozen=True)
@@ -69,27 +69,44 @@ def _orders(pattern: Pattern, sizes: _Sizes) -> list[tuple[int, ...]]:
                 yield cost + new, new, (*order, v)
 
     beam: list[_Beginning] = [(0.0, 1.0, ())]
+    looks: _Looks = {(): _first_looks(pattern)}
     for _ in range(pattern.num_vertices):
-        beam = list(islice(_distinct(pattern, sorted(grow(beam))), BEAM * 4))
+        seen: _Looks = {}
+        beam = list(islice(_distinct(pattern, sorted(grow(beam)), looks, seen), BEAM * 4))
+        looks = seen
     return [order for _, _, order in beam[:BEAM]]
 
 
-def _distinct(pattern: Pattern, beam: list[_Beginning]) -> Iterator[_Beginning]:
+def _first_looks(pattern: Pattern) -> list[int]:
+    """Return a number for the label and the degree of each vertex, above the bits of the places in an order."""
+    kinds = [(pattern.label(v), len(near)) for v, near in enumerate(pattern.neighbours)]
+    number = {kind: at for at, kind in enumerate(dict.fromkeys(kinds))}
+    return [number[kind] << pattern.num_vertices for kind in kinds]
+
+
+def _distinct(pattern: Pattern, beam: list[_Beginning], before: _Looks, seen: _Looks) -> Iterator[_Beginning]:
     """Yield the beginnings of orders that look different, to the vertices that are left, too.
 
     Those that an automorphism makes of each other look the same, and lead to the same programs; they would fill the
-    beam of a symmetric pattern.
+    beam of a symmetric pattern. What a vertex looks like is its label, its degree, and a bit for each vertex of the
+    order that it is adjacent to: `before` has it for orders without their last vertex, `seen` receives it for those
+    that are yielded.
     """
-    kept: set[Any] = set()
+    kept: set[tuple[int, ...]] = set()
     for beginning in beam:
         order = beginning[-1]
-        looks = [
-            (pattern.label(v), len(near), *(w in near for w in order)) for v, near in enumerate(pattern.neighbours)
-        ]
-        rest = sorted(looks[v] for v in range(pattern.num_vertices) if v not in order)
-        look = (*(looks[v] for v in order), *rest)
+        looks = before[order[:-1]].copy()
+        for v in pattern.neighbours[order[-1]]:
+            looks[v] |= 1 << (len(order) - 1)
+        own = [looks[v] for v in order]
+        rest = looks.copy()
+        for v in order:
+            rest[v] = -1
+        rest.sort()
+        look = (*own, *rest)
         if look not in kept:
             kept.add(look)
+            seen[order] = looks
             yield beginning
 
 
