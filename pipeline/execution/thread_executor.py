@@ -8,12 +8,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import NamedTuple
 
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker
+from longwall.pipeline.execution.sharing import engine_choice
+from longwall.pipeline.execution.sharing.commit_gate import Closed, CommitGate
 from longwall.pipeline.execution.sharing.second_engine import SecondEngine
 from longwall.pipeline.execution.sharing.task_pool import TaskPool, Team
 from longwall.pipeline.run_store import commit_log
@@ -106,7 +108,9 @@ class _Crew(NamedTuple):
     @classmethod
     def of(cls, env: Environment, tasks: Sequence[Task], make_worker: MakeWorker) -> _Crew:
         longest = max((task.last - task.first for task in tasks), default=1)
-        return cls(env, make_worker, Team(env.engine.name, env.engine.workers, longest))
+        loaded = env.device_graph
+        cuts = loaded is not None and engine_choice.cuts_tasks(loaded.placement.access)
+        return cls(env, make_worker, Team(env.engine.name, env.engine.workers, longest, cuts))
 
 
 class _Lost(Exception):
@@ -138,6 +142,7 @@ class _Tasks:
         # One engine shares a limit among its workers; what several have written is cut here.
         self._rows = RowCut(None if env.alone and second is None else phase.wanted_rows)
         self._cutting = threading.Lock()
+        self._gate = CommitGate()  # of the second engine
         self._threads = _Threads(env, [lead.env.engine.interrupt] + ([] if second is None else [second.interrupt]))
 
     def run(self) -> None:
@@ -149,7 +154,7 @@ class _Tasks:
             self._threads.wait(started, self._look)
             self._pool.close()
             if second is not None and self._pool.joined:
-                self._threads.wait([second.idle])
+                self._wait_for(second)
         self._threads.raise_first()
         if not self._record.complete:
             raise KeyboardInterrupt  # one that Python swallowed, in a finalizer
@@ -157,6 +162,18 @@ class _Tasks:
             seconds = time.monotonic() - began
             for team in self.teams:
                 self._env.metrics.record(RANGES + team.engine, 0, 0, team.size, seconds, 0, team.ranges)
+
+    def _wait_for(self, second: SecondEngine) -> None:
+        """Wait until the second engine has done its last ranges, or the run's engine had better do them."""
+        since = time.monotonic()
+
+        def look() -> float:
+            if not self._gate.closed and engine_choice.stops(time.monotonic() - since, self._pool.lost_seconds):
+                self._gate.close()
+                second.stop()
+            return engine_choice.LEAST_WAIT
+
+        self._threads.wait([second.idle], look)
 
     def _look(self) -> float:
         """Let the second engine open its side of the phase, if it is time; return the seconds until the next look."""
@@ -198,7 +215,7 @@ class _Tasks:
             probe = self._pool.probe(crew.team)
             if probe is None or not self._threads.going:
                 return
-            worker.run(probe.first, probe.last)
+            crew.team.beginning = _beginning(worker, probe)
             if not self._threads.going or not self._pool.join(crew.team, probe):
                 return
             self.teams.append(crew.team)
@@ -230,6 +247,8 @@ class _Tasks:
         except _Lost as lost:
             self._leave_out(str(lost))
             self._pool.give_back(doing)
+        except Closed:
+            self._pool.give_back(doing)
 
     def _leave_out(self, reason: str) -> None:
         assert self._second is not None
@@ -241,7 +260,8 @@ class _Tasks:
         name = f"{crew.team.engine} {number}"
         env = self._env
         start = time.monotonic()
-        due = start + commit_log.COMMIT_SECONDS
+        every = commit_log.COMMIT_SECONDS if crew is self._lead else engine_choice.COMMIT_SECONDS
+        due = start + every
         while self._threads.going:
             task = self._pool.take(crew.team)
             if task is None:
@@ -259,12 +279,12 @@ class _Tasks:
                 return  # an interrupted kernel returns half a result, which would be in the worker's partial result
             env.observer.advance(task.size)
             if (began := time.monotonic()) >= due:
-                self._commit(doing, worker, may_wait=False)
+                self._commit(crew, doing, worker, may_wait=crew is not self._lead)
                 now = time.monotonic()
                 rest = max((now - start) * _CRASH_COSTS, (now - began) / _COMMITS_COST)
-                due = now + max(commit_log.COMMIT_SECONDS, rest)
+                due = now + max(every, rest)
         if doing:
-            self._commit(doing, worker, may_wait=time.monotonic() < due)
+            self._commit(crew, doing, worker, may_wait=time.monotonic() < due)
 
     def _do(self, crew: _Crew, worker: Worker, task: Task) -> None:
         if crew is self._lead:
@@ -278,9 +298,14 @@ class _Tasks:
         except (InputError, RunError, OSError) as error:
             raise _Lost(reason_of(error)) from error
 
-    def _commit(self, doing: list[Task], worker: Worker, *, may_wait: bool) -> None:
-        finished = [(task.first, task.last) for task in doing]
-        doing.clear()
+    def _commit(self, crew: _Crew, doing: list[Task], worker: Worker, *, may_wait: bool) -> None:
+        with nullcontext() if crew is self._lead else self._gate.passing():
+            finished = doing.copy()
+            doing.clear()
+            self._record_partial(finished, worker, may_wait=may_wait)
+        self._pool.committed(crew.team, finished)
+
+    def _record_partial(self, finished: Sequence[Task], worker: Worker, *, may_wait: bool) -> None:
         found, run = worker.take_partial(), self._env.results.parent
         with self._cutting:
             partial = shortened(self._rows.cut(found), run)
@@ -288,7 +313,7 @@ class _Tasks:
             (run / name).unlink()
         if (share := self._rows.share) is not None:
             self._env.observer.near_limit(share)
-        self._record.commit(finished, partial, may_wait=may_wait)
+        self._record.commit([(task.first, task.last) for task in finished], partial, may_wait=may_wait)
 
 
 class _Threads:
@@ -357,6 +382,18 @@ class _Threads:
         self._env.cancel.set()
         for interrupt in self._interrupts:
             interrupt()
+
+
+def _beginning(worker: Worker, probe: Task) -> float:
+    """Do a first range; return the seconds that it takes to begin one, as far as the range shows that."""
+    second = probe.first + 1
+    if second == probe.last:
+        worker.run(*probe[:2])
+        return 0.0
+    worker.run(second, probe.last)  # which may have to load kernels
+    began = time.monotonic()
+    worker.run(probe.first, second)
+    return time.monotonic() - began
 
 
 def _wait(ended: Sequence[threading.Event]) -> None:

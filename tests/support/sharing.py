@@ -15,14 +15,18 @@ from longwall.pipeline.execution.thread_executor import _Tasks
 
 def share_every_phase(patch: pytest.MonkeyPatch) -> None:
     """Let a second engine join at once and stay, and the first one wait for it before it takes its second range."""
+    patch.setattr(engine_choice, "CUT_ACCESS", ("resident", *engine_choice.CUT_ACCESS))
     for name in ("JOIN_AFTER", "JOIN_LEFT", "LEAST_RANGE", "LEAST_LAUNCH", "LEAST_GAIN"):
         patch.setattr(engine_choice, name, 0.0)
     tried: dict[TaskPool, threading.Event] = {}
+    begun: set[TaskPool] = set()
     take, share, start = TaskPool.take, _Tasks._share, SecondEngine.start
 
     def patient_take(pool: TaskPool, team: Team) -> Task | None:
-        if pool._shared and team.ranges == 1 and team is pool._lead and pool.left:
+        if pool._shared and pool in begun and team is pool._lead and pool.left:
             tried.setdefault(pool, threading.Event()).wait(20)
+        if team is pool._lead:
+            begun.add(pool)
         return take(pool, team)
 
     def join(pool: TaskPool, team: Team, probe: Task) -> bool:

@@ -3,40 +3,51 @@
 The run's engine, which leads, takes ranges of roots from the front, the second one from the end. Sharing must never
 cost more than a few percent:
 
+- A launch of the leading engine takes as long as its slowest root, whatever else there is in it. So where the graph is
+  in its memory its tasks stay whole, and only phases of several tasks are shared. Where it waits for the host link
+  instead, it takes half of what is left, by the speeds that were measured, but no range of less than `LEAST_LAUNCH`.
 - Nothing waits for the second engine to begin. It opens its side beside the running phase, and its first range, which
   may have to load kernels, stays in the pool until it is done: if the leading engine takes that range first, the result
   is dropped.
-- All that is ever waited for is the last range of the second engine. It is expected to take at most `WAIT_SHARE` of
-  the time that the phase has run, and at most half of the time that the leading engine will still be busy. So it ends
-  first; where its work was misjudged by a factor f, the phase takes f * `WAIT_SHARE` longer at most.
-- The leading engine takes half of what is left, by the speeds that were measured, but no range of less than
-  `LEAST_LAUNCH`: a launch of its kernels ends when the slowest part of it does, so every cut costs it something. A
-  phase that is over in less takes about three launches more than without a second engine.
+- All that is ever waited for are the last ranges of the second engine. They are expected to take at most `WAIT_SHARE`
+  of the time that the phase has run, and at most half of the time that the leading engine will still be busy. Work is
+  misjudged, though, since one root may take longer than millions of others: a worker that lets the leading engine wait
+  for longer than that would need to do its uncommitted ranges, or `LEAST_WAIT`, is stopped, and the leading engine does
+  them.
 - A second engine that adds less than `LEAST_GAIN` leaves: it competes for memory and for Python's lock.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
-FIRST_SHARE = 1 / 64
-"""Of the work: the first range of the leading engine, which measures its speed."""
+CUT_ACCESS: Container[str] = ("managed", "adaptive", "zero-copy")
+"""Where the graph's adjacency is if tasks of the leading engine are cut into ranges."""
+FIRST_SHARE = 1 / 1024
+"""Of the work: the first such range, which measures its speed; often it has the hubs."""
 LEAST_LAUNCH = 0.01
 """Seconds that a later range of it takes at least: cutting off the end of a launch costs up to a millisecond."""
 JOIN_AFTER = 0.03
 """Seconds that a phase has run before a second engine joins: most phases are over then."""
 JOIN_LEFT = 0.1
-"""Seconds that the leading engine will still be busy then: making workers takes about 10 milliseconds."""
+"""Seconds that the leading engine will need for what is left then: making workers takes about 10 milliseconds."""
 PROBE_SHARE = 1 / (1 << 14)
 """Of the work: ranges of a second engine whose speed is not known; a few milliseconds, if the phase takes a second."""
-LEAD_GROWTH = 4
+LEAD_GROWTH = 8
 """Times the work of its last range that one of the leading engine has at most: the first roots may be light ones."""
 GROWTH = 4
 """Times the work of its last ranges that one of the second engine has at most: work differs from root to root."""
-WAIT_SHARE = 0.02
+WAIT_SHARE = 0.1
 """Of the time that the phase has run, that a range of the second engine is expected to take at most."""
-LEAST_RANGE = 2e-4
-"""Seconds that it takes at least: to begin one takes about 20 microseconds."""
+LEAST_RANGE = 1e-3
+"""Seconds that it takes at least."""
+LOCK_SHARE = 0.25
+"""Of Python's lock that all workers of the second engine may have to begin ranges: the leading engine needs it, too."""
+LEAST_WAIT = 0.005
+"""Seconds that the leading engine waits for the last ranges of the second one, at least."""
+COMMIT_SECONDS = 0.5
+"""Of work that a worker of the second engine may lose where it is stopped."""
 LEAST_GAIN = 0.03
 """Of what the leading engine did meanwhile: what the second one must do to stay."""
 BUDGET_SHARE = 0.5
@@ -55,6 +66,11 @@ def runs_beside(kind: str, access: str) -> bool:
         device waits for the host link, and the host's cores do not.
     """
     return kind == "both" or (kind == "auto" and access in ("adaptive", "zero-copy"))
+
+
+def cuts_tasks(access: str) -> bool:
+    """Return whether the leading engine takes its tasks in ranges, with the graph's adjacency there."""
+    return access in CUT_ACCESS
 
 
 @dataclass(frozen=True)
@@ -80,6 +96,8 @@ class Situation:
         The largest range that they did lately.
     lead_last
         The same of the leading engine.
+    beginning
+        Seconds that a worker of the second engine needs to begin a range, with Python's lock.
     """
 
     elapsed: float
@@ -91,6 +109,7 @@ class Situation:
     workers: int = 1
     last: float = 0.0
     lead_last: float = 0.0
+    beginning: float = 0.0
 
     @property
     def lead_left(self) -> float:
@@ -105,12 +124,25 @@ class Situation:
 
 def may_join(now: Situation) -> bool:
     """Return whether a second engine should open its side of the phase."""
-    return now.elapsed >= JOIN_AFTER and now.lead_left >= JOIN_LEFT
+    return now.elapsed >= JOIN_AFTER and now.lead_left - now.lead_busy >= JOIN_LEFT
 
 
 def leaves(lead_work: float, work: float) -> bool:
     """Return whether the second engine adds too little to stay; what both did in the same time."""
     return work < LEAST_GAIN * lead_work
+
+
+def stops(waited: float, lost: float) -> bool:
+    """Return whether the leading engine should do what the workers of the second one are still at.
+
+    Parameters
+    ----------
+    waited
+        Seconds that the leading engine has had nothing to do.
+    lost
+        Seconds that it would need for all that these workers have not committed.
+    """
+    return waited >= max(LEAST_WAIT, lost)
 
 
 def lead_takes(now: Situation) -> float:
@@ -126,7 +158,8 @@ def second_takes(now: Situation) -> float:
     """Return the work of the next range of a worker of the second engine; 0 where it had better wait."""
     if not now.speed:
         return now.total * PROBE_SHARE if now.lead_left >= JOIN_LEFT else 0.0
-    seconds = min(max(now.joint_left / 2, LEAST_RANGE), WAIT_SHARE * now.elapsed)
-    if seconds < LEAST_RANGE or 2 * seconds > now.lead_left:
+    least = max(LEAST_RANGE, now.beginning * now.workers / LOCK_SHARE)
+    seconds = min(max(now.joint_left / 2, least), WAIT_SHARE * now.elapsed)
+    if seconds < least or 2 * seconds > now.lead_left:
         return 0.0
     return min(seconds * now.speed / now.workers, GROWTH * now.last)

@@ -97,6 +97,11 @@ class SecondEngine:
         if "engine" in self.__dict__:
             self.engine.interrupt()
 
+    def stop(self) -> None:
+        """Make running kernels return as soon as they can; the next phase gets another engine."""
+        if (engine := self.__dict__.pop("engine", None)) is not None:
+            engine.interrupt()
+
     def close(self) -> None:
         """End what a phase that is over has left behind."""
         self.interrupt()

@@ -1,8 +1,8 @@
 """The tasks of a phase that no worker has begun, shared by the engines of a process.
 
 One engine takes them whole, from the front. Where two engines share a phase (G-thinkerCG, section IV), the run's engine
-takes from the front, in large ranges, and the second one from the end, in small ones: roots are in order of degree, so
-the first engine gets those with the largest subtrees. How large ranges are is decided in `engine_choice.py`.
+takes from the front, whole tasks or large ranges, and the second one from the end, in small ones: roots are in order of
+degree, so the first engine gets those with the largest subtrees. How large ranges are is decided in `engine_choice.py`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,12 @@ class Team:
         Their number.
     longest
         Most roots of a range, for which memory is reserved.
+    cuts
+        Whether it takes tasks in ranges where a second engine may join.
+    beginning
+        Seconds that one needs to begin a range; 0 where that is not known.
     ranges, size
-        What they have done: ranges, and their sizes.
+        What they have committed: ranges, and their sizes.
     work, seconds
         The same lately: the work, and how long it took, added up over the workers; older ranges count less.
     last
@@ -50,6 +54,8 @@ class Team:
     engine: str
     workers: int
     longest: int
+    cuts: bool = False
+    beginning: float = 0.0
     ranges: int = 0
     size: int = 0
     work: float = 0.0
@@ -85,7 +91,7 @@ class TaskPool:
     lead
         The workers of the run's engine.
     shared
-        Whether a second engine may join; then the run's engine has one worker, and its ranges are cut.
+        Whether a second engine may join; then the run's engine has one worker.
     clock
         Returns the seconds.
 
@@ -106,6 +112,7 @@ class TaskPool:
         self._launch: _Launch | None = None
         self._began = self._since = clock()
         self._lead_work = self._second_work = 0.0  # since the second engine joined
+        self._uncommitted = 0.0  # work that the second engine has taken
         self._changed = threading.Condition()
         self.joined = False
 
@@ -129,7 +136,7 @@ class TaskPool:
                 return self._from_end(second_takes(self._situation()), team) if team is self._second else None
             if not self._shared:
                 return self._from_front(None)
-            task = self._from_front(lead_takes(self._situation()))
+            task = self._from_front(lead_takes(self._situation()) if team.cuts else None)
             self._launch = _Launch(self._work(task), self._clock())
             self._changed.notify_all()
             return task
@@ -139,7 +146,6 @@ class TaskPool:
         with self._changed:
             work = self._work(task)
             team.learn(work, seconds)
-            team.ranges, team.size = team.ranges + 1, team.size + task.size
             if team is not self._lead:
                 self._second_work += work
                 return
@@ -149,6 +155,20 @@ class TaskPool:
                     self._end_sharing()
             self._launch = None
             self._changed.notify_all()
+
+    def committed(self, team: Team, tasks: Sequence[Task]) -> None:
+        """Take note of tasks whose results are safe."""
+        with self._changed:
+            team.ranges, team.size = team.ranges + len(tasks), team.size + sum(task.size for task in tasks)
+            if team is not self._lead:
+                self._uncommitted -= sum(self._work(task) for task in tasks)
+
+    @property
+    def lost_seconds(self) -> float:
+        """Seconds that the leading engine would need for what the second one has taken and not committed."""
+        with self._changed:
+            speed = self._lead.speed
+            return self._uncommitted / speed if speed else math.inf
 
     def probe(self, team: Team) -> Task | None:
         """Return the last range, which stays in the pool: what a second engine does before it joins."""
@@ -169,8 +189,7 @@ class TaskPool:
                 return False
             self._cut_end(probe.first)
             self._second, self._since, self.joined = team, self._clock(), True
-            team.ranges, team.size = 1, probe.size  # how long it took says nothing: kernels were loaded
-            return True
+            return True  # how long the probe took says nothing: kernels were loaded
 
     def wait(self, team: Team, seconds: float) -> bool:
         """Wait until the leading engine begins or ends a range; return whether there may be more for a team then."""
@@ -182,8 +201,9 @@ class TaskPool:
     def give_back(self, tasks: Sequence[Task]) -> None:
         """Put tasks back whose results are lost with the second engine, which takes no more."""
         with self._changed:
+            work = sum(self._work(task) for task in tasks)
             self._waiting.extend((task.first, task.last) for task in tasks)
-            self._left += sum(self._work(task) for task in tasks)
+            self._left, self._uncommitted = self._left + work, self._uncommitted - work
             self._end_sharing()
 
     def close(self) -> None:
@@ -206,7 +226,7 @@ class TaskPool:
         alone = Situation(now - self._began, self._total, self._left, speed, busy, lead_last=self._lead.last)
         if (second := self._second) is None:
             return alone
-        return replace(alone, speed=second.speed, workers=second.workers, last=second.last)
+        return replace(alone, speed=second.speed, workers=second.workers, last=second.last, beginning=second.beginning)
 
     def _from_front(self, work: float | None) -> Task:
         """Take so much work of the first task, or all of it."""
@@ -226,7 +246,9 @@ class TaskPool:
         first, last = self._waiting.pop()
         if first < at:
             self._waiting.append((first, at))
-        return self._taken(at, last)
+        task = self._taken(at, last)
+        self._uncommitted += self._work(task)
+        return task
 
     def _taken(self, first: int, last: int) -> Task:
         task = self._task(first, last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,38 @@ def test_a_run_that_is_cancelled_ends_both(stage: Stage, monkeypatch: pytest.Mon
     with pytest.raises(KeyboardInterrupt):
         PHASE.run(stage.env)
     assert stage.second.idle.is_set()
+
+
+def test_a_worker_that_lets_the_first_engine_wait_is_stopped(
+    stage: Stage, triangles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, counting, stuck, run = [0], threading.Lock(), threading.Event(), RangeBench.run
+
+    def slow(bench: RangeBench, first: int, last: int) -> None:
+        if bench.env.alone:
+            assert not first or stuck.wait(PATIENCE)
+        else:
+            with counting:
+                calls[0] += 1
+                waits = calls[0] == 4
+            if waits:
+                stuck.set()
+                stopped = bench.env.engine.device.stop_flag  # type: ignore[attr-defined]
+                ends = time.monotonic() + PATIENCE
+                while not stopped[0] and time.monotonic() < ends:
+                    time.sleep(0.001)
+                assert stopped[0]
+        run(bench, first, last)
+
+    monkeypatch.setattr(RangeBench, "run", slow)
+    assert PHASE.run(stage.env) == triangles
+    assert calls[0] >= 4
+    assert not stage.second.lost
+    assert not stage.notes.texts
+    sizes = [row.rows_out for row in stage.env.metrics.rows() if row.stage == "ranges of cpu"]
+    assert sum(sizes) == sum(task.size for task in PHASE.tasks(stage.env))
+    assert RangeCount(CountCliques(4), 1e6).run(stage.env) > 0
+    assert len(stage.ranges()) == 4  # two engines in either phase
 
 
 def holding(patch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:

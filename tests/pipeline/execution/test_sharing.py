@@ -34,6 +34,10 @@ class Engines:
         Seconds that the second engine needs before its first range.
     workers
         Of the second engine.
+    pieces
+        Tasks of the phase.
+    cuts
+        Whether the leading engine takes them in ranges.
     """
 
     lead: NDArray[np.float64]
@@ -42,6 +46,7 @@ class Engines:
     opening: float
     workers: int
     pieces: int = 1
+    cuts: bool = True
 
     @property
     def lead_alone(self) -> float:
@@ -62,6 +67,7 @@ class Outcome:
     seconds: float = 0.0
     second_share: float = 0.0
     launches: int = 0
+    stops: int = 0
 
 
 class Simulation:
@@ -72,11 +78,14 @@ class Simulation:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         step = ROOTS // engines.pieces
         tasks = [Task(first, first + step, step) for first in range(0, ROOTS, step)]
-        self._lead, self._second = Team("cuda", 1, ROOTS), Team("cpu", engines.workers, ROOTS)
+        self._lead, self._second = Team("cuda", 1, ROOTS, engines.cuts), Team("cpu", engines.workers, ROOTS)
         self._pool = TaskPool(tasks, self._lead, shared=True, clock=lambda: self._now)
         self._done = np.zeros(ROOTS, np.int8)
         self._outcome = Outcome()
-        self._lead_ended = False
+        self._lead_ended = self._stopped = False
+        self._doing: list[list[Task]] = [[] for _ in range(engines.workers)]  # what workers have not committed
+        self._due = [0.0] * engines.workers
+        self._at_work: set[int] = set()
 
     def run(self) -> Outcome:
         """Let time pass until all roots are done."""
@@ -93,10 +102,6 @@ class Simulation:
     def _after(self, seconds: float, event: Callable[[], None]) -> None:
         heapq.heappush(self._events, (self._now + seconds, len(self._events) + random.getrandbits(40), event))
 
-    def _finish(self, team: Team, task: Task, seconds: float) -> None:
-        self._pool.done(team, task, seconds)
-        self._mark(task)
-
     def _mark(self, task: Task) -> None:
         self._done[task.first : task.last] += 1
         self._outcome.seconds = self._now
@@ -106,14 +111,31 @@ class Simulation:
         if task is None:
             self._lead_ended = True
             self._pool.close()
+            self._lead_waits(self._now)
             return
         seconds = self._engines.launch + cost(self._engines.lead, task)
 
         def end() -> None:
-            self._finish(self._lead, task, seconds)
+            self._pool.done(self._lead, task, seconds)
+            self._pool.committed(self._lead, [task])
+            self._mark(task)
             self._lead_takes()
 
         self._after(seconds, end)
+
+    def _lead_waits(self, since: float) -> None:
+        for number in set(range(self._engines.workers)) - self._at_work:
+            self._commit(number)
+        if not self._at_work or self._stopped:
+            return
+        if engine_choice.stops(self._now - since, self._pool.lost_seconds):
+            self._stopped = True
+            self._outcome.stops += len(self._at_work)
+            for number in self._at_work:
+                self._pool.give_back(self._doing[number])
+            self._lead_takes()
+        else:
+            self._after(engine_choice.LEAST_WAIT, lambda: self._lead_waits(since))
 
     def _look(self) -> None:
         if self._pool.may_join:
@@ -128,25 +150,42 @@ class Simulation:
 
         def end() -> None:
             if self._pool.join(self._second, probe):
-                self._mark(probe)
-                for _ in range(self._engines.workers):
-                    self._second_takes()
+                self._doing[0].append(probe)
+                for number in range(self._engines.workers):
+                    self._due[number] = self._now + engine_choice.COMMIT_SECONDS
+                    self._second_takes(number)
 
         self._after(BEGINNING + cost(self._engines.second, probe), end)
 
-    def _second_takes(self) -> None:
+    def _second_takes(self, number: int) -> None:
         task = self._pool.take(self._second)
         if task is None:
             if self._pool.wait(self._second, 0.0):
-                self._after(LOOK, self._second_takes)
+                self._after(LOOK, lambda: self._second_takes(number))
+            else:
+                self._commit(number)
             return
+        self._at_work.add(number)
+        self._doing[number].append(task)
         seconds = BEGINNING + cost(self._engines.second, task)
 
         def end() -> None:
-            self._finish(self._second, task, seconds)
-            self._second_takes()
+            if self._stopped:
+                return
+            self._at_work.discard(number)
+            self._pool.done(self._second, task, seconds)
+            if self._now >= self._due[number]:
+                self._commit(number)
+                self._due[number] = self._now + engine_choice.COMMIT_SECONDS
+            self._second_takes(number)
 
         self._after(seconds, end)
+
+    def _commit(self, number: int) -> None:
+        for task in self._doing[number]:
+            self._mark(task)
+        self._pool.committed(self._second, self._doing[number])
+        self._doing[number] = []
 
 
 def cost(seconds: NDArray[np.float64], task: Task) -> float:
@@ -175,7 +214,7 @@ def drawn(draw: random.Random, lead: float, ratio: float, shapes: tuple[str, ...
     """The second engine alone takes `ratio` times as long as the leading one."""
     opening, workers = draw.choice([0.005, 0.02, 0.2]), draw.choice([1, 3, 15])
     made = engines(draw, lead, lead * ratio, draw.choice(shapes), opening=opening, workers=workers)
-    return replace(made, pieces=draw.choice([1, 4, 64]))
+    return replace(made, pieces=draw.choice([1, 4, 64]), cuts=draw.random() < 0.5)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -190,27 +229,48 @@ def test_a_slower_engine_costs_three_percent_at_most(seed: int) -> None:
 def test_a_faster_engine_loses_until_it_has_joined(seed: int) -> None:
     draw = random.Random(seed)
     both = drawn(draw, 10 ** draw.uniform(-2, 0.5), 10 ** draw.uniform(-1, 0), ("even", "rough"))
-    outcome = Simulation(replace(both, pieces=1)).run()
+    outcome = Simulation(replace(both, pieces=1, cuts=True)).run()
     joining = both.opening + engine_choice.JOIN_AFTER + engine_choice.JOIN_LEFT + LOOK
     # The other engine may have begun a range just before.
     assert outcome.seconds <= 1.05 * both.second_alone + (1 + engine_choice.LEAD_GROWTH) * joining
 
 
+@pytest.mark.parametrize("cuts", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_engines_share_by_their_speeds(shape: str) -> None:
-    both = engines(random.Random(1), 2.0, 4.0, shape)
+def test_engines_share_by_their_speeds(shape: str, cuts: bool) -> None:
+    both = replace(engines(random.Random(1), 2.0, 4.0, shape), cuts=cuts, pieces=1 if cuts else 64)
     outcome = Simulation(both).run()
-    assert both.lead_alone / outcome.seconds > 1.4  # 1.5 without any loss
+    assert both.lead_alone / outcome.seconds > 1.35  # 1.5 without any loss
+    assert cuts or outcome.launches <= 64
 
 
 @pytest.mark.parametrize("seconds", [1e-4, 1e-2, 5e-2])
+@pytest.mark.parametrize("cuts", [True, False])
 @pytest.mark.parametrize("shape", ["even", "rough"])
-def test_a_short_phase_is_not_shared(seconds: float, shape: str) -> None:
-    outcome = Simulation(engines(random.Random(1), seconds, seconds, shape)).run()
+def test_a_short_phase_is_not_shared(seconds: float, shape: str, cuts: bool) -> None:
+    outcome = Simulation(replace(engines(random.Random(1), seconds, seconds, shape), cuts=cuts)).run()
     assert outcome.second_share == 0
-    assert outcome.launches <= 7
+    assert outcome.launches <= (12 if cuts else 1)
+
+
+def test_a_phase_of_one_task_is_not_shared_where_tasks_stay_whole() -> None:
+    outcome = Simulation(replace(engines(random.Random(1), 10.0, 10.0, "even"), cuts=False)).run()
+    assert (outcome.second_share, outcome.launches) == (0, 1)
 
 
 def test_an_engine_that_adds_little_leaves() -> None:
     outcome = Simulation(engines(random.Random(1), 10.0, 1000.0, "even")).run()
     assert 0 < outcome.second_share < engine_choice.LEAST_GAIN / 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("cuts", [True, False])
+def test_a_root_that_takes_the_second_engine_long_is_done_by_the_leading_one(seed: int, cuts: bool) -> None:
+    draw = random.Random(seed)
+    both = replace(engines(draw, 3.0, 9.0, "even"), cuts=cuts, pieces=1 if cuts else 8)
+    slow = both.second.copy()
+    for root in draw.sample(range(ROOTS * 15 // 16, ROOTS), 3):
+        slow[root + 1 :] += 20.0  # more than the whole phase
+    outcome = Simulation(replace(both, second=slow)).run()
+    assert outcome.stops
+    assert outcome.seconds <= 1.03 * both.lead_alone + 4 * both.launch + 2 * engine_choice.LEAST_WAIT

@@ -36,7 +36,7 @@ def test_one_engine_takes_the_tasks_whole_and_in_their_order(pieces: list[tuple[
 @given(tasks_of, st.integers(0, 1000), st.integers(1, 70))
 def test_two_engines_take_every_root_once(pieces: list[tuple[int, int, int]], seed: int, longest: int) -> None:
     draw, tasks, now = random.Random(seed), made(pieces), [0.0]
-    lead, second = Team("cuda", 1, 60), Team("cpu", 3, longest)
+    lead, second = Team("cuda", 1, 60, draw.random() < 0.7), Team("cpu", 3, longest)
     pool, taken = TaskPool(tasks, lead, shared=True, clock=lambda: now[0]), []
     speeds = {lead: draw.uniform(1, 1000), second: draw.uniform(1, 1000)}
     joins, breaks = draw.randrange(20), draw.choice([None, draw.randrange(40)])
@@ -68,7 +68,7 @@ def test_two_engines_take_every_root_once(pieces: list[tuple[int, int, int]], se
 
 
 def test_a_probe_is_of_no_use_once_its_roots_are_taken() -> None:
-    lead, second = Team("cuda", 1, 10), Team("cpu", 1, 10)
+    lead, second = Team("cuda", 1, 10, cuts=True), Team("cpu", 1, 10)
     pool = TaskPool([Task(0, 2, 2)], lead, shared=True)
     probe = pool.probe(second)
     assert probe == (1, 2, 1)
