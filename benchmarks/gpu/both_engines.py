@@ -184,8 +184,8 @@ def measure(bench: Bench, row: Row, ends: float, cpu_limit: float, repeats: int)
         for engine in ENGINES:
             left = ends - time.monotonic()
             alone = engine == "cpu"
-            patient = turn < (1 if alone else 2) or runs[engine][0].seconds <= _AT_MOST_ONCE
-            if (alone and late) or not patient:
+            once = runs[engine] and turn > (0 if alone else 1) and runs[engine][0].seconds > _AT_MOST_ONCE
+            if once or (alone and late):
                 continue
             run = bench.run(row, engine, min(left, cpu_limit) if alone else left) if left > 0 else None
             if run is None:

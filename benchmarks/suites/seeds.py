@@ -32,6 +32,7 @@ _SHARES = [1.0, 0.25, 0.125, 0.0625]
 _TIME = {"cpu": 600.0, "cuda": 190.0}
 _LEAST = 4.0  # seconds: with less left, nothing is begun
 _GROUP = 60.0  # seconds for runs that share a process
+_ROWS = "balance,stacks,motifs,quasi-cliques,labelled,both-ways,joins"
 _NONE = 15.0  # seconds for a search without load balancing
 
 # What is measured: on two cores, and on a GPU.
@@ -77,16 +78,17 @@ class Seeds(Suite):
         self._check()
         if self.failures:
             return
-        for row in (
-            self._load_balance,
-            self._stacks,
-            self._motifs,
-            self._quasi_cliques,
-            self._labelled,
-            self._both_ways,
-            self._joins,
-        ):
-            row()
+        rows = {
+            "balance": self._load_balance,
+            "stacks": self._stacks,
+            "motifs": self._motifs,
+            "quasi-cliques": self._quasi_cliques,
+            "labelled": self._labelled,
+            "both-ways": self._both_ways,
+            "joins": self._joins,
+        }
+        for name in self.settings.rows:
+            rows[name]()
 
     def _check(self) -> None:
         self.table("Checked first", "row", "counts", "sum", "equal to")
@@ -288,10 +290,17 @@ def _seconds(found: dict[str, Any] | None) -> str:
     return seconds(found["seconds"]) if found else "not done"
 
 
+def _rows(text: str) -> list[str]:
+    if unknown := set(text.split(",")) - set(_ROWS.split(",")):
+        raise argparse.ArgumentTypeError(f"unknown {min(unknown)!r}, known are {_ROWS}")
+    return text.split(",")
+
+
 def main() -> int:
     """Run the suite."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--engine", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--rows", type=_rows, default=_rows(_ROWS), help=f"what is measured, by default {_ROWS}")
     parser.add_argument("--time", type=float, help="seconds for everything; by default 600, on a GPU 190")
     parser.add_argument("--work", default="build/seeds", help="folder for graph stores and runs")
     parser.add_argument("--out", type=Path, help="file for the section")

@@ -8,6 +8,9 @@
 #include "task_ring.cuh"
 
 constexpr int kEveryCandidate = 0x7fffffff;
+// A part of a row is given away by a warp that has worked on the row for so many times what it took to enter it: the
+// taker enters it, too.
+constexpr u32 kEntries = 16;
 
 struct GraphView {
   const i64* indptr;
@@ -121,7 +124,8 @@ struct Search {
   RingSlot* ring;
   TaskControl* control;
   const u32* stop;
-  u32 since;
+  u32 now, since;  // the last look at the clock, and the last one after which work could be given away
+  u32 entry, gave;  // what it takes to enter a row of the task; when the row was entered, or a part of it given away
   bool halted = false;
 
   // --- bounds -----------------------------------------------------------------------------------------------
@@ -498,9 +502,12 @@ struct Search {
     task = given;
     end[0] = end[1] = 0;
     position[0] = position[1] = 0;
-    since = clock_of_warp();
+    now = since = clock_of_warp();
+    entry = 0;
     for (current = task.row; current < task.row_end && !halted; ++current) {
       if (enter_row(current)) {
+        gave = clock_of_warp();
+        entry = max(entry, gave - now);
         Excluded excluded;
         settle_row(excluded);
         if constexpr (kColumns == kDepth) {
@@ -524,7 +531,7 @@ struct Search {
 
   // Now and then: give work away if others have none, and see whether to stop. True: return at once.
   DEVICE bool pause() {
-    const u32 now = clock_of_warp();
+    now = clock_of_warp();
     if (now - since < kPatience) return false;
     since = now;
     halted = stop_asked(stop);
@@ -552,7 +559,7 @@ struct Search {
       gift.first[1] = end[1] - (end[1] - position[1]) / 2;
       gift.last[1] = end[1];
     }
-    if (kind < 0) return;
+    if (kind < 0 || (kind < 2 && now - gave < kEntries * entry)) return;
     bool given = false;
     if (lane_id() == 0) {
       const u32 queued = load_volatile(&control->tail) - load_volatile(&control->head);
@@ -563,6 +570,7 @@ struct Search {
       }
     }
     if (!__shfl_sync(kAll, given, 0)) return;
+    gave = now;
     if (kind == 2) task.row_end = gift.row;
     if (kind == 1) end[1] = gift.first[1];
     if (kind == 0) end[0] = gift.first[0];

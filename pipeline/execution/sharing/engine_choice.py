@@ -9,8 +9,8 @@ cost more than a few percent:
 - Nothing waits for the second engine to begin. It opens its side beside the running phase, and its first range, which
   may have to load kernels, stays in the pool until it is done: if the leading engine takes that range first, the result
   is dropped.
-- All that is ever waited for are the last ranges of the second engine. They are expected to take at most `WAIT_SHARE`
-  of the time that the phase has run, and at most half of the time that the leading engine will still be busy. Work is
+- All that is ever waited for are the last ranges of the second engine. They are expected to take at most half of the
+  time that the leading engine will still be busy and, of a slower one, `WAIT_SHARE` of the time so far. Work is
   misjudged, though, since one root may take longer than millions of others: a worker that lets the leading engine wait
   for longer than that would need to do its uncommitted ranges, or `LEAST_WAIT`, is stopped, and the leading engine does
   them.
@@ -39,7 +39,7 @@ LEAD_GROWTH = 8
 GROWTH = 4
 """Times the work of its last ranges that one of the second engine has at most: work differs from root to root."""
 WAIT_SHARE = 0.1
-"""Of the time that the phase has run, that a range of the second engine is expected to take at most."""
+"""Of the time that the phase has run, that a range of the second engine takes at most, if that is the slower one."""
 LEAST_RANGE = 1e-3
 """Seconds that it takes at least."""
 LOCK_SHARE = 0.25
@@ -159,7 +159,9 @@ def second_takes(now: Situation) -> float:
     if not now.speed:
         return now.total * PROBE_SHARE if now.lead_left >= JOIN_LEFT else 0.0
     least = max(LEAST_RANGE, now.beginning * now.workers / LOCK_SHARE)
-    seconds = min(max(now.joint_left / 2, least), WAIT_SHARE * now.elapsed)
+    seconds = max(now.joint_left / 2, least)
+    if now.speed < now.lead_speed:
+        seconds = min(seconds, WAIT_SHARE * now.elapsed)
     if seconds < least or 2 * seconds > now.lead_left:
         return 0.0
     return min(seconds * now.speed / now.workers, GROWTH * now.last)
