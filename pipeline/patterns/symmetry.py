@@ -49,8 +49,8 @@ def _refined(first: Pattern, second: Pattern, image: dict[int, int]) -> tuple[li
 
     An isomorphism keeps colours. They begin as the label, the degree and the place in `image`, and are refined by the
     colours of the neighbours until nothing changes (Weisfeiler and Leman, 1968). Without them, a map that grows to
-    nothing is found out only after all orders of vertices that look the same: 11 s instead of 1 for the
-    quasi-cliques of 13 vertices with 4 absent edges.
+    nothing is found out only after all orders of vertices that look the same: the plan for quasi-cliques of 13
+    vertices with 4 absent edges, which takes 2.6 s, was not there after four minutes.
     """
     places = {u: (place, v) for place, (u, v) in enumerate(image.items())}
     ways = (

@@ -5,6 +5,8 @@ from math import factorial
 
 import igraph
 import naive
+import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,3 +99,22 @@ def test_isomorphic(left, right, choice):
             labels[order[v]] = left.labels[v]
     moved = make_pattern([(order[u], order[v]) for u, v in left.edges], labels)
     assert isomorphic(make_pattern(left.edges, left.labels), moved)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_patterns_whose_vertices_look_alike_differ_where_networkx_says_so(seed):
+    degree, size = [(3, 8), (4, 9), (3, 12), (4, 12)][seed % 4]
+    left, right = (nx.random_regular_graph(degree, size, seed=10 * seed + turn) for turn in range(2))
+    moved = nx.relabel_nodes(left, dict(enumerate(np.random.default_rng(seed).permutation(size).tolist())))
+    for other in (right, moved):
+        if nx.is_connected(left) and nx.is_connected(other):
+            assert isomorphic(make_pattern(left.edges), make_pattern(other.edges)) == nx.is_isomorphic(left, other)
+
+
+def test_strongly_regular_graphs_with_the_same_parameters_differ():
+    rook = nx.convert_node_labels_to_integers(nx.line_graph(nx.complete_bipartite_graph(4, 4)))
+    steps = [(0, 1), (1, 0), (1, 1)]
+    shrikhande = [(4 * a + b, (a + i) % 4 * 4 + (b + j) % 4) for a in range(4) for b in range(4) for i, j in steps]
+    patterns = [make_pattern(rook.edges), make_pattern(shrikhande)]
+    assert not isomorphic(*patterns)
+    assert [automorphism_count(one) for one in patterns] == [1152, 192]
