@@ -9,8 +9,10 @@ cost more than a few percent:
 - Nothing waits for the second engine to begin. It opens its side beside the running phase, and its first range, which
   may have to load kernels, stays in the pool until it is done: if the leading engine takes that range first, the result
   is dropped.
-- All that is ever waited for are the last ranges of the second engine. They are expected to take at most half of the
-  time that the leading engine will still be busy and, of a slower one, `WAIT_SHARE` of the time so far. Work is
+- A leading engine that turns out to be the slower one is waited for while it does its last range. So its ranges are
+  short against the time that the phase has run, too.
+- Otherwise all that is ever waited for are the last ranges of the second engine. They are expected to take at most half
+  of the time that the leading engine will still be busy and, of a slower one, `WAIT_SHARE` of the time so far. Work is
   misjudged, though, since one root may take longer than millions of others: a worker that lets the leading engine wait
   for longer than that would need to do its uncommitted ranges, or `LEAST_WAIT`, is stopped, and the leading engine does
   them.
@@ -39,7 +41,9 @@ LEAD_GROWTH = 8
 GROWTH = 4
 """Times the work of its last ranges that one of the second engine has at most: work differs from root to root."""
 WAIT_SHARE = 0.1
-"""Of the time that the phase has run, that a range of the second engine takes at most, if that is the slower one."""
+"""Of the time that the phase has run, that a range of the slower engine takes at most."""
+ALONE_SHARE = 0.25
+"""Of the same time, that a range of the leading engine takes at most before a second one has joined."""
 LEAST_RANGE = 1e-3
 """Seconds that it takes at least."""
 LOCK_SHARE = 0.25
@@ -149,8 +153,13 @@ def lead_takes(now: Situation) -> float:
     """Return the work of the leading engine's next range."""
     if not now.lead_speed:
         return now.total * FIRST_SHARE
+    seconds = now.joint_left / 2
+    if not now.speed:
+        seconds = min(seconds, ALONE_SHARE * now.elapsed)
+    elif now.lead_speed < now.speed:
+        seconds = min(seconds, WAIT_SHARE * now.elapsed)
     least = now.lead_speed * LEAST_LAUNCH
-    taken = max(now.lead_speed * now.joint_left / 2, least)
+    taken = max(now.lead_speed * seconds, least)
     return min(taken if now.left - taken > least else now.left, LEAD_GROWTH * now.lead_last)
 
 
