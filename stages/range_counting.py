@@ -43,6 +43,10 @@ class CountingBench(RootsBench, Protocol):
         """Do a piece of work that is as large as memory allows, `most` at most."""
         ...
 
+    def root(self, at: int) -> int:
+        """Return a root, or the end of a range of them, as the kernel's graph counts them."""
+        ...
+
 
 class CountRanges(Stage):
     """Count what belongs to ranges of roots.
@@ -103,8 +107,10 @@ class CountRanges(Stage):
         return ()
 
     def _count(self, bench: CountingBench, first: int, size: int) -> int:
-        self.source.prepare(first, first + size, bench)
-        bench.counter.add(first, first + size)
+        begin, end = bench.root(first), bench.root(first + size)
+        if begin < end:
+            self.source.prepare(begin, end, bench)
+            bench.counter.add(begin, end)
         return first + size
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from longwall.kernels import Engine
     from longwall.kernels.interface.graph_arrays import GraphArrays
     from longwall.pipeline.config import RunSpec
@@ -133,10 +136,24 @@ class Metrics:
 
 @dataclass(frozen=True)
 class DeviceGraph:
-    """The graph where the engine reads it, and how it came there."""
+    """The graph where the engine reads it, and how it came there.
+
+    Attributes
+    ----------
+    graph
+        The graph, or only its arcs to smaller neighbours.
+    placement
+        Where its parts are.
+    starts : int64[n + 1] or None
+        On the host, where the rows of the graph begin, if it has only such arcs.
+    charged
+        Bytes that it takes of the host's budget, and of the memory that the engine works in.
+    """
 
     graph: GraphArrays
     placement: Placement
+    starts: NDArray[np.int64] | None = None
+    charged: tuple[int, int] = (0, 0)
 
 
 @dataclass(kw_only=True)

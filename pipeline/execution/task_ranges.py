@@ -33,26 +33,27 @@ def range_reads(tasks: Sequence[Task], graph: GraphArrays) -> int:
     return _READ_BYTES * max(task.last - task.first for task in tasks) + state_bytes(graph.num_arcs)
 
 
-def range_memory(env: Environment) -> int:
+def range_memory(env: Environment, roots: Roots) -> int:
     """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots."""
-    graph, memory = load_graph(env)
+    graph, memory = load_graph(env, roots.part)
     return memory // env.engine.workers // (1 if graph.pages is None else 2)
 
 
 def root_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     """Return tasks over the roots of a source, cut by arcs or, where their work differs much, by what is estimated."""
-    arcs = _arc_tasks(env, cost)
+    arcs = _arc_tasks(env, roots, cost)
     if roots.kind == "vertices":
         return _vertex_tasks(env, arcs)
     return _weighed_tasks(env, arcs, roots.growth) if roots.growth and len(arcs) > 1 else arcs
 
 
-def _arc_tasks(env: Environment, cost: float) -> list[Task]:
-    graph, memory = load_graph(env)
-    pieces = min(pieces_of(env, cost), max(graph.num_arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
+def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
+    graph, memory = load_graph(env, roots.part)
+    arcs = 2 * env.graph.num_edges  # on every engine, whatever its graph has of them
+    pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
     if graph.pages is not None:  # what a range reads is listed before
-        pieces = max(pieces, -(-graph.num_arcs * _READ_BYTES // (memory // _READS_SHARE)))
-    return equal_tasks(graph.num_arcs, pieces)
+        pieces = max(pieces, -(-arcs * _READ_BYTES // (memory // _READS_SHARE)))
+    return equal_tasks(arcs, pieces)
 
 
 def _vertex_tasks(env: Environment, tasks: Sequence[Task]) -> list[Task]:

@@ -140,7 +140,7 @@ class CliqueList(Phase):
         def make_worker() -> _ListWorker:
             lister = make_workspace(
                 env.engine,
-                range_memory(env),
+                range_memory(env, ROOTS),
                 lambda memory: kernels.maximal_clique_lister(device, graph, graph.order, least, share.room, memory),
             )
             return _ListWorker(env, self.stages, lister, share.writer, limit if env.alone else RowLimit(self.limit))
