@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
@@ -16,7 +16,14 @@ from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowProgram
-from longwall.kernels.interface.workspaces import RangeCounter, RowCounter, VertexCounter, Workspace
+from longwall.kernels.interface.workspaces import (
+    RangeCounter,
+    RowCounter,
+    Targets,
+    TriangleCounter,
+    VertexCounter,
+    Workspace,
+)
 from longwall.stages.base import Aggregation, Stage
 from longwall.stages.source import Roots, RootsBench
 from longwall.storage.errors import FinalError
@@ -41,6 +48,14 @@ class CountingBench(RootsBench, Protocol):
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], int]) -> int:
         """Do a piece of work that is as large as memory allows, `most` at most."""
+        ...
+
+    def prepare(self, first: int, last: int) -> None:
+        """Prepare the pages that the kernel reads for a range of roots."""
+        ...
+
+    def blocks(self, first: int, last: int) -> Iterator[Targets | None]:
+        """Prepare the pages for a range of arcs, for some vertices that they lead to at a time; None: for all."""
         ...
 
     def root(self, at: int) -> int:
@@ -109,9 +124,13 @@ class CountRanges(Stage):
     def _count(self, bench: CountingBench, first: int, size: int) -> int:
         begin, end = bench.root(first), bench.root(first + size)
         if begin < end:
-            self.source.prepare(begin, end, bench)
-            bench.counter.add(begin, end)
+            self.add(begin, end, bench)
         return first + size
+
+    def add(self, first: int, last: int, bench: CountingBench) -> None:
+        """Count a range of roots of the kernel's graph; where that fails, nothing has changed."""
+        bench.prepare(first, last)
+        bench.counter.add(first, last)
 
 
 Kernel = TypeVar("Kernel", bound=Counter)
@@ -144,6 +163,13 @@ class _Sum:
     def take(self) -> int:
         found, self._sum = self._sum, 0
         return found
+
+
+class _TriangleSum(_Sum):
+    _kernel: TriangleCounter
+
+    def add_blocks(self, first: int, last: int, blocks: Iterable[Targets | None]) -> None:
+        self._sum += sum(self._kernel.count(first, last, targets) for targets in blocks)
 
 
 @dataclass(frozen=True)
@@ -179,7 +205,16 @@ class CountCliques(_CountSubgraphs):
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
+        if self.k == 3:
+            return _TriangleSum(engine.kernels.triangle_counter(engine.device, graph, memory))
         return _Sum(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
+
+    def add(self, first: int, last: int, bench: CountingBench) -> None:
+        """See `CountRanges`."""
+        if isinstance(bench.counter, _TriangleSum):
+            bench.counter.add_blocks(first, last, bench.blocks(first, last))
+        else:
+            super().add(first, last, bench)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from longwall.kernels.interface.workspaces import (
     RangeCounter,
     RowCounter,
     Searcher,
+    TriangleCounter,
     VertexCounter,
 )
 
@@ -46,6 +47,10 @@ class Kernels(Protocol):
 
     def clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> RangeCounter:
         """Workspace for counting k-cliques (k >= 3); roots are arcs."""
+        ...
+
+    def triangle_counter(self, device: Device, graph: GraphArrays, memory: int) -> TriangleCounter:
+        """Workspace for counting triangles; roots are arcs."""
         ...
 
     def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> VertexCounter:

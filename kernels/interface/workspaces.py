@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.frontier import RowReads
 
 Array = Any  # a NumPy or a CuPy array
+Targets = tuple[int, int]
+"""Vertices from the first number to the second, less one: only arcs to these count."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,17 @@ class RangeCounter(Workspace, Protocol):
 
     def count(self, first: int, last: int) -> int:
         """Count what belongs to the roots first to last - 1."""
+        ...
+
+
+class TriangleCounter(Workspace, Protocol):
+    """Workspace of one worker that counts triangles over ranges of arcs."""
+
+    def count(self, first: int, last: int, targets: Targets | None = None) -> int:
+        """Count the triangles of the arcs first to last - 1, or of those of them to `targets`.
+
+        A triangle is of the arc from its largest vertex to the middle one.
+        """
         ...
 
 

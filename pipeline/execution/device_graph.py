@@ -46,6 +46,20 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
     return env.device_graph.graph, env.resources.work.free
 
 
+def reads_known(env: Environment) -> bool:
+    """Return whether it is known of the pages of the graph on the engine what a whole phase will read of them.
+
+    So it is of arcs to smaller neighbours, unless their pages come to the device when they are touched.
+    """
+    loaded = env.device_graph
+    return (
+        loaded is not None
+        and loaded.starts is not None
+        and loaded.graph.pages is not None
+        and loaded.placement.access != "managed"
+    )
+
+
 def arc_of(env: Environment, at: int) -> int:
     """Return an arc of the data graph, or the end of a range of arcs, as the engine's graph counts them."""
     assert env.device_graph is not None

@@ -72,7 +72,7 @@ class RangePhase(Phase):
         """Reserve the workers' counts; let the page cache grow, where the kernel reads copies of pages."""
         graph = self.arrays(env)
         grows = self.count.source.copies and graph.pages is not None
-        reads = range_reads(self.tasks(env), graph) if grows else None
+        reads = range_reads(env, self.tasks(env), graph) if grows else None
         counts = self.count.host_bytes(env.engine.workers)
         with env.resources.host.reserve(counts, "the workers' counts"), growing_page_cache(env):
             yield partial(self._worker, env, graph, reads)

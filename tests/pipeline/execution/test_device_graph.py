@@ -13,6 +13,8 @@ from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_plans import plan_count
 from longwall.storage.generators.kinds import generate
+from longwall.storage.pages.hot_pages import HeatPolicy
+from longwall.storage.pages.paged_graph import GraphPages
 
 GRAPH = generate("rmat", seed=7, scale=9, edge_factor=6)
 PATTERNS = ("clique-4", "cycle-4", "clique-3", "diamond")
@@ -41,6 +43,38 @@ def test_cliques_bring_half_of_the_arcs(
     assert context.device_graph.placement.access == access
     assert counted(context, "clique-3") == expected["clique-3"]
     assert context.device_graph.graph is graph
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("page", [256, 1024])
+def test_triangles_are_counted_block_by_block(
+    lab: SimpleNamespace, expected: dict[str, int], page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, page)
+    monkeypatch.setattr("longwall.pipeline.execution.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf"))
+    monkeypatch.setattr(GraphPages, "cache_arcs", 3 * page // 4)
+    held = []
+    hold = GraphPages.hold
+    monkeypatch.setattr(GraphPages, "hold", lambda *span: (held.append(span[1:]), hold(*span)))
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert counted(context, "clique-3") == expected["clique-3"]
+    assert len(held) > 4
+    assert min(held)[0] == 0
+
+
+@pytest.mark.gpu
+def test_the_hottest_pages_of_a_phase_are_copied_once(
+    lab: SimpleNamespace, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 1024)
+    monkeypatch.setattr("longwall.pipeline.execution.task_ranges._LEAST_TASKS", 50)
+    chosen = []
+    choose = HeatPolicy.choose
+    monkeypatch.setattr(HeatPolicy, "choose", lambda *a: chosen.append(a[1]) or choose(*a))
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert counted(context, "clique-4") == expected["clique-4"]
+    (heat,) = chosen
+    assert heat.sum() > 4 * GRAPH.num_edges
 
 
 @pytest.mark.gpu

@@ -8,7 +8,7 @@ import pytest
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph import orientation
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.orientation import orient, oriented_arc, oriented_bytes
+from longwall.storage.graph.orientation import bytes_per_page, orient, oriented_arc, oriented_bytes, target_blocks
 from longwall.storage.ingest.build import build_graph
 
 GRAPHS = {
@@ -42,6 +42,31 @@ def test_arcs_before_a_place_are_counted(name: str) -> None:
     starts = orient(graph, np.empty).indptr
     smaller = np.concatenate([[0], np.cumsum(graph.indices < owners(graph))])
     assert [oriented_arc(graph, starts, at) for at in range(len(graph.indices) + 1)] == smaller.tolist()
+
+
+@pytest.mark.parametrize("name", list(GRAPHS))
+@pytest.mark.parametrize("page_arcs", [1, 4, 64, 4096])
+def test_bytes_of_pages_are_those_of_all_lists(name: str, page_arcs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orientation, "_VERTICES_AT_ONCE", 37)
+    graph = GRAPHS[name]
+    starts = orient(graph, np.empty).indptr
+    read = np.zeros(graph.num_edges, int)
+    for v in range(graph.num_vertices):
+        larger = graph.indptr[v + 1] - graph.split[v]
+        read[starts[v] : starts[v + 1]] += 1 + larger
+    expected = [4 * int(read[at : at + page_arcs].sum()) for at in range(0, graph.num_edges, page_arcs)]
+    assert bytes_per_page(graph, starts, page_arcs).tolist() == expected
+
+
+@pytest.mark.parametrize("name", list(GRAPHS))
+@pytest.mark.parametrize("arcs", [1, 5, 300, 1 << 30])
+def test_blocks_have_all_vertices_and_so_many_arcs(name: str, arcs: int) -> None:
+    starts = orient(GRAPHS[name], np.empty).indptr
+    blocks = target_blocks(starts, arcs)
+    assert [v for low, high in blocks for v in range(low, high)] == list(range(starts.size - 1))
+    for low, high in blocks:
+        assert high == low + 1 or starts[high] - starts[low] <= arcs
+    assert arcs < 1 << 30 or len(blocks) == 1
 
 
 def owners(graph: Graph) -> np.ndarray:
