@@ -28,8 +28,15 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Lead links to the examples in the repository to their page of the site."""
+def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
+    """Make links of the names of pages, and lead those to the examples in the repository to their page of the site."""
+    up = "../" * page.file.src_uri.count("/")
+
+    def link(name: re.Match[str]) -> str:
+        known = files.get_file_from_path(name[1]) is not None
+        return f"[`{name[0].strip('`')}`]({up}{name[1]})" if known else name[0]
+
+    markdown = re.sub(r"(?<!\[)`docs/([\w/-]+\.md)`(?!\])", link, markdown)
     return re.sub(
         r"\]\(\.\./examples(?:/(\w+)\.\w+)?\)",
         lambda link: f"](examples.md{'#' + link[1] if link[1] else ''})",
@@ -64,3 +71,8 @@ def examples_page() -> str:
         if config.is_file():
             lines += [f"Its config, `{config.name}`:", "", "```toml", config.read_text().rstrip(), "```", ""]
     return "\n".join(lines)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Take out the script that the plugin `offline` has a browser load from another host."""
+    return re.sub(r'<script src="https?://[^"]*"></script>', "", output)

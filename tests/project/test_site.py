@@ -136,10 +136,12 @@ def test_no_page_is_wider_than_the_screen(site: Path, pages: dict[Path, Links], 
 @pytest.mark.parametrize("width", [400, 1200])
 def test_pictures_are_made(site: Path, tmp_path: Path, width: int, dark: bool) -> None:
     """``LONGWALL_SCREENSHOTS`` names a folder for them, to be looked at."""
+    scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
+    shown = browse(tmp_path, scheme, "--dump-dom", (site / "index.html").as_uri())
+    assert f'data-md-color-scheme="{"slate" if dark else "default"}"' in shown, "no script ran"
     kept = Path(os.environ.get("LONGWALL_SCREENSHOTS", tmp_path))
     for name in ("index", "start", "reference/functions", "reference/config"):
         picture = kept / f"{name.replace('/', '-')}-{width}{'-dark' if dark else ''}.png"
-        scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
         browse(
             tmp_path, scheme, f"--screenshot={picture}", f"--window-size={width},2000", (site / f"{name}.html").as_uri()
         )

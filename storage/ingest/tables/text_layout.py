@@ -127,7 +127,8 @@ def look_at_rows(
 def _first_row_note(text: TextFile, fields: Sequence[str]) -> str:
     """Say that a line without numbers is read as a row, since the next one has none either."""
     shown = ", ".join(brief(field) for field in fields[:3]) + (", ..." if len(fields) > 3 else "")
-    return f"{text.path}: the first line ({shown}) is read as a row; if it names the columns, set graph.header = true"
+    if_not = "if it names the columns, set graph.header = true (--header)"
+    return f"{text.path}: the first line ({shown}) is read as a row; {if_not}"
 
 
 def _two_rows(text: TextFile) -> list[str]:
