@@ -29,12 +29,12 @@ from longwall.pipeline.terminal.options import (
     Disk,
     Header,
     Ids,
+    LabelFile,
     Memory,
     Overrides,
     Quiet,
     RunFolder,
     Spill,
-    Vertices,
 )
 from longwall.pipeline.terminal.stores import make_store
 from longwall.pipeline.terminal.tables import harmless
@@ -350,7 +350,7 @@ def info(
         typer.Argument(metavar="GRAPH", help="A graph store, or any graph file.", show_default=False, readable=False),
     ],
     columns: Columns = None,
-    vertices: Vertices = None,
+    vertices: LabelFile = None,
     ids: Ids = "auto",
     header: Header = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

@@ -72,7 +72,7 @@ Columns = Annotated[
         show_default="by their names",
     ),
 ]
-Vertices = Annotated[
+LabelFile = Annotated[
     str | None, typer.Option(help="The labels of the vertices: a file, as of ingest.", show_default=False)
 ]
 Header = Annotated[
