@@ -91,5 +91,5 @@ def _number(label: Label, names: tuple[str, ...] | None, key: str) -> int:
     if label in names:
         return names.index(label)
     close = get_close_matches(label, names, _LISTED) or list(names[:_LISTED])
-    there = ", ".join(map(brief, close)) + (", ..." if len(close) < len(names) else "")
-    raise InputError(f"{key}: no vertex of the graph has the label {brief(label)}; there are {there}")
+    there = ", ".join(map(brief, close))
+    raise InputError(f"{key}: no vertex of the graph has the label {brief(label)}; there are {there}, ...")
