@@ -23,10 +23,13 @@ from longwall.pipeline.terminal.options import (
     FORMATS,
     IDS,
     AsJson,
+    Columns,
     Config,
     Configs,
     Disk,
+    Header,
     Ids,
+    LabelFile,
     Memory,
     Overrides,
     Quiet,
@@ -260,7 +263,7 @@ def ingest(
         store = user_path(store)
         if ids not in IDS:
             raise InputError(f"--ids: expected auto, integers or names, not {brief(ids)}")
-        chosen: Any = None if columns is None else tuple(map(_column, columns.split(",")))
+        chosen: Any = _pair(columns)
         label = None if edge_label is None else _column(edge_label)
         table = TableOptions(chosen, label, ids, header)  # type: ignore[arg-type]
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
@@ -325,6 +328,11 @@ def generate(
             raise InputError(re.sub(r"parameter '(\w+)'", _option, str(error))) from None
 
 
+def _pair(columns: str | None) -> tuple[str | int, ...] | None:
+    """Return what --columns names."""
+    return None if columns is None else tuple(map(_column, columns.split(",")))
+
+
 def _column(text: str) -> str | int:
     """A column by its name, or its number."""
     return int(text) if text.isascii() and text.isdigit() else text
@@ -341,17 +349,29 @@ def info(
         Path,
         typer.Argument(metavar="GRAPH", help="A graph store, or any graph file.", show_default=False, readable=False),
     ],
+    columns: Columns = None,
+    vertices: LabelFile = None,
+    ids: Ids = "auto",
+    header: Header = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show the size, degrees, labels and hash of a graph."""
+    """Show the size, degrees, labels and hash of a graph.
+
+    What is read of a file, and how, is said on standard error.
+    """
     with _reporting():
         from longwall.pipeline.inputs import open_graph
+        from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.graph.graph_store import describe_store
         from longwall.storage.graph.info import info as describe
         from longwall.storage.graph.store_header import is_store
 
         graph = user_path(graph)
-        facts = describe_store(graph) if is_store(graph) else describe(open_graph(graph))
+        options: dict[str, Any] = {"columns": _pair(columns), "labels": vertices, "ids": ids, "header": header}
+        if is_store(graph):
+            facts = describe_store(graph)
+        else:
+            facts = describe(open_graph(graph, observer=choose_observer(quiet=False), **options))
     if as_json:
         write_stdout(json.dumps(facts))
         return

@@ -163,7 +163,7 @@ def open_graph(
     ids: Literal["auto", "integers", "names"] = "auto",
     header: bool | None = None,
 ) -> Graph:
-    """Open a graph store, or read a graph file of any known format.
+    r"""Open a graph store, or read a graph file of any known format.
 
     Parameters
     ----------
@@ -172,7 +172,8 @@ def open_graph(
         ``.gspan`` file, compressed (``.gz``, ``.zst``) or not. Edge lists or Parquet files also as a list, a folder, or
         a pattern such as ``"data/*.csv"``.
     labels
-        A file of "vertex label" lines; those of vertices without an edge are ignored.
+        A file of "vertex label" lines, or a table with columns such as id and label; labels of vertices without an edge
+        are ignored.
     observer
         Receives the number of bytes that have been read.
     transactions
@@ -198,6 +199,17 @@ def open_graph(
     ------
     InputError
         If it cannot be read, naming the file and the line.
+
+    Examples
+    --------
+    >>> import longwall
+    >>> from pathlib import Path
+    >>> _ = Path("calls.csv").write_text("caller,callee,minutes\nann,bob,3\nbob,cleo,5\n")
+    >>> calls = longwall.open_graph("calls.csv", columns=("caller", "callee"))
+    >>> calls
+    <longwall.Graph: 3 vertices, 2 edges>
+    >>> sorted(calls.all_ids().to_pylist())
+    ['ann', 'bob', 'cleo']
     """
     from longwall.storage.ingest.ingest import load_graph
     from longwall.storage.ingest.tables.columns import TableOptions

@@ -77,6 +77,16 @@ def run(
     KeyboardInterrupt
         If the user interrupts, or SIGTERM or SIGHUP comes that the caller does not handle; its folder says so, and
         `resume` goes on with it.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> result = longwall.run({"graph": karate, "workload": {"kind": "triangles", "output": "vertices"}})
+    >>> result.count, result.path.name
+    (45, 'triangles')
+    >>> result.table("vertices").column_names
+    ['vertex', 'triangles']
     """
     require_observer(observer)
     spec = load_config(config, overrides)
@@ -112,6 +122,22 @@ def resume(
         If there is no such run, it is finished or going on, or its graph, its config or its plan changed.
     RunError, KeyboardInterrupt
         As `run`.
+
+    Examples
+    --------
+    >>> import longwall
+    >>> config = {
+    ...     "graph": {"generator": {"kind": "rmat", "scale": 8, "edge_factor": 8, "seed": 1}},
+    ...     "workload": {"kind": "match", "pattern": "diamond", "output": "embeddings"},
+    ...     "scheduler": {"order": "levels"},
+    ...     "memory": {"disk": "8KiB"},
+    ...     "run": {"name": "diamonds"},
+    ... }
+    >>> longwall.run(config)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    longwall.storage.errors.RunError: a spilled chunk needs ... raise memory.disk; once that is mended, go on with: ...
+    >>> longwall.resume("runs/diamonds", overrides=["memory.disk=1GiB"]).count
+    82944
     """
     require_path("path", path, "the folder of a run, or its URL")
     require_texts("overrides", overrides, '["memory.host=8GiB"]')

@@ -133,6 +133,18 @@ def test_what_text_means(tmp_path: Path, content: str, edges: Edges | None) -> N
         assert edges_of(graph) == expected(edges)
 
 
+@pytest.mark.parametrize("header", [None, True, False])
+def test_a_first_line_that_may_name_columns_is_mentioned(tmp_path: Path, header: bool | None) -> None:
+    """Nothing says whether it does where all fields are texts; the user is asked, unless the user has said it."""
+    path = tmp_path / "women.csv"
+    written_as_csv([("ann", "bob"), ("bob", "eve")], path, header=("woman", "friend"))
+    notes: list[str] = []
+    graph = load_graph(path, table=TableOptions(header=header), note=notes.append)
+    assert graph.num_edges == (2 if header else 3)
+    said = f"{path}: the first line ('woman', 'friend') is read as a row; if it names the columns, set graph.header"
+    assert [note for note in notes if note.startswith(said)] == notes[:1] * (header is None)
+
+
 def test_integers_may_be_names(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text("-1 18446744073709551615\n007 -1\n7 -1\n")
     graph = load_graph(tmp_path / "g.txt", table=NAMES)
