@@ -7,6 +7,7 @@ from queue import Empty, SimpleQueue
 import numpy as np
 
 from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.cpu.sort_kernels.words import sort_words
 from longwall.kernels.interface.engine import host_faults
 from longwall.kernels.interface.sorting import WORD, Array, Column, Columns, KeyLayout, Method, SumOverflow
 from longwall.kernels.jit import compiled
@@ -36,10 +37,13 @@ def run_merger(
 
 
 class _Threads:
-    """A pool of threads, and tables for the kernels."""
+    """A pool of threads, and tables for the kernels, each of `capacity` keys."""
+
+    capacity: int
 
     def __init__(self, layout: KeyLayout, memory: int, threads: int):
         self._layout = layout
+        self._spare: SimpleQueue[Columns] = SimpleQueue()
         self.depth = max(1, min(threads, memory // _LEAST_SHARE))
         self._pool = ThreadPoolExecutor(self.depth, "sort")
 
@@ -50,8 +54,16 @@ class _Threads:
     def reserve(self, count: int) -> None:
         """Memory of the host needs no preparation here."""
 
-    def _new(self, keys: int) -> Columns:
-        return [np.empty(keys, np.uint64) for _ in range(self._layout.columns)]
+    def _take(self) -> Columns:
+        """A table that is used again, or a new one: fresh memory comes page by page, which takes time."""
+        try:
+            return self._spare.get_nowait()
+        except Empty:
+            return [np.empty(self.capacity, np.uint64) for _ in range(self._layout.columns)]
+
+    def recycle(self, columns: Columns) -> None:
+        """Keep a table for later: the whole of it, if it was cut."""
+        self._spare.put([column if column.base is None else column.base for column in columns])
 
     def _table(self, columns: Columns) -> Table:
         """Columns in the kernels' order, empty where the layout has none."""
@@ -89,11 +101,9 @@ class CpuChunkSorter(_Threads):
 
     def __init__(self, layout: KeyLayout, memory: int, threads: int):
         super().__init__(layout, memory, threads)
-        # What NumPy sorts in place needs no second table.
         self._plain = layout.given == 1
-        tables = (self.depth + 2) if self._plain else 2 * self.depth + 2
-        self.capacity = max(_LEAST_CHUNK, memory // (tables * layout.columns * WORD))
-        self._present = self._new(self.capacity)
+        self.capacity = max(_LEAST_CHUNK, memory // ((2 * self.depth + 2) * layout.columns * WORD))
+        self._present = self._take()
 
     def put(self, at: int, columns: Sequence[Array]) -> None:
         """Copy columns to the present chunk."""
@@ -102,7 +112,7 @@ class CpuChunkSorter(_Threads):
 
     def sort(self, count: int) -> "Future[Columns]":
         """Sort the present chunk."""
-        chunk, self._present = _cut(self._present, count), self._new(self.capacity)
+        chunk, self._present = _cut(self._present, count), self._take()
         return self._pool.submit(self._sort, chunk)
 
     def _sort(self, chunk: Columns) -> Columns:
@@ -110,17 +120,16 @@ class CpuChunkSorter(_Threads):
             return self._sorted(chunk)
 
     def _sorted(self, chunk: Columns) -> Columns:
+        other = _cut(self._take(), len(chunk[0]))
         if self._plain:
-            chunk[0].sort()
+            moved = sort_words(chunk[0], other[0])
         else:
-            other = self._new(len(chunk[0]))
             starts, counts = np.empty(len(chunk[0]) // BLOCK + 2, np.int64), np.empty(256, np.int64)
-            if sort_table(*self._table(chunk), *self._table(other), starts, counts):
-                chunk = other
+            moved = sort_table(*self._table(chunk), *self._table(other), starts, counts)
+        if moved:
+            chunk, other = other, chunk
+        self.recycle(other)
         return self._reduced(chunk, count=self._layout.reduce == "count")
-
-    def recycle(self, columns: Columns) -> None:
-        """Chunks are not used again."""
 
 
 class CpuRunMerger(_Threads):
@@ -140,7 +149,6 @@ class CpuRunMerger(_Threads):
         super().__init__(layout, memory, threads)
         self._sort = sort
         self.capacity = max(_LEAST_WINDOW, memory // ((3 * self.depth + 2) * layout.columns * WORD))
-        self._spare: SimpleQueue[Columns] = SimpleQueue()
 
     def merge(self, sizes: Sequence[int], read: Callable[[], Iterator[Columns]]) -> "Future[Columns]":
         """Merge sorted parts of runs."""
@@ -160,7 +168,7 @@ class CpuRunMerger(_Threads):
                 own[start : start + len(column)] = column
         moved = False
         if self._sort and len(table) == 1:
-            table[0].sort()
+            moved = sort_words(table[0], other[0])
         elif self._sort:
             workspace = np.empty(count // BLOCK + 2, np.int64), np.empty(256, np.int64)
             moved = sort_table(*self._table(table), *self._table(other), *workspace)
@@ -168,17 +176,6 @@ class CpuRunMerger(_Threads):
             moved = merge_lists(*self._table(table), *self._table(other), starts, len(sizes))
         self.recycle(whole if moved else whole_other)
         return self._reduced(other if moved else table, count=False)
-
-    def _take(self) -> Columns:
-        try:
-            return self._spare.get_nowait()
-        except Empty:
-            return self._new(self.capacity)
-
-    def recycle(self, columns: Columns) -> None:
-        """Keep a table for later."""
-        whole = [column if column.base is None else column.base for column in columns]
-        self._spare.put(whole)
 
 
 def _cut(columns: Columns, count: int) -> Columns:

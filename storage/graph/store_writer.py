@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-_SHARE = 8  # of what is free of the host's budget, that writing an array may take
+_SHARE = 16  # of what is free of the host's budget, that writing an array may take
+_CHUNK_SHARE = 32  # of the host's budget, that a chunk may take
 _READ_BACK = 2  # memory of a block that is read back, over its size: encoded, decoded
 _PIECES_A_THREAD = 2  # one that it encodes, one that waits for it
 
@@ -63,9 +64,8 @@ class StoreSink(Sink):
         layout, waiting = Layout.of(dtype, length), _PIECES_A_THREAD * self._threads.width
         if scratch is not None:
             # Where memory is short, fewer and shorter pieces are encoded at a time; each is there twice, once encoded.
-            room = scratch.host.free // _SHARE
-            layout = Layout.of(dtype, length, room // 4)
-            waiting = max(1, min(waiting, room // (2 * layout.chunk_bytes) - 1))
+            layout = Layout.of(dtype, length, scratch.host.limit // _CHUNK_SHARE)
+            waiting = max(1, min(waiting, scratch.host.free // _SHARE // (2 * layout.chunk_bytes) - 1))
             size = 2 * layout.chunk_bytes * min(waiting + 1, layout.chunks)
             self._reservations[name] = scratch.reserve(size, f"writing the array {name}")
         array = ArrayWriter(self._folder, name, layout, self._threads, waiting, self.hashes[name])
