@@ -8,6 +8,7 @@ import pytest
 from budgets import Budgets, make_budgets
 
 from longwall.storage.errors import InputError
+from longwall.storage.generators import random_edges
 from longwall.storage.generators.kinds import GENERATORS, generate, generate_store
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
@@ -47,6 +48,13 @@ def digest(graph: Graph) -> str:
         array = getattr(graph, name)
         lines += f"{name} {array.dtype.str} {len(array)} {hashlib.sha256(array.tobytes()).hexdigest()}\n"
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("scale", [1, 5, 9])
+def test_vertices_are_in_the_order_of_their_words(monkeypatch: pytest.MonkeyPatch, scale: int) -> None:
+    monkeypatch.setattr(random_edges, "_BUCKET_BITS", 3)
+    words = np.random.Philox(key=np.array([7, random_edges._PERMUTATION << 56], np.uint64)).random_raw(1 << scale)
+    assert random_edges._permutation(7, scale).tolist() == np.argsort(words, kind="stable").tolist()
 
 
 def test_rmat_has_the_known_size_and_skew() -> None:
