@@ -14,6 +14,8 @@ from longwall.kernels.jit import compiled
 
 _LEAST_SHARE = 2**20  # bytes that are worth a thread
 _LEAST_CHUNK, _LEAST_WINDOW = 16, 16  # keys
+_COPIED = 1 << 18  # keys that a core copies at a time
+_MANY_LISTS = 24  # lists of words that are sorted again: each doubling of their number costs a third of that
 BLOCK = 1 << 14
 """Keys that are sorted together before blocks are merged: they and their copy stay in a core's cache."""
 Table = tuple[Column, Column, Column]
@@ -102,13 +104,26 @@ class CpuChunkSorter(_Threads):
     def __init__(self, layout: KeyLayout, memory: int, threads: int):
         super().__init__(layout, memory, threads)
         self._plain = layout.given == 1
+        self._copiers = ThreadPoolExecutor(self.depth, "copy")
         self.capacity = max(_LEAST_CHUNK, memory // ((2 * self.depth + 2) * layout.columns * WORD))
         self._present = self._take()
 
+    def close(self) -> None:
+        """Wait for what has begun, and begin nothing more."""
+        super().close()
+        self._copiers.shutdown()
+
     def put(self, at: int, columns: Sequence[Array]) -> None:
-        """Copy columns to the present chunk."""
+        """Copy columns to the present chunk, on all cores where they are long: fresh memory comes page by page."""
         for own, given in zip(self._present, columns, strict=False):
-            own[at : at + len(given)] = given
+            target = own[at : at + len(given)]
+
+            def copy(start: int, target: Column = target, given: Array = given) -> None:
+                target[start : start + _COPIED] = given[start : start + _COPIED]
+
+            starts = range(0, len(given), _COPIED)
+            for _ in self._copiers.map(copy, starts) if len(starts) > 1 else map(copy, starts):
+                """It is in its place."""
 
     def sort(self, count: int) -> "Future[Columns]":
         """Sort the present chunk."""
@@ -167,7 +182,7 @@ class CpuRunMerger(_Threads):
             for own, column in zip(table, part, strict=True):
                 own[start : start + len(column)] = column
         moved = False
-        if self._sort and len(table) == 1:
+        if len(table) == 1 and (self._sort or len(sizes) >= _MANY_LISTS):
             moved = sort_words(table[0], other[0])
         elif self._sort:
             workspace = np.empty(count // BLOCK + 2, np.int64), np.empty(256, np.int64)
