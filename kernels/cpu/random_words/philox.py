@@ -145,8 +145,10 @@ def scatter_words(words, bits, starts, scattered, places):
         Leading bits.
     starts : int64[2^bits + 1]
         Zeros; takes where each bucket begins.
-    scattered : uint64[n], places : uint32[n]
-        Take the words, and where they stood.
+    scattered : uint64[n]
+        Takes the words.
+    places : uint32[n]
+        Takes where they stood.
     """
     for at in range(words.size):
         starts[_leading(words[at], bits) + 1] += 1
