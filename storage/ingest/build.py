@@ -151,7 +151,7 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
         max_out_degree = _write_rows(by_rank, histogram, sample, transactions, sink, scratch, observer)
     sample.prepare()
     start = 0
-    for block in sink.read_back("indices"):
+    for block in sink.read_back("indices", scratch.work):
         sample.test(start, block)
         start += len(block)
     return summarize_graph(histogram, max_out_degree, label_counts, sample.closed_fraction)
@@ -318,6 +318,6 @@ def _write_rows(
         observer.advance(len(keys))
     if transactions is not None and crossing is not None:
         by_rank.check()  # a damaged scratch file is another matter, and is reported first
-        raise transactions.error(crossing, sink.read_back("original_ids"))
+        raise transactions.error(crossing, sink.read_back("original_ids", scratch.work))
     sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
     return max(largest, open_count)

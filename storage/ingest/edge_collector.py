@@ -6,11 +6,13 @@ are spread over a wide range, the distinct ids are sorted and every id is replac
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import KeyLayout
+from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_sink import Sink
 from longwall.storage.ingest.names.name_table import NameTable
@@ -25,6 +27,7 @@ MAX_VERTICES = 2**32 - 1
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFF_FFFF)
 _EDGE_BYTES = 64  # of temporaries, for an edge whose ids are looked at
+_WORTH_A_THREAD = 2**14  # edges
 _KEY_BYTES = 12  # of a key and its label
 _LABELLED, _LABELLED_ONCE = KeyLayout(2, reduce="distinct"), KeyLayout(2)  # words: the edge, its label
 
@@ -215,26 +218,17 @@ class EdgeCollector:
         return made
 
     def _keys(self, blocks: Iterator[EdgeBlock], step: int) -> Iterator[KeyBlock]:
-        """Yield the edges between ids below 2^32 as keys, `step` at a time; the others go to scratch arrays."""
-        for block in blocks:
-            for start in range(0, len(block.src), step):
-                part = slice(start, start + step)
-                labels = block.edge_labels[part] if block.edge_labels is not None else None
-                yield self._pack(block.src[part], block.dst[part], labels)
-
-    def _pack(self, src: Int64s, dst: Int64s, labels: Int32s | None) -> KeyBlock:
-        low, high = int(min(src.min(), dst.min())), int(max(src.max(), dst.max()))
-        self.known = min(self.known[0], low), max(self.known[1], high)
-        if low < 0:
-            raise InputError(f"{self._source}: vertex ids must lie in [0, 2^63)")
-        if high > _LOW:
-            self._put_aside(src, dst, labels, (np.maximum(src, dst) > _LOW) & (src != dst))
-            rest = np.maximum(src, dst) <= _LOW
-            src, dst, labels = src[rest], dst[rest], labels[rest] if labels is not None else None
-        block = KeyBlock(np.empty(len(src), np.uint64), np.empty(len(src), np.int32) if labels is not None else None)
-        count = _pack_edges(src, dst, labels, block.keys, block.labels)
-        self._kept += count
-        return KeyBlock(block.keys[:count], block.labels[:count] if block.labels is not None else None)
+        """Yield the edges between ids below 2^32 as keys, which threads make; the others go to scratch arrays."""
+        workers = max(1, min(core_count(), step // _WORTH_A_THREAD))
+        for packed in map_ordered(_pack, _parts(blocks, max(1, step // (workers + 1))), workers):
+            self.known = min(self.known[0], packed.low), max(self.known[1], packed.high)
+            if packed.low < 0:
+                raise InputError(f"{self._source}: vertex ids must lie in [0, 2^63)")
+            if packed.wide is not None:
+                src, dst, labels = packed.wide
+                self._put_aside(src, dst, labels, (np.maximum(src, dst) > _LOW) & (src != dst))
+            self._kept += len(packed.block.keys)
+            yield packed.block
 
     def _compact(self, narrow: SortedKeys) -> None:
         """Replace ids by positions among the distinct ids."""
@@ -270,9 +264,7 @@ class EdgeCollector:
 
     def _replaced(self, ends: Int64s, labels: Int32s | None) -> KeyBlock:
         pairs = self.positions.find(ends).reshape(-1, 2)
-        keys = np.empty(len(pairs), np.uint64)
-        _pack_edges(pairs[:, 0], pairs[:, 1], None, keys, None)
-        return KeyBlock(keys, labels)
+        return KeyBlock(_pack((pairs[:, 0], pairs[:, 1], None)).block.keys, labels)
 
     def _clash_of(self, positions: VertexPositions) -> Clash:
         def clash(key: int, one: int, other: int) -> InputError:
@@ -288,6 +280,35 @@ class EdgeCollector:
         return clash
 
 
+class _Packed(NamedTuple):
+    """Edges as keys."""
+
+    block: KeyBlock
+    low: int
+    """The smallest id, of loops, too."""
+    high: int
+    """The largest one."""
+    wide: tuple[Int64s, Int64s, Int32s | None] | None
+    """The edges, where there are ids for which a key has no room; such edges are not in the block."""
+
+
+def _parts(blocks: Iterator[EdgeBlock], step: int) -> Iterator[tuple[Int64s, Int64s, Int32s | None]]:
+    for block in blocks:
+        for start in range(0, len(block.src), step):
+            part = slice(start, start + step)
+            yield block.src[part], block.dst[part], block.edge_labels[part] if block.edge_labels is not None else None
+
+
+def _pack(edges: tuple[Int64s, Int64s, Int32s | None]) -> _Packed:
+    src, dst, labels = edges
+    keys, kept = np.empty(len(src), np.uint64), np.empty(len(src), np.int32) if labels is not None else None
+    bounds = np.empty(2, np.int64)
+    count = _pack_edges(src, dst, labels, keys, kept, bounds)
+    low, high = bounds.tolist()
+    block = KeyBlock(keys[:count], kept[:count] if kept is not None else None)
+    return _Packed(block, low, high, edges if high > _LOW else None)
+
+
 def _check_distinct(keys: npt.NDArray[np.uint64], labels: Int32s, clash: Clash) -> None:
     """Raise the error of the first edge that stands twice among sorted ones."""
     again = np.flatnonzero(keys[1:] == keys[:-1])
@@ -298,15 +319,19 @@ def _check_distinct(keys: npt.NDArray[np.uint64], labels: Int32s, clash: Clash) 
 
 @lazy_kernel
 def _pack_edges(
-    src: Int64s, dst: Int64s, labels: Int32s | None, keys: npt.NDArray[np.uint64], kept: Int32s | None
+    src: Int64s, dst: Int64s, labels: Int32s | None, keys: npt.NDArray[np.uint64], kept: Int32s | None, bounds: Int64s
 ) -> int:
-    """Write each edge that is no loop as a word, the smaller end high, and its label; return their number."""
-    count = 0
+    """Write each edge that is no loop as a word, the smaller end high, and its label; return their number.
+
+    Edges with an end of 2^32 or more are left out. The smallest and the largest end go to `bounds`.
+    """
+    count, smallest, largest = 0, np.int64(2**63 - 1), np.int64(-(2**63))
     for at in range(src.size):
-        u, v = src[at], dst[at]
-        if u != v:
-            keys[count] = np.uint64(min(u, v)) << np.uint64(32) | np.uint64(max(u, v))
-            if labels is not None and kept is not None:
-                kept[count] = labels[at]
-            count += 1
+        low, high = min(src[at], dst[at]), max(src[at], dst[at])
+        smallest, largest = min(smallest, low), max(largest, high)
+        if labels is not None and kept is not None:
+            kept[count] = labels[at]
+        keys[count] = np.uint64(low) << np.uint64(32) | np.uint64(high)
+        count += low != high and high < 2**32
+    bounds[0], bounds[1] = smallest, largest
     return count

@@ -14,8 +14,8 @@ import google_crc32c
 import numpy as np
 import pytest
 
+from longwall.storage.arrays import array_hash, layout
 from longwall.storage.errors import InputError
-from longwall.storage.graph import sharded_array
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import describe_store, open_store
 from longwall.storage.graph.info import info
@@ -49,9 +49,9 @@ def plain() -> Graph:
 @pytest.fixture(params=["one chunk", "many chunks"])
 def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "many chunks":
-        monkeypatch.setattr(sharded_array, "CHUNK_BYTES", 128)
-        monkeypatch.setattr(sharded_array, "CHUNKS_PER_SHARD", 3)
-        monkeypatch.setattr(sharded_array, "CHUNKS_A_READ", 1)
+        monkeypatch.setattr(layout, "CHUNK_BYTES", 128)
+        monkeypatch.setattr(layout, "CHUNKS_PER_SHARD", 3)
+        monkeypatch.setattr(array_hash, "SEGMENT_BYTES", 32)
 
 
 def refused(path: Path, says: str, readers: tuple[Callable[[Path], Any], ...] = READERS) -> None:
@@ -159,8 +159,8 @@ def test_rows_ascend_where_one_read_ends_and_the_next_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Graph
 ) -> None:
     """Two neighbours that have changed places: each read alone ascends, and all edges are there."""
-    monkeypatch.setattr(sharded_array, "CHUNK_BYTES", 32)
-    monkeypatch.setattr(sharded_array, "CHUNKS_A_READ", 1)
+    monkeypatch.setattr(layout, "CHUNK_BYTES", 32)
+    monkeypatch.setattr(array_hash, "SEGMENT_BYTES", 32)
     tried = 0
     for seam in range(8, 2 * plain.num_edges, 8):
         row = int(np.searchsorted(plain.indptr, seam, side="right")) - 1
@@ -431,8 +431,8 @@ def test_an_index_of_chunks_that_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Graph, at: int, value: int
 ) -> None:
     """With a checksum that is right."""
-    monkeypatch.setattr(sharded_array, "CHUNK_BYTES", 1024)
-    monkeypatch.setattr(sharded_array, "CHUNKS_PER_SHARD", 3)
+    monkeypatch.setattr(layout, "CHUNK_BYTES", 1024)
+    monkeypatch.setattr(layout, "CHUNKS_PER_SHARD", 3)
     write_graph(plain, tmp_path / "store")
     file = shard(tmp_path / "store", "indices")
     data = file.read_bytes()

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from longwall.pipeline.cli import app
+from longwall.storage.arrays import layout
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.generators.kinds import generate, generate_store
-from longwall.storage.graph import sharded_array
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import open_store
 from longwall.storage.ingest.build import build_graph, build_in_memory, build_store
@@ -108,7 +108,7 @@ def test_every_budget_builds_the_naive_graph(
         assert budgets.disk.used == 0
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sharded_array, "CHUNK_BYTES", 128)
+            patch.setattr(layout, "CHUNK_BYTES", 128)
             budgets = make_budgets(8_000 + spare + size + 40 * len(labels or ()))
             stats = build_store(stream(edges, cut, labels, edge_labels), folder / "store", budgets.at(spill))
         assert budgets.host.used == budgets.disk.used == 0
@@ -134,7 +134,7 @@ def test_a_small_budget_spills_and_makes_the_same_store(tmp_path: Path, kind: st
         ends = np.column_stack((np.full(60_000, 5), np.arange(60_000)))
     edges = [tuple(pair) for pair in ends.tolist()]
     with SpillFolder(tmp_path / "spill") as spill, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sharded_array, "CHUNK_BYTES", 1 << 14)
+        patch.setattr(layout, "CHUNK_BYTES", 1 << 14)
         budgets = make_budgets(1 << 28)
         build_store(stream(edges, 5000), tmp_path / "large", budgets.at(spill))
         assert budgets.disk.peak == 0
@@ -150,7 +150,7 @@ def test_a_small_budget_spills_and_makes_the_same_store(tmp_path: Path, kind: st
 def test_tables_of_ranks_in_many_blocks(tmp_path: Path) -> None:
     edges = [(at, at + 1) for at in range(30_000)]
     with SpillFolder(tmp_path) as spill, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sharded_array, "CHUNK_BYTES", 4096)
+        patch.setattr(layout, "CHUNK_BYTES", 4096)
         budgets = make_budgets(100_000)  # a table of all ranks has 120 KB
         build_store(stream(edges, 1000), tmp_path / "store", budgets.at(spill))
         assert budgets.host.peak <= budgets.host.limit
@@ -329,7 +329,7 @@ def test_no_graph_is_made_of_damaged_scratch_files(tmp_path: Path, kind: str, to
     def make(disk: BadDisk) -> Graph:
         budgets, raw = make_budgets(host), stream(edges, 500, labels, edge_labels)
         with SpillFolder(tmp_path / "spill") as spill, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sharded_array, "CHUNK_BYTES", 128)
+            patch.setattr(layout, "CHUNK_BYTES", 128)
             patch.setattr("os.pwrite", disk)
             if to == "memory":
                 return build_in_memory(raw, budgets.at(spill))
