@@ -14,6 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+# No example fails for want of time: the machine may be busy, and the first one compiles kernels.
+settings.register_profile("longwall", settings.get_profile(settings.get_current_profile_name()), deadline=None)
+settings.load_profile("longwall")
+
 _left_out = pytest.StashKey[int]()
 _SHARE, _LEAST = 6, 5  # of the examples of hypothesis that are drawn where slow tests are left out
 
