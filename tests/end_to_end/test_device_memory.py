@@ -314,7 +314,7 @@ def test_a_listing_with_room_for_few_rows_at_once(runner: Runner, order: str, re
 
 
 @pytest.mark.parametrize("workload", ["search", "cliques"])
-@pytest.mark.parametrize("most", [1, 5, 12])
+@pytest.mark.parametrize("most", slow_but_first([5, 1, 12]))
 def test_a_count_with_room_for_few_roots_at_once(runner: Runner, workload: str, most: int) -> None:
     engine = TroubledEngine(short_beyond(most), threads=2)
     assert answer(runner.run(workload, engine).path) == runner.undisturbed(workload)
@@ -492,7 +492,7 @@ def test_chunks_leave_the_device_in_their_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", ["depth", "levels"])
-@pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.95])
+@pytest.mark.parametrize("share", slow_but_first([0.5, 0, 0.1, 0.95]))
 def test_a_lost_device_ends_the_run_and_resume_completes_it(
     runner: Runner, eager_commits: None, short_chunks: None, order: str, share: float
 ) -> None:
