@@ -1,5 +1,6 @@
 """``longwall``, and ``python -m longwall``: what there is to do before the command line itself can be imported."""
 
+import gc
 import os
 import sys
 from io import TextIOWrapper
@@ -9,6 +10,7 @@ from longwall.storage import signals
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    gc.set_threshold(20_000, *gc.get_threshold()[1:])  # what is imported stays: looking through it takes time
     # Where they were closed, the next files to be opened would take their places.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - no module more, and open to the end
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
