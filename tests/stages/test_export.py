@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from selection import slow_but_first
 
 from longwall.stages.export import PartFiles, WriterMemory, bytes_per_row
 
@@ -60,7 +59,10 @@ def test_a_writer_holds_no_more_than_it_is_given() -> None:
         assert made.group_rows * made.groups >= 1
 
 
-@pytest.mark.parametrize(("memory", "groups"), slow_but_first([(1 << 21, 1500), (1 << 18, 6000), (1 << 27, 3)]))
+@pytest.mark.parametrize(
+    ("memory", "groups"),
+    [(1 << 21, 1500), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1 << 18, 6000), (1 << 27, 3)])],
+)
 def test_measured_memory_is_at_most_what_is_promised(tmp_path: Path, memory: int, groups: int) -> None:
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("the peak of resident memory cannot be reset here")
