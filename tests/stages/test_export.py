@@ -61,7 +61,11 @@ def test_a_writer_holds_no_more_than_it_is_given() -> None:
 
 @pytest.mark.parametrize(
     ("memory", "groups"),
-    [(1 << 21, 1500), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1 << 18, 6000), (1 << 27, 3)])],
+    [
+        (1 << 21, 1500),
+        pytest.param(1 << 18, 6000, marks=pytest.mark.slow),
+        pytest.param(1 << 27, 3, marks=pytest.mark.slow),
+    ],
 )
 def test_measured_memory_is_at_most_what_is_promised(tmp_path: Path, memory: int, groups: int) -> None:
     if not Path("/proc/self/clear_refs").exists():
