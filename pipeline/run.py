@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longwall.kernels import prepare_engine
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
@@ -89,6 +90,8 @@ def running(
     """Run a config as `run` does. The report is written as the context ends: the answer need not wait for it."""
     require_observer(observer)
     spec = load_config(config, overrides)
+    if not _in_processes(spec):
+        prepare_engine(spec.engine.kind)
     fresh_name = isinstance(config, Mapping) and not names_run(config, overrides)
     directory = RunDirectory.create(spec, fresh_name=fresh_name)
     with _whole(directory, spec, observer or NullObserver(), fresh=True) as result:
@@ -125,6 +128,11 @@ def resume(
     """
     with resuming(path, overrides=overrides, observer=observer, graph=graph) as result:
         return result
+
+
+def _in_processes(spec: RunSpec) -> bool:
+    """Return whether other processes do the work: the coordinator of a cluster needs no device."""
+    return spec.scheduler.kind == "dask" or spec.engine.devices is not None
 
 
 @contextmanager
