@@ -91,6 +91,7 @@ NOT_RUN = {
     "python -m benchmarks.suites.counts --engine cuda --scales 14,18,20,22": _LONG,
     "python -m benchmarks.gpu.gpu_kernels --scales 13 14 18 20 22": _LONG,
     "python -m benchmarks.gpu.host_link": _LONG,
+    "python -m benchmarks.gpu.start": _LONG,
     "python -m benchmarks.gpu.both_engines": _LONG,
     "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,
     "python -m benchmarks.suites.ingest FOLDER --scale 22": _LONG,
