@@ -33,7 +33,8 @@ def main() -> None:
 def script() -> None:
     """Run the command line as a program, which leaves without taking itself apart: that takes a tenth of a second."""
     codes: list[int] = []
-    atexit.register(_leave, codes)  # the first to be registered is the last to be called
+    if atexit._ncallbacks() == 0:  # then this one is the last to be called
+        atexit.register(_leave, codes)
     try:
         main()
         codes.append(0)
