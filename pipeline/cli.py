@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,12 +109,14 @@ def run(
         if len(configs) > 1 and not as_json:
             write_stdout(f"{harmless(config)}:")
         try:
-            with _reporting():
-                from longwall.pipeline.progress.observers import choose_observer
-                from longwall.pipeline.run import run as run_config
+            with ExitStack() as ending:
+                with _reporting():
+                    from longwall.pipeline.progress.observers import choose_observer
+                    from longwall.pipeline.run import running
 
-                result = run_config(config, overrides=[*overrides, *more], observer=choose_observer(quiet))
-            print_result(result, as_json=as_json, quiet=quiet)
+                    observer = choose_observer(quiet)
+                    result = ending.enter_context(running(config, overrides=[*overrides, *more], observer=observer))
+                print_result(result, as_json=as_json, quiet=quiet)
         except typer.Exit as end:
             if end.exit_code > ExitCode.BAD_INPUT or len(configs) == 1:  # an interrupt stops all
                 raise
@@ -151,12 +153,13 @@ def resume(
 
     What was finished is not done again; the results are those of an undisturbed run.
     """
-    with _reporting():
-        from longwall.pipeline.progress.observers import choose_observer
-        from longwall.pipeline.run import resume as resume_run
+    with ExitStack() as ending:
+        with _reporting():
+            from longwall.pipeline.progress.observers import choose_observer
+            from longwall.pipeline.run import resuming
 
-        result = resume_run(path, overrides=overrides, observer=choose_observer(quiet))
-    print_result(result, as_json=as_json, quiet=quiet)
+            result = ending.enter_context(resuming(path, overrides=overrides, observer=choose_observer(quiet)))
+        print_result(result, as_json=as_json, quiet=quiet)
 
 
 @app.command(epilog="Example:  longwall explain configs/match.toml --set workload.pattern=clique-5")

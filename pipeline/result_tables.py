@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from longwall.pipeline.run_store.store import changed
 from longwall.storage.hashed_file import file_sha256
 from longwall.storage.parquet_files import ParquetSink, write_parquet
+from longwall.storage.tables.arrow_columns import column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +41,8 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
     with ParquetSink(path, schema) as sink:
         for begin in range(0, max(len(counts), 1), _AT_ONCE):
             some = counts[begin : begin + _AT_ONCE]
-            columns = {name: [getattr(one, name) for one in some] for name in schema.names}
-            sink.write(pa.table(columns, schema=schema))
+            columns = [column([getattr(one, field.name) for one in some], field.type) for field in schema]
+            sink.write(pa.Table.from_arrays(columns, schema=schema))
 
 
 def write_metrics(metrics: Metrics, path: Path) -> None:
@@ -52,8 +53,9 @@ def write_metrics(metrics: Metrics, path: Path) -> None:
 
     types = {"stage": pa.string(), "seconds": pa.float64(), "predicted": pa.float64()}
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in MetricsRow._fields])
-    rows = [{name: _fitting(figure) for name, figure in row._asdict().items()} for row in metrics.rows()]
-    write_parquet(pa.Table.from_pylist(rows, schema=schema), path)
+    rows = list(metrics.rows())
+    columns = [column([_fitting(getattr(row, field.name)) for row in rows], field.type) for field in schema]
+    write_parquet(pa.Table.from_arrays(columns, schema=schema), path)
 
 
 def _fitting(figure: Any) -> Any:

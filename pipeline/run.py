@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longwall.kernels import prepare_engine
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
@@ -88,11 +89,23 @@ def run(
     >>> result.table("vertices").column_names
     ['vertex', 'triangles']
     """
+    with running(config, overrides=overrides, observer=observer) as result:
+        return result
+
+
+@contextmanager
+def running(
+    config: Mapping[str, Any] | str | Path, *, overrides: Sequence[str] = (), observer: Observer | None = None
+) -> Iterator[Result]:
+    """Run a config as `run` does. The report is written as the context ends: the answer need not wait for it."""
     require_observer(observer)
     spec = load_config(config, overrides)
+    if not _in_processes(spec):
+        prepare_engine(spec.engine.kind)
     fresh_name = isinstance(config, Mapping) and not names_run(config, overrides)
     directory = RunDirectory.create(spec, fresh_name=fresh_name)
-    return _whole(directory, spec, observer or NullObserver(), fresh=True)
+    with _whole(directory, spec, observer or NullObserver(), fresh=True) as result:
+        yield result
 
 
 def resume(
@@ -139,6 +152,24 @@ def resume(
     >>> longwall.resume("runs/diamonds", overrides=["memory.disk=1GiB"]).count
     82944
     """
+    with resuming(path, overrides=overrides, observer=observer, graph=graph) as result:
+        return result
+
+
+def _in_processes(spec: RunSpec) -> bool:
+    """Return whether other processes do the work: the coordinator of a cluster needs no device."""
+    return spec.scheduler.kind == "dask" or spec.engine.devices is not None
+
+
+@contextmanager
+def resuming(
+    path: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    observer: Observer | None = None,
+    graph: Graph | None = None,
+) -> Iterator[Result]:
+    """Go on with a run as `resume` does. The report is written as the context ends."""
     require_path("path", path, "the folder of a run, or its URL")
     require_texts("overrides", overrides, '["memory.host=8GiB"]')
     require_observer(observer)
@@ -151,14 +182,27 @@ def resume(
     except InputError:
         directory.close()
         raise
-    return _whole(directory, spec, observer or NullObserver(), fresh=False)
+    with _whole(directory, spec, observer or NullObserver(), fresh=False) as result:
+        yield result
 
 
-def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh: bool) -> Result:
-    """Run to one of the ends of a run, and say in the folder which one it was."""
-    began = time.perf_counter()
-    metrics, cancel = Metrics(), threading.Event()
+@contextmanager
+def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh: bool) -> Iterator[Result]:
+    """Run to one of the ends of a run, and say in the folder which one it was; then report it."""
+    metrics = Metrics()
     history = History(LoggedObserver(observer), watching=spec.run.report)
+    with closing(directory):
+        result = _ended(directory, spec, metrics, history, fresh=fresh)
+        try:
+            yield result
+        finally:
+            if spec.run.report:
+                publish_report(directory.store, history, metrics, values=[one.value for one in result.patterns])
+
+
+def _ended(directory: RunDirectory, spec: RunSpec, metrics: Metrics, history: History, *, fresh: bool) -> Result:
+    """Return the result of a run that is done; of others the folder says why, and what is raised."""
+    began, cancel = time.perf_counter(), threading.Event()
     LOG.info("%s %s in %s", "running" if fresh else "resuming", spec.workload.kind, directory.where)
     how = f"go on with: {how_to_resume(spec, directory.where)}"
 
@@ -195,8 +239,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
             abandon("failed", f"{type(error).__name__}: {error}")
             raise
         finally:
-            directory.close()
-            observer.close()
+            history.close()
 
 
 def _run(
@@ -287,8 +330,6 @@ def _publish(
         directory.finish(env.metrics)
     LOG.debug("seconds by part: %s", ", ".join(f"{name} {took:.3f}" for name, took in history.timings.items()))
     LOG.info("done in %.3f s on %s", time.perf_counter() - began, engine)
-    if env.spec.run.report:
-        publish_report(directory.store, history, env.metrics, values=[one.value for one in counts])
     return Result(
         path=directory.where,
         workload=workload.kind,

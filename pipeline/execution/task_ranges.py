@@ -68,7 +68,7 @@ def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
 def _vertex_tasks(env: Environment, tasks: Sequence[Task]) -> list[Task]:
     """Cut the vertices so that each task has about as many arcs as the others."""
     ends = np.searchsorted(env.graph.indptr, [task.last for task in tasks], side="left")
-    cuts = np.unique(np.concatenate([[0], ends, [env.graph.num_vertices]])).tolist()
+    cuts = sorted({0, *ends.tolist(), env.graph.num_vertices})  # np.unique imports numpy.ma
     arcs = env.graph.indptr[cuts].tolist()
     return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(arcs), strict=True)]
 

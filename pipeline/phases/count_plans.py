@@ -155,12 +155,13 @@ class CountTrianglesPerVertex(CountPlan):
         import pyarrow as pa
 
         from longwall.storage.parquet_files import write_parquet
+        from longwall.storage.tables.arrow_columns import of_array
 
         began = time.perf_counter()
         with self.phase.run(env) as counts:
             total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
             env.metrics.record("count", 2, len(env.graph.indices), total, time.perf_counter() - began)
-            table = pa.table({"vertex": env.graph.all_ids(), "triangles": counts})
+            table = pa.table({"vertex": env.graph.all_ids(), "triangles": of_array(counts)})
             write_parquet(table, env.results / "vertices.parquet")
         return total
 

@@ -187,7 +187,8 @@ def barabasi_albert(seed: int, resources: Resources, *, vertices: int, edges_per
     _need(edges_per_vertex < vertices < 2**32, "vertices", vertices, "above edges_per_vertex and below 2^32")
     edges = (vertices - edges_per_vertex) * edges_per_vertex
     with resources.host.reserve(_ATTACHED * edges, "drawing the edges of a Barabasi-Albert graph"):
-        src, dst = _attach(np.uint64(seed), vertices, edges_per_vertex)
+        src, dst = np.empty(edges, np.uint64), np.empty(edges, np.uint64)
+        _attach(np.uint64(seed), vertices, edges_per_vertex, src, dst)
         for start in range(0, edges, _PIECE):
             yield _block(src[start : start + _PIECE], dst[start : start + _PIECE])
 
@@ -197,14 +198,12 @@ def _block(src: Words, dst: Words) -> EdgeBlock:
 
 
 @lazy_kernel
-def _attach(seed: np.uint64, vertices: int, each: int) -> tuple[Words, Words]:
-    """Grow a star of `each` + 1 vertices: a new vertex picks `each` distinct ends of earlier edges.
+def _attach(seed: np.uint64, vertices: int, each: int, src: Words, dst: Words) -> None:
+    """Write the edges of a star of `each` + 1 vertices that grows: a new vertex picks `each` distinct ends of edges.
 
     An end is picked by its place in the list of all ends: vertices are picked in proportion to their degree.
     Words come from SplitMix64, which is counter-based like Philox and fits in a kernel.
     """
-    edges = (vertices - each) * each
-    src, dst = np.empty(edges, np.uint64), np.empty(edges, np.uint64)
     state = seed
     done = 0
     for leaf in range(1, each + 1):
@@ -230,7 +229,6 @@ def _attach(seed: np.uint64, vertices: int, each: int) -> tuple[Words, Words]:
                 src[done] = vertex
                 dst[done] = picked
                 done += 1
-    return src, dst
 
 
 def _need(holds: bool, name: str, value: float, range_text: str) -> None:

@@ -94,9 +94,9 @@ class Graph:
 
     def as_ids(self, original_ids: npt.NDArray[np.int64]) -> "pa.Array":
         """Return values of `original_ids` as ids of the input."""
-        import pyarrow as pa
+        from longwall.storage.tables.arrow_columns import of_array
 
-        numbers = pa.array(original_ids)
+        numbers = of_array(original_ids)
         return numbers if self.names is None else self.names.take(numbers)
 
     def all_ids(self) -> "pa.Array":

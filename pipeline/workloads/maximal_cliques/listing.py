@@ -25,6 +25,7 @@ from longwall.stages.export import PartFiles, RowLimit, WriterMemory, bytes_per_
 from longwall.stages.source import Roots
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.machine_budget import require
+from longwall.storage.tables.arrow_columns import of_array
 
 ROOTS = Roots("vertices")
 _MOST_ROOM = 1 << 18  # vertices of the cliques that are fetched at a time; more gain nothing
@@ -201,8 +202,8 @@ def _batch(graph: Graph, offsets: NDArray[np.int64], members: NDArray[np.uint32]
     """Return cliques as they are written: ids of the input, in every clique ascending, or in the input's order."""
     schema = clique_schema(graph)
     vertices = graph.as_ids(_ascending(graph.original_ids[members[: offsets[-1]]], offsets))
-    lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), vertices, schema.field("clique").type)
-    return pa.RecordBatch.from_arrays([lists, pa.array(np.diff(offsets).astype(np.int32))], schema=schema)
+    lists = pa.ListArray.from_arrays(of_array(offsets.astype(np.int32)), vertices, schema.field("clique").type)
+    return pa.RecordBatch.from_arrays([lists, of_array(np.diff(offsets).astype(np.int32))], schema=schema)
 
 
 def _ascending(values: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,11 +2,12 @@
 
 import networkx as nx
 import pytest
+from selection import slow_but_first
 
 from longwall.pipeline.phases import count_plans
 
 
-@pytest.mark.parametrize("arcs", [1, 7, 1 << 22])
+@pytest.mark.parametrize("arcs", slow_but_first([7, 1, 1 << 22]))
 def test_it_bounds_every_tree(lab, monkeypatch, arcs):
     monkeypatch.setattr(count_plans, "_ARCS_AT_ONCE", arcs)
     network = nx.barabasi_albert_graph(40, 3, seed=2)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import slow_but_first
 from strategies import graphs
 
 import longwall
@@ -97,7 +98,7 @@ def test_large_motifs(lab, engine_kind, k):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("k", [3, 4])
+@pytest.mark.parametrize("k", slow_but_first([3, 4]))
 def test_counts_are_those_of_igraph(lab, engine_kind, k, method):
     graph = generate("rmat", seed=3, scale=8, edge_factor=6)
     owners = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
