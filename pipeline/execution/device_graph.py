@@ -8,8 +8,8 @@ from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.stages.source import host_arrays
-from longwall.storage.graph.orientation import orient, oriented_arc, oriented_bytes
 from longwall.storage.memory.reservations import BudgetExceeded
+from longwall.storage.pages.orientation import orient, oriented_arc, oriented_bytes
 from longwall.storage.pages.paged_graph import GraphPages
 from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, place_graph
 

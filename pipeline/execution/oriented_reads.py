@@ -15,7 +15,7 @@ import numpy as np
 
 from longwall.kernels.interface.workspaces import Targets
 from longwall.pipeline.execution.environment import Environment
-from longwall.storage.graph.orientation import bytes_per_page, target_blocks
+from longwall.storage.pages.orientation import bytes_per_page, target_blocks
 
 _ARC_BYTES = 4
 _LEVEL = 1  # of the heat record

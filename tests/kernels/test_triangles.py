@@ -12,7 +12,7 @@ from longwall.kernels import select_engine
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.orientation import orient
+from longwall.storage.pages.orientation import orient
 
 GRAPHS = {
     "rmat": generate("rmat", seed=4, scale=7, edge_factor=8),

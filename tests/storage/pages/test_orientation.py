@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from longwall.storage.generators.kinds import generate
-from longwall.storage.graph import orientation
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.orientation import bytes_per_page, orient, oriented_arc, oriented_bytes, target_blocks
 from longwall.storage.ingest.build import build_graph
+from longwall.storage.pages import orientation
+from longwall.storage.pages.orientation import bytes_per_page, orient, oriented_arc, oriented_bytes, target_blocks
 
 GRAPHS = {
     "one edge": build_graph(np.array([0]), np.array([1])),
