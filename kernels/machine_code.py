@@ -12,6 +12,7 @@ import ctypes
 import json
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ENDING = ".nbo"
-_OWN_VARIABLES = {"NUMBA_CACHE_DIR"}  # others may change what Numba makes
+_HARMLESS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER"}  # others may change what Numba makes
 
 
 def file_name(base: str, kinds: str) -> str | None:
@@ -95,7 +96,10 @@ def load(path: str, function: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
     head, _, code = rest.partition(b"\n")
     facts = json.loads(head)
-    return _linked(facts, code, function) if facts and _provide(facts["symbols"]) else None
+    try:
+        return _linked(facts, code, function) if facts and _provide(facts["symbols"]) else None
+    except (AttributeError, ImportError, LookupError, StopIteration, TypeError, ValueError, RuntimeError):
+        return None  # another release of Numba or LLVM has other parts
 
 
 def save(path: str, compiled: Any) -> None:
@@ -109,9 +113,10 @@ def save(path: str, compiled: Any) -> None:
         Numba's ``CompileResult``, before its machine code is loaded.
     """
     rest = b"null"
-    if facts := facts_of(compiled):
-        code = compiled.library._get_compiled_object()
-        rest = json.dumps(facts | {"symbols": undefined_symbols(code)}).encode() + b"\n" + code
+    with suppress(AttributeError, LookupError, TypeError, ValueError, RuntimeError):  # of another release of Numba
+        if facts := facts_of(compiled):
+            code = compiled.library._get_compiled_object()
+            rest = json.dumps(facts | {"symbols": undefined_symbols(code)}).encode() + b"\n" + code
     beside = f"{path}.{os.getpid()}.tmp"
     try:
         Path(beside).write_bytes(sha256(rest).hexdigest().encode() + b"\n" + rest)
@@ -237,7 +242,7 @@ def _machine() -> str | None:
     folder = _numba_folder()
     if folder is None or sys.byteorder != "little" or sys.maxsize < 2**62 or Path(".numba_config.yaml").exists():
         return None
-    if any(name.startswith("NUMBA_") for name in os.environ.keys() - _OWN_VARIABLES):
+    if any(name.startswith("NUMBA_") for name in os.environ.keys() - _HARMLESS):
         return None
     try:
         version = sha256((folder / "_version.py").read_bytes()).hexdigest()
