@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ from longwall.pipeline.progress.history import History
 from longwall.pipeline.report.publish import publish_report
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import TOO_LARGE, write_counts
+from longwall.pipeline.run_facts import engine_facts, memory_facts
 from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.storage.arguments import brief, require_texts
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
@@ -37,7 +37,6 @@ from longwall.storage.paths import require_path
 from longwall.storage.signals import interrupted_by, interrupting, last_signal, undisturbed
 
 if TYPE_CHECKING:
-    from longwall.kernels import Engine
     from longwall.pipeline.execution.sharing.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
@@ -282,7 +281,7 @@ def _run(
         second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
         facts["degrees"] = graph.degree_powers()
-        engines = _engine_facts(spec, engine, devices, second)
+        engines = engine_facts(spec, engine, devices, second)
         _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
         directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
         LOG.debug("plan: %s", directory.manifest["plan_text"])
@@ -302,7 +301,7 @@ def _run(
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
         finally:
-            directory.manifest["memory"] = _memory_facts(env)
+            directory.manifest["memory"] = memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
     return _publish(counts, env, directory, observer, engine_name, began)
 
@@ -379,24 +378,6 @@ def _coordinator(
     )
 
 
-def _memory_facts(env: Coordinator) -> dict[str, Any]:
-    """Return what the manifest says of memory: limits and peaks, and where the graph was."""
-    resources = env.resources
-    facts: dict[str, Any] = {
-        name: {"limit": budget.limit, "peak": budget.peak}
-        for name, budget in (("host", resources.host), ("disk", resources.disk))
-    }
-    if (written := resources.disk.writing)[0]:
-        facts["disk"] |= {"written": written[0], "seconds": written[1]}
-    if (peak := env.engine.memory.peak()) is not None:
-        limit = {"limit": resources.device, "peak": peak.allocator}
-        facts["device"] = limit | {"driver": peak.driver, "before": peak.before}
-        env.metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
-    if env.device_graph is not None:
-        facts["graph"] = asdict(env.device_graph.placement)
-    return facts
-
-
 def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
     """Put what results depend on into the manifest; a resumed run must find there what it has.
 
@@ -441,15 +422,6 @@ def _require_fitting(counts: Sequence[PatternCount], spec: RunSpec) -> None:
     for one in counts:
         if one.count is not None and one.count >= TOO_LARGE:
             raise FinalError(f"about {one.count:.3g} {spec.workload.count} of {one.pattern} do not fit 64-bit integers")
-
-
-def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str], second: SecondEngine | None) -> dict[str, Any]:
-    """What the manifest says of the engine: of a cluster only that it is one, so that its workers may change."""
-    if spec.scheduler.kind == "dask":
-        return {"name": "cluster", "device": None}
-    if devices:
-        return {"name": "cuda", "device": f"{len(devices)} devices"}
-    return {"name": engine.name if second is None else f"cpu+{engine.name}", "device": engine.device.name}
 
 
 def _stop(cancel: threading.Event, resources: Resources, second: SecondEngine | None) -> None:

@@ -51,7 +51,9 @@ class StoreSink(Sink):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
-        # Zarr is needed last: it is imported while the edges are read and sorted, which takes 0.4 s.
+        # Zarr is needed last: it is imported while the edges are read and sorted, which takes 0.4 s. What both threads
+        # use is imported first: modules that import each other fail where two threads begin with different ones.
+        import_module("numcodecs.blosc")
         self._importing = Thread(target=import_module, args=("zarr",))
         self._importing.start()
         self._arrays: dict[str, ArrayWriter] = {}

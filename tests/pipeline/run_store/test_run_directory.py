@@ -362,6 +362,6 @@ def test_a_run_does_not_leave_its_cluster(config, executing, monkeypatch, began,
     facts["engine"]["name"] = began
     (path / "manifest.json").write_text(json.dumps(facts))
     if began == "cpu":
-        monkeypatch.setattr(run_module, "_engine_facts", lambda *arguments: {"name": "cluster", "device": None})
+        monkeypatch.setattr(run_module, "engine_facts", lambda *arguments: {"name": "cluster", "device": None})
     with pytest.raises(InputError, match=f'cluster: resume it with scheduler.kind = "{kind}"'):
         longwall.resume(path)

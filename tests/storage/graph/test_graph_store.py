@@ -491,3 +491,17 @@ def test_arrays_that_do_not_fit(tmp_path: Path, fault: str) -> None:
     write_graph(replace(graph, **wrong[fault]), tmp_path / "store")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="damaged or incomplete"):
         open_store(tmp_path / "store")
+
+
+def test_what_two_threads_import_is_there_before_the_second_begins(tmp_path: Path) -> None:
+    """Modules of numcodecs import each other: two threads that begin with different ones get one half made."""
+    program = (
+        "import sys, threading; from pathlib import Path\n"
+        "from longwall.storage.graph import store_writer\n"
+        "start = store_writer.Thread.start\n"
+        "def checked(thread): assert 'numcodecs.blosc' in sys.modules, thread; start(thread)\n"
+        "store_writer.Thread.start = checked\n"
+        "store_writer.StoreSink(Path(sys.argv[1]))._importing.join()\n"
+        "assert 'zarr' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=120)
