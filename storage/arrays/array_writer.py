@@ -90,7 +90,7 @@ class ArrayWriter:
     def __init__(
         self, folder: Path, name: str, layout: Layout, threads: WritingThreads, waiting: int, hashed: ArrayHash
     ) -> None:
-        from numcodecs.blosc import Blosc
+        from numcodecs import Blosc  # the package first: threads that begin with its modules get some half made
 
         self._layout, self._threads, self._waiting, self._hashed = layout, threads, waiting, hashed
         self._whole_segments = layout.chunk % hashed.segment == 0 or layout.chunks <= 1

@@ -31,7 +31,7 @@ def decode_chunk(encoded: memoryview | bytes, out: npt.NDArray[Any], what: str) 
     Damage
         If the chunk is none that Longwall writes, or of another size.
     """
-    from numcodecs.blosc import decompress
+    from numcodecs import blosc  # the package first: threads that begin with its modules get some half made
 
     if len(encoded) < _HEADER.size:
         raise Damage(f"{what} is too short")
@@ -40,6 +40,6 @@ def decode_chunk(encoded: memoryview | bytes, out: npt.NDArray[Any], what: str) 
     if found != (*_VERSIONS, _LZ4, out.dtype.itemsize, out.nbytes, len(encoded)):
         raise Damage(f"{what} is none that Longwall writes")
     try:
-        decompress(encoded, out)
+        blosc.decompress(encoded, out)
     except (RuntimeError, ValueError) as error:
         raise Damage(f"{what} cannot be decoded") from error
