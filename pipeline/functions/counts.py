@@ -161,7 +161,7 @@ def orbits(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
     graph, options
         As of `longwall.count`.
     k
-        3 or 4: orbits 0 to 3, or 0 to 14, in the order of Przulj's numbers.
+        3, 4 or 5: orbits 0 to 3, 0 to 14, or 0 to 72, with Przulj's numbers, which ORCA has, too.
 
     Returns
     -------

@@ -139,7 +139,7 @@ def test_progress_goes_to_an_observer(graph, capsys):
 WRONG = [
     (lambda graph: longwall.cliques(graph, 2), "^k: must be at least 3, not 2$"),
     (lambda graph: longwall.motifs(graph, 9), "^k: must be at most 8, not 9$"),
-    (lambda graph: longwall.orbits(graph, 5), "^k: counts per vertex are given for at most 4 vertices"),
+    (lambda graph: longwall.orbits(graph, 6), "^k: counts per vertex are given for at most 5 vertices"),
     (lambda graph: longwall.frequent(graph, support=0), "^support: expected a number from 1 up"),
     (
         lambda graph: longwall.frequent(graph, support=2, measure="x"),

@@ -44,8 +44,10 @@ from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_clas
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
+from longwall.pipeline.workloads.motifs.orbits_by_counting import CountHomomorphismsOfVertices
 from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
+from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
     CountCliques,
     CountFourCycles,
@@ -155,7 +157,7 @@ COUNTS = [
     CountTrianglesOfVertices(),
     CountOrbits(4),
 ]
-ORDERED_COUNTS = [CountMaximalCliques(2), CountMaximalCliquesOfVertices(2)]
+ORDERED_COUNTS = [CountMaximalCliques(2), CountMaximalCliquesOfVertices(2), CountOrbitHomomorphisms()]
 EXAMPLES: dict[type[Phase], list[Example]] = {
     SearchCount: [Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), aggregated)],
     RangeCount: [counts(one) for one in COUNTS if not isinstance(one, CountOfVertices)],
@@ -166,6 +168,9 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     RunAlgorithm: [Example(algorithm, found_rows)],
     CliqueSizes: [Example(lambda env: CliqueSizes(CountMaximalCliques(2), 1e6), aggregated)],
     CliquesPerVertex: [Example(lambda env: CliquesPerVertex(CountMaximalCliquesOfVertices(2), 1e6), clique_vertices)],
+    CountHomomorphismsOfVertices: [
+        Example(lambda env: CountHomomorphismsOfVertices(CountOrbitHomomorphisms(), 1e6), vertex_counts)
+    ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
 }
 
