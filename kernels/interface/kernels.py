@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.degeneracy import DegeneracyOrder
+from longwall.kernels.interface.edge_numbers import EdgeGraph, EdgeShape
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowProgram
@@ -124,6 +125,26 @@ class Kernels(Protocol):
             Where the engine's kernels read it, by the place of the arc in `indices`.
         most
             Most triangles that the arcs of a vertex have, added up.
+        """
+        ...
+
+    def edge_counter(
+        self, device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
+    ) -> VertexCounter:
+        """Workspace for counting what contains each edge; roots are vertices.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph, with the numbers of its edges.
+        shape
+            What is counted.
+        first, number
+            The edges that are counted: `first` to `first` + `number` - 1; its counts are int64[number].
+        memory
+            The most bytes.
         """
         ...
 

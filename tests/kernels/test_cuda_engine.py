@@ -400,6 +400,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     for k, classes in ((3, 1), (5, 6), (8, 853)):
         yield f"motifs-{k}", *source_text("motifs.cu", motif_header(k, classes, per_vertex=False))
     yield "arc_triangles", *source_text("arc_triangles.cu")
+    yield "edge_counts", *source_text("edge_counts.cu")
     yield "orbits", *source_text("orbits.cu", orbit_header())
     yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
 

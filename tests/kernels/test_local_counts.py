@@ -16,6 +16,7 @@ from strategies import SmallGraph, graphs
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.orbit_rows import COUNTED, TriangleGraph
 from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets
+from longwall.pipeline.phases.edge_graph import edge_graph
 from longwall.pipeline.workloads.motifs.arc_triangles import triangle_graph
 from longwall.storage.generators.kinds import generate
 
@@ -89,3 +90,45 @@ def test_a_workspace_that_does_not_fit(lab, engine_kind):
     context, graph = case(lab, engine_kind, lab.graph(COMPLETE.edges))
     with pytest.raises(WorkspaceTooLarge):
         context.engine.kernels.orbit_homomorphism_counter(context.engine.device, graph, 8 * len(COUNTED) * 7 + 8)
+
+
+def edge_counts(lab: Any, engine_kind: str, graph: Any, shape: str, pieces: int = 1, cuts: tuple[int, ...] = ()) -> Any:
+    context = lab.context(graph, engine=engine_kind)
+    engine, numbered = context.engine, edge_graph(context)
+    ends = np.linspace(0, graph.num_edges, pieces + 1).astype(int).tolist()
+    found = []
+    for begin, end in pairwise(ends):
+        counter = engine.kernels.edge_counter(engine.device, numbered, shape, begin, end - begin, MEMORY)
+        for first, last in pairwise([0, *cuts, graph.num_vertices]):
+            counter.add(first, last)
+        found += counter.counts().tolist()
+    return found
+
+
+@relaxed
+@example(small=COMPLETE, shape="clique-4", pieces=2, cut=5)
+@example(small=COMPLETE, shape="cycle-4", pieces=1, cut=2)
+@given(
+    small=graphs(max_vertices=10),
+    shape=st.sampled_from(["triangle", "clique-4", "cycle-4"]),
+    pieces=st.integers(1, 3),
+    cut=st.integers(0, 9),
+)
+def test_edges_count_what_contains_them(lab, engine_kind, small, shape, pieces, cut):
+    graph = lab.graph(small.edges)
+    found = edge_counts(lab, engine_kind, graph, shape, pieces, (min(cut, graph.num_vertices),))
+    expected = naive.embeddings_per_edge(small.edges, shape)
+    table = graph.to_arrow()
+    ends = zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True)
+    assert found == [expected[frozenset(edge)] for edge in ends]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", ["triangle", "clique-4", "cycle-4"])
+def test_engines_agree_on_edges_of_hubs(lab, engine_kind, shape, monkeypatch):
+    if engine_kind == "cpu":
+        pytest.skip("there are no blocks")
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.edges._BLOCKS", 2)
+    graph = generate("erdos-renyi", seed=3, vertices=90, edges=2600)
+    assert graph.stats.max_out_degree > 32
+    assert edge_counts(lab, "cuda", graph, shape) == edge_counts(lab, "cpu", graph, shape)

@@ -162,7 +162,7 @@ WRONG = [
     ),
     (lambda graph: longwall.count(3, "wedge"), "^graph: expected a graph of networkx"),
     (lambda graph: longwall.count("none.txt", "wedge"), "^none.txt: there is no such file"),
-    (lambda graph: longwall.triangles(graph, per="edge"), "^per: expected None"),
+    (lambda graph: longwall.triangles(graph, per="face"), "^per: expected None"),
     (lambda graph: longwall.match(graph, "wedge", limit=0), "^limit: must be at least 1"),
     (lambda graph: longwall.match(graph, "wedge", limit=1.5), "^limit: expected a whole number"),
     (lambda graph: longwall.maximal_cliques(graph, min_size=1), "^min_size: must be at least 2"),
