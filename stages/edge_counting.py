@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longwall.kernels.interface.edge_numbers import EdgeGraph, EdgeShape
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
 from longwall.kernels.interface.workspaces import VertexCounter
 from longwall.stages.range_counting import CountOfVertices
 from longwall.stages.source import Roots

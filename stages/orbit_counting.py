@@ -10,7 +10,7 @@ import numpy as np
 
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.orbit_rows import COUNTED, TriangleGraph
+from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.kernels.interface.workspaces import VertexCounter
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import CountOfVertices, VertexCounts

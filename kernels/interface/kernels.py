@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.degeneracy import DegeneracyOrder
-from longwall.kernels.interface.edge_numbers import EdgeGraph, EdgeShape
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowProgram
-from longwall.kernels.interface.orbit_rows import TriangleGraph
+from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape, TriangleGraph
 from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, RunMerger
@@ -152,7 +151,7 @@ class Kernels(Protocol):
         """Workspace for counting homomorphisms of graphlets of up to 5 vertices; roots are vertices.
 
         Its counts are int64[rows, num_vertices], modulo 2**64: a row for each orbit of
-        :data:`longwall.kernels.interface.orbit_rows.COUNTED`, of the maps that send a vertex of the orbit to a vertex.
+        `longwall.kernels.interface.local_counts.COUNTED`, of the maps that send a vertex of the orbit to a vertex.
         """
         ...
 

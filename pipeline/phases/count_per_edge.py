@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.edge_numbers import EdgeShape, edge_numbers
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.local_counts import EdgeShape, edge_numbers
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.task_ranges import range_memory
 from longwall.pipeline.patterns.pattern import Pattern

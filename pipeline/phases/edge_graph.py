@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from longwall.kernels.interface.edge_numbers import EdgeGraph, edge_numbers
+from longwall.kernels.interface.local_counts import EdgeGraph, edge_numbers
 from longwall.pipeline.execution.device_graph import load_graph
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.cliques import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
-from longwall.kernels.interface.edge_numbers import EdgeGraph, EdgeShape
+from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
 from longwall.kernels.jit import compiled
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.cliques import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
-from longwall.kernels.interface.orbit_rows import COUNTED, TriangleGraph
+from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 from longwall.kernels.jit import compiled
 
 # The row of an orbit.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.launch import THREADS, Device, units_that_fit
-from longwall.kernels.interface.edge_numbers import EdgeGraph, EdgeShape
+from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape
 
 Array = Any  # a CuPy array
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import Device, units_that_fit
-from longwall.kernels.interface.orbit_rows import COUNTED, TriangleGraph
+from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
 
 Array = Any  # a CuPy array
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from longwall.kernels.interface.orbit_rows import TriangleGraph
+from longwall.kernels.interface.local_counts import TriangleGraph
 from longwall.pipeline.execution.device_graph import load_graph
 
 if TYPE_CHECKING:

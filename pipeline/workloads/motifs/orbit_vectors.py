@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.orbit_rows import COUNTED
+from longwall.kernels.interface.local_counts import COUNTED
 from longwall.kernels.patterns.graphlets import (
     Graphlet,
     graphlet_orbits,

@@ -17,7 +17,7 @@ from motif_counts import brute_force, by_form, mine, per_vertex, published, run
 from strategies import graphs
 
 import longwall
-from longwall.kernels.interface.orbit_rows import COUNTED
+from longwall.kernels.interface.local_counts import COUNTED
 from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
 from longwall.pipeline.explain import explain
 from longwall.pipeline.workloads.motifs import orbit_vectors
