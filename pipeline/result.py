@@ -55,7 +55,8 @@ class Result:
         Parameters
         ----------
         name
-            ``"embeddings"``, ``"vertices"``, ``"sizes"`` or ``"counts"``; a table may lie in several files.
+            ``"embeddings"``, ``"vertices"``, ``"edges"``, ``"sizes"`` or ``"counts"``; a table may lie in several
+            files.
 
         Returns
         -------

@@ -323,6 +323,10 @@ class CountOfVertices(CountRanges):
         """Numbers per vertex."""
         return 1
 
+    def places(self, num_vertices: int) -> int:
+        """Return how many numbers there are in all."""
+        return self.rows * num_vertices
+
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays, which are added up into the first one."""

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.edge_extension import edge_extender as edge_extender
     from longwall.kernels.cpu.four_cycles import four_cycle_counter as four_cycle_counter
     from longwall.kernels.cpu.homomorphisms import row_counter as row_counter
+    from longwall.kernels.cpu.local_counts.arc_triangles import arc_triangles as arc_triangles
+    from longwall.kernels.cpu.local_counts.edges import edge_counter as edge_counter
+    from longwall.kernels.cpu.local_counts.orbits import orbit_homomorphism_counter as orbit_homomorphism_counter
     from longwall.kernels.cpu.maximal_cliques.finders import maximal_clique_counter as maximal_clique_counter
     from longwall.kernels.cpu.maximal_cliques.finders import maximal_clique_lister as maximal_clique_lister
     from longwall.kernels.cpu.maximal_cliques.finders import (

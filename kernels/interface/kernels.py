@@ -14,6 +14,7 @@ from longwall.kernels.interface.degeneracy import DegeneracyOrder
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import RowProgram
+from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape, TriangleGraph
 from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, RunMerger
@@ -29,6 +30,7 @@ from longwall.kernels.interface.workspaces import (
     VertexCounter,
 )
 
+Array = Any  # a NumPy or a CuPy array
 Device = Any  # of the engine whose kernel it is: a CpuDevice, or the CUDA engine's Device
 
 
@@ -110,6 +112,46 @@ class Kernels(Protocol):
             On the host: by code of k - 1 vertices and neighbours of one more, the orbit of each of the k - 1, from 0.
         memory
             The most bytes.
+        """
+        ...
+
+    def arc_triangles(self, device: Device, graph: GraphArrays) -> tuple[Array, int]:
+        """Count the triangles of every arc.
+
+        Returns
+        -------
+        triangles : uint32[2m]
+            Where the engine's kernels read it, by the place of the arc in `indices`.
+        most
+            Most triangles that the arcs of a vertex have, added up.
+        """
+        ...
+
+    def edge_counter(
+        self, device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
+    ) -> VertexCounter:
+        """Workspace for counting what contains each edge; roots are vertices.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph, with the numbers of its edges.
+        shape
+            What is counted.
+        first, number
+            The edges that are counted: `first` to `first` + `number` - 1; its counts are int64[number].
+        memory
+            The most bytes.
+        """
+        ...
+
+    def orbit_homomorphism_counter(self, device: Device, graph: TriangleGraph, memory: int) -> VertexCounter:
+        """Workspace for counting homomorphisms of graphlets of up to 5 vertices; roots are vertices.
+
+        Its counts are int64[rows, num_vertices], modulo 2**64: a row for each orbit of
+        `longwall.kernels.interface.local_counts.COUNTED`, of the maps that send a vertex of the orbit to a vertex.
         """
         ...
 

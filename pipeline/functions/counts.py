@@ -14,14 +14,35 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@overload
 def count(
     graph: Any,
     pattern: Any,
     *,
     labels: Sequence[int | str] | None = None,
     induced: bool = False,
+    per: None = None,
     **options: Unpack[Options],
-) -> int:
+) -> int: ...
+@overload
+def count(
+    graph: Any,
+    pattern: Any,
+    *,
+    labels: Sequence[int | str] | None = None,
+    induced: bool = False,
+    per: Literal["edge"],
+    **options: Unpack[Options],
+) -> pa.Table: ...
+def count(
+    graph: Any,
+    pattern: Any,
+    *,
+    labels: Sequence[int | str] | None = None,
+    induced: bool = False,
+    per: Literal["edge"] | None = None,
+    **options: Unpack[Options],
+) -> int | pa.Table:
     """Count the embeddings of a pattern: the distinct subgraphs that are like it.
 
     Parameters
@@ -35,8 +56,17 @@ def count(
         One label for each vertex of the pattern, where `pattern` itself has none.
     induced
         Whether non-edges of the pattern must be non-edges of the graph.
+    per
+        None for the number of all, or ``"edge"``: of those that contain each edge, where the pattern is ``"triangle"``,
+        ``"clique-4"`` or ``"cycle-4"``.
     options
         `engine`, `threads`, `memory`, `device_memory`, `disk`, `spill`, `progress`; see `longwall.Options`.
+
+    Returns
+    -------
+    int or pyarrow.Table
+        The table has the columns ``source`` and ``target``, the ends of each edge, and ``triangles``, ``cliques`` or
+        ``cycles``, in the order of `longwall.Graph.to_arrow`.
 
     Raises
     ------
@@ -51,9 +81,14 @@ def count(
     151
     >>> longwall.count(karate, "(a)-(b)-(c)-(d)-(a)", induced=True)
     36
+    >>> longwall.count(karate, "cycle-4", per="edge").slice(0, 1).to_pylist()
+    [{'source': 0, 'target': 33, 'cycles': 0}]
     """
+    _require_per(per, "edge")
     with_labels = pattern_of(pattern, labels)
     workload = {"kind": "match", "pattern": source_text(with_labels), "induced": induced}
+    if per == "edge":
+        return _per_edge(graph, workload, options)
     with Question.of(graph, workload, options).answered() as result:
         return _number(result.count)
 
@@ -61,21 +96,22 @@ def count(
 @overload
 def triangles(graph: Any, per: None = None, **options: Unpack[Options]) -> int: ...
 @overload
-def triangles(graph: Any, per: Literal["vertex"], **options: Unpack[Options]) -> pa.Table: ...
-def triangles(graph: Any, per: Literal["vertex"] | None = None, **options: Unpack[Options]) -> int | pa.Table:
-    """Count the triangles, in all or of each vertex.
+def triangles(graph: Any, per: Literal["vertex", "edge"], **options: Unpack[Options]) -> pa.Table: ...
+def triangles(graph: Any, per: Literal["vertex", "edge"] | None = None, **options: Unpack[Options]) -> int | pa.Table:
+    """Count the triangles, in all, of each vertex or of each edge.
 
     Parameters
     ----------
     graph, options
         As of `longwall.count`.
     per
-        None for their number, or ``"vertex"``.
+        None for their number, or ``"vertex"``, or ``"edge"``.
 
     Returns
     -------
     int or pyarrow.Table
-        The table has the columns ``vertex``, ascending, and ``triangles``.
+        The table of vertices has the columns ``vertex``, ascending, and ``triangles``; that of edges ``source``,
+        ``target`` and ``triangles``, in the order of `longwall.Graph.to_arrow`.
 
     Examples
     --------
@@ -86,15 +122,20 @@ def triangles(graph: Any, per: Literal["vertex"] | None = None, **options: Unpac
     >>> longwall.triangles(karate, per="vertex").slice(0, 3).to_pylist()
     [{'vertex': 0, 'triangles': 18}, {'vertex': 1, 'triangles': 12}, {'vertex': 2, 'triangles': 11}]
     """
-    if per not in (None, "vertex"):
-        raise InputError('per: expected None, for the number of all triangles, or "vertex"')
+    _require_per(per, "vertex", "edge")
+    if per == "edge":
+        return _per_edge(graph, {"kind": "triangles"}, options)
     if per is None:
         with Question.of(graph, {"kind": "triangles"}, options).answered() as result:
             return _number(result.count)
     return _per_vertex(graph, {"kind": "triangles", "output": "vertices"}, options)
 
 
-def cliques(graph: Any, k: int, **options: Unpack[Options]) -> int:
+@overload
+def cliques(graph: Any, k: int, per: None = None, **options: Unpack[Options]) -> int: ...
+@overload
+def cliques(graph: Any, k: int, per: Literal["edge"], **options: Unpack[Options]) -> pa.Table: ...
+def cliques(graph: Any, k: int, per: Literal["edge"] | None = None, **options: Unpack[Options]) -> int | pa.Table:
     """Count the cliques of k vertices: sets of vertices in which every two are joined by an edge.
 
     Parameters
@@ -103,6 +144,14 @@ def cliques(graph: Any, k: int, **options: Unpack[Options]) -> int:
         As of `longwall.count`.
     k
         Number of vertices, 3 to 16. ``longwall.match(graph, "clique-4")`` lists them.
+    per
+        None for their number, or ``"edge"``, for k = 3 or 4.
+
+    Returns
+    -------
+    int or pyarrow.Table
+        The table has the columns ``source``, ``target`` and ``cliques`` (``triangles`` for k = 3), in the order of
+        `longwall.Graph.to_arrow`.
 
     Examples
     --------
@@ -110,6 +159,9 @@ def cliques(graph: Any, k: int, **options: Unpack[Options]) -> int:
     >>> longwall.cliques(networkx.karate_club_graph(), 4)
     11
     """
+    _require_per(per, "edge")
+    if per == "edge":
+        return _per_edge(graph, {"kind": "cliques", "k": k}, options)
     with Question.of(graph, {"kind": "cliques", "k": k}, options).answered() as result:
         return _number(result.count)
 
@@ -161,7 +213,7 @@ def orbits(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
     graph, options
         As of `longwall.count`.
     k
-        3 or 4: orbits 0 to 3, or 0 to 14, in the order of Przulj's numbers.
+        3, 4 or 5: orbits 0 to 3, 0 to 14, or 0 to 72, with Przulj's numbers, which ORCA has, too.
 
     Returns
     -------
@@ -235,6 +287,18 @@ def _per_vertex(graph: Any, workload: dict[str, Any], options: Options) -> pa.Ta
     """Return the table of vertices of a run, by their ids."""
     with Question.of(graph, workload, options).answered() as result:
         return result.table("vertices").sort_by("vertex")
+
+
+def _per_edge(graph: Any, workload: dict[str, Any], options: Options) -> pa.Table:
+    """Return the table of edges of a run, in the order of the graph's edges."""
+    with Question.of(graph, {**workload, "output": "edges"}, options).answered() as result:
+        return result.table("edges")
+
+
+def _require_per(per: object, *known: str) -> None:
+    if per is not None and per not in known:
+        names = " or ".join(f'"{one}"' for one in known)
+        raise InputError(f"per: expected None, for the number of all, or {names}")
 
 
 def _names(texts: Sequence[str]) -> list[str | None]:

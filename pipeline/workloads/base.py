@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
-Output = Literal["count", "embeddings", "vertices"]
+Output = Literal["count", "embeddings", "vertices", "edges"]
 
 
 class Workload(Section, ABC):

@@ -47,7 +47,11 @@ class Match(Workload):
         "vertices"
     )
     induced: bool = Field(default=False, description="whether non-edges of the pattern must be non-edges of the graph")
-    output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
+    output: Literal["count", "embeddings", "edges"] = Field(
+        default="count",
+        description="`count`, `embeddings`, or, for triangles, 4-cliques and 4-cycles without labels, `edges`: the "
+        "number of embeddings that contain each edge",
+    )
     join: Join = Field(
         default="vertices",
         description="`vertices`: a vertex of the pattern at a time; or, for comparison, `edges`: an edge at a time, "
@@ -63,9 +67,37 @@ class Match(Workload):
             raise ValueError(str(error)) from None
         return pattern
 
+    @field_validator("join")
+    @classmethod
+    def _joins_are_for_searches(cls, join: str, info: ValidationInfo) -> str:
+        if join == "edges" and info.data.get("output") == "edges":
+            raise ValueError("counts per edge are not taken by joins; remove it")
+        return join
+
+    @field_validator("pattern")
+    @classmethod
+    def _edges_are_of_known_shapes(cls, pattern: str, info: ValidationInfo) -> str:
+        if info.data.get("output") != "edges":
+            return pattern
+        from longwall.pipeline.phases.count_per_edge import edge_shape
+
+        parsed = parse_pattern(pattern, placeholders(info.data.get("pattern_labels") or None))
+        if parsed.labels is not None or edge_shape(parsed) is None:
+            raise ValueError("counts per edge are given for triangles, 4-cliques and 4-cycles without labels only")
+        return pattern
+
+    @field_validator("induced")
+    @classmethod
+    def _edges_have_chords(cls, induced: bool, info: ValidationInfo) -> bool:
+        if induced and info.data.get("output") == "edges":
+            raise ValueError("counts per edge are of embeddings that may have further edges; remove it")
+        return induced
+
     @field_validator("count")
     @classmethod
     def _counts_what_it_can(cls, count: str, info: ValidationInfo) -> str:
+        if count == "mappings" and info.data.get("output") == "edges":
+            raise ValueError('counts per edge are of embeddings; use output = "count" to count mappings')
         if count == "mappings" and info.data.get("output") == "embeddings":
             raise ValueError('embeddings are written once each; use output = "count" to count mappings')
         return count
@@ -88,6 +120,12 @@ class Match(Workload):
         pattern = with_label_numbers(pattern, self.pattern_labels, graph)
         if pattern.edge_labels is not None:
             raise InputError("workload.pattern has a label of an edge: edges are matched without labels, remove it")
+        if self.output == "edges":
+            from longwall.pipeline.phases.count_per_edge import edge_shape, plan_per_edge
+
+            shape = edge_shape(pattern)
+            assert shape is not None, "the config was checked"
+            return plan_per_edge(pattern, shape, graph)
         return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join)
 
     def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:

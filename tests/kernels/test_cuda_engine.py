@@ -14,6 +14,7 @@ from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda import search as cuda_search
 from longwall.kernels.cuda.cliques import clique_header
 from longwall.kernels.cuda.homomorphisms import row_header
+from longwall.kernels.cuda.local_counts.orbits import orbit_header
 from longwall.kernels.cuda.maximal_cliques.finders import COUNT, LIST, VERTICES, clique_finder_header
 from longwall.kernels.cuda.motifs import motif_header
 from longwall.kernels.cuda.pattern_growth import growth_header
@@ -398,6 +399,9 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield f"pattern_growth-{vertices}", *source_text("pattern_growth.cu", growth_header(vertices))
     for k, classes in ((3, 1), (5, 6), (8, 853)):
         yield f"motifs-{k}", *source_text("motifs.cu", motif_header(k, classes, per_vertex=False))
+    yield "arc_triangles", *source_text("arc_triangles.cu")
+    yield "edge_counts", *source_text("edge_counts.cu")
+    yield "orbits", *source_text("orbits.cu", orbit_header())
     yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
 
 

@@ -201,3 +201,19 @@ def connected_patterns(size: int) -> list[Query]:
         for graph in nx.graph_atlas_g()
         if graph.number_of_nodes() == size and nx.is_connected(graph)
     ]
+
+
+def embeddings_per_edge(edges: Edges, shape: str) -> dict[frozenset[int], int]:
+    """How many triangles, 4-cliques or 4-cycles contain each edge, which is the set of its ends."""
+    near = adjacency(edges)
+    found = {frozenset((u, v)): 0 for u in near for v in near[u]}
+    for chosen in combinations(sorted(near), 3 if shape == "triangle" else 4):
+        shapes = [list(combinations(chosen, 2))]
+        if shape == "cycle-4":
+            a, b, c, d = chosen
+            shapes = [[(w, x), (x, y), (y, z), (z, w)] for w, x, y, z in ((a, b, c, d), (a, c, b, d), (a, b, d, c))]
+        for pairs in shapes:
+            if all(v in near[u] for u, v in pairs):
+                for pair in pairs:
+                    found[frozenset(pair)] += 1
+    return found

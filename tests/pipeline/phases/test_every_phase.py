@@ -30,6 +30,7 @@ from longwall.pipeline.execution.phase import MergingPhase, Phase
 from longwall.pipeline.execution.sharing.second_engine import SecondEngine
 from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
 from longwall.pipeline.phases.range_count import RangeCount
@@ -44,8 +45,11 @@ from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_clas
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
+from longwall.pipeline.workloads.motifs.orbits_by_counting import CountHomomorphismsOfVertices
 from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.stages.edge_counting import CountOfEdges
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
+from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
     CountCliques,
     CountFourCycles,
@@ -155,7 +159,12 @@ COUNTS = [
     CountTrianglesOfVertices(),
     CountOrbits(4),
 ]
-ORDERED_COUNTS = [CountMaximalCliques(2), CountMaximalCliquesOfVertices(2)]
+ORDERED_COUNTS = [
+    CountMaximalCliques(2),
+    CountMaximalCliquesOfVertices(2),
+    CountOrbitHomomorphisms(),
+    CountOfEdges("triangle", 0, 400),
+]
 EXAMPLES: dict[type[Phase], list[Example]] = {
     SearchCount: [Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), aggregated)],
     RangeCount: [counts(one) for one in COUNTS if not isinstance(one, CountOfVertices)],
@@ -166,6 +175,13 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     RunAlgorithm: [Example(algorithm, found_rows)],
     CliqueSizes: [Example(lambda env: CliqueSizes(CountMaximalCliques(2), 1e6), aggregated)],
     CliquesPerVertex: [Example(lambda env: CliquesPerVertex(CountMaximalCliquesOfVertices(2), 1e6), clique_vertices)],
+    CountPerEdge: [
+        Example(lambda env: CountPerEdge(CountOfEdges("clique-4", 0, 400), 1e6), vertex_counts),
+        Example(lambda env: CountPerEdge(CountOfEdges("cycle-4", 100, 100), 1e6), vertex_counts),
+    ],
+    CountHomomorphismsOfVertices: [
+        Example(lambda env: CountHomomorphismsOfVertices(CountOrbitHomomorphisms(), 1e6), vertex_counts)
+    ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
 }
 
