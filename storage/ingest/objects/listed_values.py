@@ -12,7 +12,7 @@ from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts, Texts, hash_texts
 from longwall.storage.ingest.objects.arrays import edge_blocks, integers
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames
-from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
+from longwall.storage.ingest.vertex_labels import LabelArrays, LabelBlock, LabelSource
 
 Int64s = npt.NDArray[np.int64]
 
@@ -74,7 +74,7 @@ class ListedLabels(LabelSource):
         if isinstance(self._vertices, HashedTexts):
             yield LabelBlock(self._vertices.ids, self._values, place, self._vertices.show)
         else:
-            yield LabelBlock(self._vertices, self._values, place)
+            yield from LabelArrays(self._vertices, self._values).blocks()
 
 
 def _hashed(what: str, values: Sequence[Any]) -> HashedTexts:

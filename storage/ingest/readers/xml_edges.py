@@ -86,11 +86,11 @@ def _blocks(
     kind: type | None = {"integers": int, "names": str}.get(request.ids)
     for edges in reader.read(progress):
         if kind is None:
-            kind = int if all(map(_is_integer, edges.ends)) else str
-        if kind is int and not all(map(_is_integer, edges.ends)):
-            row = next(row for row, end in enumerate(edges.ends) if not _is_integer(end))
+            kind = int if all(map(_is_id, edges.ends)) else str
+        if kind is int and not all(map(_is_id, edges.ends)):
+            row = next(row for row, end in enumerate(edges.ends) if not _is_id(end))
             raise reader.error(
-                f"the vertex {edges.ends[row]:.40} is not an integer below 2^63, as others are; set graph.ids = "
+                f"the vertex {edges.ends[row]:.40} is not an integer of 64 bits, as others are; set graph.ids = "
                 '"names" if vertices have names',
                 edges.lines[row // 2],
             )
@@ -103,6 +103,11 @@ def _blocks(
                 whole = edges.labels
             numbers = label_numbers(f"{reader.path}: the labels of the edges", whole, names)
         yield from edges_between(str(reader.path), list(map(kind, edges.ends)), numbers)
+
+
+def _is_id(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) <= 20 and -(2**63) <= int(text) < 2**64
 
 
 def _is_integer(text: str) -> bool:
