@@ -105,7 +105,7 @@ REFUSED = {
     "an empty name": (
         "g.graphml",
         HEAD + '<edge source="a" target=""/>\n</graph></graphml>',
-        "line 4: an edge has an end without a name",
+        "line 4: an edge without source or target",
     ),
     "entities": (
         "g.graphml",

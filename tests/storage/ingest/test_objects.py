@@ -198,7 +198,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"source": labelled_igraph(), "labels": "colour"},
         "no attribute 'colour'; there are: 'kind'",
     ),
-    "no attribute at all": ({"source": nx.Graph(SMALL), "labels": "kind"}, "the nodes' attribute 'kind': .*not None"),
+    "no attribute at all": (
+        {"source": nx.Graph(SMALL), "labels": "kind"},
+        "no node of the graph has the attribute 'kind'; there are: none",
+    ),
     "array for igraph": (
         {"source": labelled_igraph(), "edge_labels": [1]},
         "edge_labels: expected the name of the attr",
