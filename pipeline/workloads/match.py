@@ -86,8 +86,6 @@ class Match(Workload):
         """Plan the matching of the pattern."""
         pattern = parse_pattern(self.pattern, placeholders(self.pattern_labels))
         pattern = with_label_numbers(pattern, self.pattern_labels, graph)
-        if pattern.edge_labels is not None:
-            raise InputError("workload.pattern has a label of an edge: edges are matched without labels, remove it")
         return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join)
 
     def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:
