@@ -153,6 +153,7 @@ class EdgeCollector:
     def __init__(self, stream: EdgeStream, scratch: Scratch) -> None:
         self.known = (2**63, -1)
         self._sign: Sign | None = None
+        self._label_names = stream.edge_label_names
         self._source, self._scratch, self._repeated = stream.source, scratch, stream.repeated
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
         self._kept = 0
@@ -303,9 +304,10 @@ class EdgeCollector:
             if self._repeated is not None:
                 return self._repeated(*(int(positions.ids(end, end + 1)[0]) for end in ends))
             u, v = map(positions.show, ends)
+            texts = self._label_names.names if self._label_names is not None else None
+            labels = " and ".join(str(label) if texts is None else texts[label] for label in (one, other))
             return InputError(
-                f"{self._source}: edge {u}-{v} is given twice with different labels ({one} and {other}); "
-                "keep one of them"
+                f"{self._source}: edge {u}-{v} is given twice with different labels ({labels}); keep one of them"
             )
 
         return clash

@@ -88,7 +88,8 @@ def rows_of(where: object, columns: list[str], ends: int, start: int, batch: Any
     named = is_text(ids[0].type) if named is None else named
     if named != is_text(ids[0].type):
         kind = "names" if named else "integers as ids"
-        raise InputError(f"{where}: column {columns[0]} holds {ids[0].type}, but the vertices of the graph have {kind}")
+        type_of = ids[0].type.value_type if hasattr(ids[0].type, "value_type") else ids[0].type
+        raise InputError(f"{where}: column {columns[0]} holds {type_of}, but the vertices of the graph have {kind}")
     vertices: list[Int64s] | HashedTexts
     unsigned = False
     if named:
