@@ -35,6 +35,7 @@ from longwall.pipeline.terminal.options import (
     Quiet,
     RunFolder,
     Spill,
+    VertexLabel,
 )
 from longwall.pipeline.terminal.stores import make_store
 from longwall.pipeline.terminal.tables import harmless
@@ -241,6 +242,7 @@ def ingest(
         str | None,
         typer.Option(help="Instead of labels: a table with columns such as id and label.", show_default=False),
     ] = None,
+    vertex_label: VertexLabel = None,
     ids: Ids = "auto",
     header: Annotated[
         bool | None,
@@ -268,7 +270,7 @@ def ingest(
             raise InputError(f"--ids: expected auto, integers or names, not {brief(ids)}")
         chosen: Any = _pair(columns)
         label = None if edge_label is None else _column(edge_label)
-        table = TableOptions(chosen, label, ids, header)  # type: ignore[arg-type]
+        table = TableOptions(chosen, label, ids, header, vertex_label)  # type: ignore[arg-type]
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
         make = partial(ingest_file, source, store, labels or vertices, **options)
         make_store(store, memory, spill, disk, quiet, make)

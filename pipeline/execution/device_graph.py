@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -12,6 +13,8 @@ from longwall.storage.memory.reservations import BudgetExceeded
 from longwall.storage.pages.orientation import orient, oriented_arc, oriented_bytes
 from longwall.storage.pages.paged_graph import GraphPages
 from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, place_graph
+
+_LABELS_SHARE = 4
 
 
 def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> tuple[GraphArrays, int]:
@@ -105,6 +108,31 @@ def _release(env: Environment) -> None:
     if resources.on_device:
         resources.work.charge(-work, "")
         resources.engine.memory.release()
+
+
+def load_edge_labels(env: Environment) -> Any:
+    """Bring the labels of the edges to the engine, where they stay as the graph does.
+
+    Returns
+    -------
+    int32[2m]
+        Aligned with the adjacency; on the host where they would take more of the device than a part of what is free.
+
+    Raises
+    ------
+    InputError
+        As `load_graph`.
+    """
+    load_graph(env)
+    labels, resources, placed = env.graph.edge_labels, env.resources, env.device_graph
+    assert labels is not None
+    assert placed is not None
+    if not resources.on_device:
+        return labels
+    if placed.edge_labels is None and labels.nbytes <= resources.work.free // _LABELS_SHARE:
+        resources.work.reserve(labels.nbytes, "the labels of edges on the device")
+        env.device_graph = placed = replace(placed, edge_labels=env.engine.xp.asarray(labels))
+    return labels if placed.edge_labels is None else placed.edge_labels
 
 
 @contextmanager

@@ -148,12 +148,15 @@ class DeviceGraph:
         On the host, where the rows of the graph begin, if it has only such arcs.
     charged
         Bytes that it takes of the host's budget, and of the memory that the engine works in.
+    edge_labels : int32[2m] or None
+        The labels of the edges on the device, once a phase has read them there.
     """
 
     graph: GraphArrays
     placement: Placement
     starts: NDArray[np.int64] | None = None
     charged: tuple[int, int] = (0, 0)
+    edge_labels: Any = None
 
 
 @dataclass(kw_only=True)

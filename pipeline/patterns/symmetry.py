@@ -89,8 +89,29 @@ def _automorphism_exists(pattern: Pattern, fixed: frozenset[int], source: int, t
     return _extend_isomorphism(pattern, pattern, {v: v for v in fixed} | {source: target})
 
 
+def subdivided(pattern: Pattern) -> Pattern:
+    """Return a pattern without labels of edges that has the same automorphisms: labelled edges have a vertex inside.
+
+    These vertices come behind the others, with labels that no other vertex has; so an automorphism is known by what it
+    does to the others, and keeps the labels of edges.
+    """
+    if pattern.edge_labels is None:
+        return pattern
+    given = [label for label in pattern.edge_labels if label is not None]
+    kinds = {label: -2 - number for number, label in enumerate(dict.fromkeys(given))}
+    labels, edges = [pattern.label(v) for v in range(pattern.num_vertices)], []
+    for (u, v), label in zip(pattern.edges, pattern.edge_labels, strict=True):
+        if label is None:
+            edges.append((u, v))
+        else:
+            edges += [(u, len(labels)), (v, len(labels))]
+            labels.append(kinds[label])
+    return Pattern(len(labels), tuple(sorted(edges)), tuple(labels))
+
+
 def orbit(pattern: Pattern, vertex: int, fixed: Sequence[int] = ()) -> frozenset[int]:
     """Vertices to which automorphisms that fix `fixed` point by point can send `vertex`."""
+    pattern = subdivided(pattern)
     return _orbit(pattern, vertex, frozenset(fixed))
 
 
@@ -102,6 +123,7 @@ def _orbit(pattern: Pattern, vertex: int, fixed: frozenset[int]) -> frozenset[in
 @lru_cache(maxsize=_REMEMBERED)
 def automorphism_count(pattern: Pattern) -> int:
     """Size of the automorphism group, by the orbit-stabiliser theorem."""
+    pattern = subdivided(pattern)
     size = 1
     for v in range(pattern.num_vertices):
         size *= len(orbit(pattern, v, range(v)))
@@ -132,6 +154,7 @@ def restrictions(pattern: Pattern, order: Sequence[int], suffix: int = 0) -> tup
     redundancy : int
         How often each embedding is found under these restrictions.
     """
+    pattern = subdivided(pattern)
     free = set(order[len(order) - suffix :]) if suffix else set()
     fixed: list[int] = []
     pairs: list[tuple[int, int]] = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
@@ -72,12 +72,13 @@ class SearchCount(Phase):
         return graph.pages is None and not self.plan.joined
 
     def _share(self, env: Environment) -> SearchShare:
+        edge_labels = load_edge_labels(env) if self.plan.has_edge_labels else None
         graph, memory = load_graph(env)
         program = self.plan.program
         if self._fused(graph):
             return SearchShare(program, env, graph, WorkerMemory.for_edges(env, memory))
         of_worker = WorkerMemory.within(program.depth, graph, env, memory, exporting=False)
-        return SearchShare(program, env, graph, of_worker)
+        return SearchShare(program, env, graph, of_worker, edge_labels)
 
 
 class _CountWorker(SearchBench):

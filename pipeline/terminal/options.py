@@ -82,3 +82,9 @@ Header = Annotated[
 Ids = Annotated[
     str, typer.Option(help="auto, integers or names: what vertices are.", autocompletion=completion.one_of(*IDS))
 ]
+VertexLabel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The attribute of nodes, or column of --vertices, with the labels.", show_default=False
+    ),
+]

@@ -93,6 +93,12 @@ def plan_pattern(
     from longwall.pipeline.phases.count_plans import CountBySearch, plan_count
     from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 
+    if pattern.edge_labels is not None:
+        from longwall.pipeline.planning.edge_labels import plan_labelled_edges
+
+        counting, joining = output == "count", join == "edges"
+        search = plan_labelled_edges(pattern, graph.stats, induced=induced, counting=counting, joining=joining)
+        return CountBySearch(pattern, search.cost, search) if counting else search
     if join == "edges":
         search = plan_edge_joins(pattern, graph.stats, induced=induced, counting=output == "count")
         return CountBySearch(pattern, search.cost, search) if search.counting else search
@@ -121,4 +127,5 @@ def count_or_list(plan: CountPlan | MatchPlan, env: Coordinator, *, written: int
     else:
         count, lower_bound = plan.count(env), False
     labels = label_texts(plan.pattern.labels, env.graph.label_names)
-    return PatternCount(plan.pattern.edge_text, labels, count, lower_bound=lower_bound)
+    edge_labels = label_texts(plan.pattern.edge_labels, env.graph.edge_label_names)
+    return PatternCount(plan.pattern.edge_text, labels, count, lower_bound=lower_bound, edge_labels=edge_labels)

@@ -82,7 +82,8 @@ class Match(Workload):
         from longwall.pipeline.phases.count_per_edge import edge_shape
 
         parsed = parse_pattern(pattern, placeholders(info.data.get("pattern_labels") or None))
-        if parsed.labels is not None or edge_shape(parsed) is None:
+        labelled = parsed.labels is not None or parsed.edge_labels is not None
+        if labelled or edge_shape(parsed) is None:
             raise ValueError("counts per edge are given for triangles, 4-cliques and 4-cycles without labels only")
         return pattern
 
@@ -118,8 +119,6 @@ class Match(Workload):
         """Plan the matching of the pattern."""
         pattern = parse_pattern(self.pattern, placeholders(self.pattern_labels))
         pattern = with_label_numbers(pattern, self.pattern_labels, graph)
-        if pattern.edge_labels is not None:
-            raise InputError("workload.pattern has a label of an edge: edges are matched without labels, remove it")
         if self.output == "edges":
             from longwall.pipeline.phases.count_per_edge import edge_shape, plan_per_edge
 

@@ -67,7 +67,7 @@ class GraphChecks:
     ) -> None:
         self._vertices, self._arcs, self._transactions = vertices, 2 * edges, transactions
         self._most_labels, self._name_bytes = labels, name_bytes
-        self._ids_end = 2**63
+        self._ids_end = 2**64
         self._checks: dict[str, tuple[Callable[[int, Any], Facts], Callable[[int, Facts], None]]] = {
             "indptr": (self._examine_indptr, self._join_indptr),
             "name_starts": (_examine_name_starts, self._join_name_starts),
@@ -81,12 +81,12 @@ class GraphChecks:
         }
         self._degrees: list[int] = []  # distinct, descending
         self._first_ranks: list[int] = []
-        self._last: dict[str, int] = {"original_ids": -1, "transaction_ids": -1, "name_starts": -1}
+        self._last: dict[str, int] = {"original_ids": -(2**63) - 1, "transaction_ids": -1, "name_starts": -1}
         self._max_out_degree = 0
         self._histogram: DegreeHistogram | None = None
         self._starts: tuple[Int64s, Int64s] | None = None
         self.labels: Counter[int] = Counter()
-        self.id_range = (2**63, -1)
+        self.id_range = (2**64, -(2**63) - 1)
 
     def examine(self, name: str, start: int, block: Array) -> Facts:
         """Check items of an array from `start` on; return what `join` needs.
@@ -163,7 +163,7 @@ class GraphChecks:
         self._last["name_starts"] = facts.last
         self._ids_end = start + facts.high - 1
 
-    def _examine_ids(self, start: int, block: Int64s) -> Facts:
+    def _examine_ids(self, start: int, block: Array) -> Facts:
         low, high = int(block.min()), int(block.max())
         named = self._name_bytes is None or self._last["name_starts"] == self._name_bytes
         require(named, "name_starts: the last name does not end with the bytes")
@@ -171,7 +171,7 @@ class GraphChecks:
         # Of two vertices of the same degree the one with the smaller id comes first.
         assert self._starts is not None
         ordered = bool(_ids_ascend(start, block, self._starts[0]))
-        require(low >= 0 and ordered, "original_ids: these are no ids in their order")
+        require((low >= 0 or self._name_bytes is None) and ordered, "original_ids: these are no ids in their order")
         return Facts(int(block[0]), int(block[-1]), low, high)
 
     def _join_ids(self, start: int, facts: Facts) -> None:
@@ -245,9 +245,9 @@ def check_distinct(ids: Int64s, largest: int, space: Int64s) -> None:
     Parameters
     ----------
     ids : int64[n]
-        Not negative.
+        The ids.
     largest
-        None is larger.
+        None is larger; 2^63 where some are negative.
     space : int64[n]
         Is overwritten: a bit for each id where there is room for so many, sorted ids where there is not.
 
@@ -295,7 +295,7 @@ def _degree_changes(block: Int64s, changes: Int64s) -> int:
 
 
 @lazy_kernel
-def _ids_ascend(start: int, block: Int64s, first_ranks: Int64s) -> bool:
+def _ids_ascend(start: int, block: Array, first_ranks: Int64s) -> bool:
     """Whether ids ascend but where a degree begins."""
     at = np.searchsorted(first_ranks, start + 1)
     for i in range(1, block.size):

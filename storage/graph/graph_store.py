@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from longwall.storage.arrays import array_hash
 from longwall.storage.arrays.array_hash import ArrayHash
@@ -126,8 +127,9 @@ def _stored_arrays(path: Path, header: StoreHeader) -> dict[str, StoredArray]:
         raise Damage("transactions, or their ids, are missing")
     if ("name_starts" in there) != ("name_bytes" in there):
         raise Damage("names, or where they begin, are missing")
+    types: dict[str, npt.DTypeLike] = {**DTYPES, "original_ids": header.id_type}
     return {
-        name: StoredArray(path, name, DTYPES[name], None if name in _ANY_LENGTH else lengths[name]) for name in there
+        name: StoredArray(path, name, types[name], None if name in _ANY_LENGTH else lengths[name]) for name in there
     }
 
 
@@ -264,7 +266,8 @@ def _load(reader: _Reader, adjacency: NewArray) -> Graph:
     for name in reader.stored:
         if name == "split":
             # The array is not filled yet: telling ids apart takes no memory of its own.
-            check_distinct(arrays["original_ids"], reader.checks.id_range[1], arrays["split"])
+            low, high = reader.checks.id_range
+            check_distinct(arrays["original_ids"].view(np.int64), high if low >= 0 else 2**63, arrays["split"])
         if name not in ("indices", "edge_labels"):
             reader.read(name, arrays[name])
     _load_rows(reader, arrays)

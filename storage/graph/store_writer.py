@@ -120,7 +120,8 @@ class StoreSink(Sink):
             If Zarr does not find there what was written.
         """
         self._threads.settle()
-        write_header(self._folder, stats, self.content_hash, self.label_names)
+        id_type = self.hashes["original_ids"].dtype
+        write_header(self._folder, stats, self.content_hash, self.label_names, id_type)
         self._importing.join()
         import zarr
 

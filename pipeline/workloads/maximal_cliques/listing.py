@@ -206,11 +206,11 @@ def _batch(graph: Graph, offsets: NDArray[np.int64], members: NDArray[np.uint32]
     return pa.RecordBatch.from_arrays([lists, of_array(np.diff(offsets).astype(np.int32))], schema=schema)
 
 
-def _ascending(values: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ascending(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """Sort each list, values[offsets[i]:offsets[i + 1]]: as numbers that begin with the list's, where they fit."""
     rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    bits = int(values.max()).bit_length()
-    if bits + len(offsets).bit_length() > _KEY_BITS:
+    bits = int(values.max()).bit_length() if int(values.min()) >= 0 else _KEY_BITS
+    if values.dtype == np.uint64 or bits + len(offsets).bit_length() > _KEY_BITS:
         return values[np.lexsort((values, rows))]
     keys = np.left_shift(rows, bits, out=rows)
     keys |= values

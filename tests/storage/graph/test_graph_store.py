@@ -108,7 +108,7 @@ def test_unsigned_ids() -> None:
 
 @pytest.mark.parametrize(
     ("edges", "says"),
-    [([], "there are no edges"), ([(1, 1)], "every edge is a loop"), ([(-1, 1)], "must lie")],
+    [([], "there are no edges"), ([(1, 1)], "every edge is a loop"), ([(-1, -1)], "every edge is a loop")],
 )
 def test_refused_edges(edges: list[tuple[int, int]], says: str) -> None:
     with pytest.raises(InputError, match=says):

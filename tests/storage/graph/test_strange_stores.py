@@ -109,7 +109,7 @@ FORGED: dict[str, Callable[[Graph], dict[str, Any]]] = {
     "indptr: the degrees are": lambda g: {"indptr": changed(g.indptr, 5, int(g.indptr[3]))},
     "indptr: the last row": lambda g: {"indptr": np.append(g.indptr[:-1], g.indptr[-2] + 1)},
     "original_ids": lambda g: {"original_ids": np.full_like(g.original_ids, -7)},
-    "original_ids: these": lambda g: {"original_ids": changed(g.original_ids, 0, -1)},
+    "original_ids: these": lambda g: {"original_ids": changed(g.original_ids, -1, -(2**63))},
     "original_ids: these are no ids": lambda g: {"original_ids": np.full_like(g.original_ids, 7)},
     "split": lambda g: {"split": changed(g.split, 4, 2**62)},
     "split: a row": lambda g: {"split": changed(g.split, 4, -1)},

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from budgets import make_budgets
 from hypothesis import given, settings
@@ -35,18 +36,25 @@ ARRAYS = ("indptr", "indices", "split", "original_ids", "labels", "edge_labels")
 Edges = list[tuple[int, int]]
 
 
+def words_of(ids: list[int]) -> tuple[np.ndarray, bool]:
+    unsigned = max(ids) >= 2**63
+    return np.array(ids, np.uint64 if unsigned else np.int64).view(np.int64), unsigned
+
+
 def stream(edges: Edges, cut: int, labels: dict[int, int] | None = None, edge_labels: Any = None) -> EdgeStream:
-    ends = np.array(edges, np.int64).reshape(-1, 2)
+    ids, unsigned = words_of([end for edge in edges for end in edge])
+    ends = ids.reshape(-1, 2)
 
     def blocks() -> Iterator[EdgeBlock]:
         for start in range(0, len(ends), cut):
             part = slice(start, start + cut)
             given = None if edge_labels is None else np.array(edge_labels[part], np.int32)
-            yield EdgeBlock(ends[part, 0].copy(), ends[part, 1].copy(), given)
+            yield EdgeBlock(ends[part, 0].copy(), ends[part, 1].copy(), given, unsigned=unsigned)
 
     source = None
     if labels is not None:
-        source = LabelArrays(np.array(list(labels), np.int64), np.array(list(labels.values()), np.int64))
+        given = np.array(list(labels), np.uint64 if unsigned else np.int64)
+        source = LabelArrays(given, np.array(list(labels.values()), np.int64))
     return EdgeStream("test", blocks(), source)
 
 
@@ -79,7 +87,9 @@ def arrays_of(graph: Graph) -> dict[str, Any]:
 near = st.integers(0, 60)
 spread = st.integers(0, 12).map(lambda at: at * 10**8)
 far = st.integers(2**32 - 3, 2**32 + 3) | st.integers(2**63 - 8, 2**63 - 1)
-vertices = st.sampled_from([near, near | spread, near | spread | far])
+signed = st.integers(-6, 3) | st.integers(-(2**63), -(2**63) + 4) | st.integers(2**32 - 3, 2**32 + 3)
+unsigned = st.integers(0, 5) | st.integers(2**63 - 4, 2**63 + 4) | st.integers(2**64 - 5, 2**64 - 1)
+vertices = st.sampled_from([near, near | spread, near | spread | far, near | signed, signed, unsigned])
 edge_lists = vertices.flatmap(lambda ids: st.lists(st.tuples(ids, ids), min_size=1, max_size=300))
 stars = st.lists(st.tuples(st.just(7), st.integers(0, 400)), min_size=1, max_size=300)
 
@@ -105,6 +115,8 @@ def test_every_budget_builds_the_naive_graph(
     with SpillFolder(folder) as spill:
         graph = build_in_memory(stream(edges, cut, labels, edge_labels), budgets.at(spill))
         assert arrays_of(graph) == expected
+        top = max(max(edge) for edge in edges if edge[0] != edge[1])
+        assert graph.id_type == (pa.uint64() if top >= 2**63 else pa.int64())
         assert budgets.host.used == graph.nbytes
         assert budgets.disk.used == 0
 

@@ -267,7 +267,12 @@ REFUSED = {
     ),
     "no UTF-8": ("g.txt", b"a b\nb \xff\xfe\n", TableOptions(), "line 2: the name .* is not UTF-8"),
     "one loop": ("g.txt", "a a\nb b\n", TableOptions(), "every edge is a loop"),
-    "two labels": ("g.csv", "a,b,x\nb,a,y\n", TableOptions((1, 2), 3), "edge [ab]-[ab] is given twice"),
+    "two labels": (
+        "g.csv",
+        "a,b,x\nb,a,y\n",
+        TableOptions((1, 2), 3),
+        r"edge [ab]-[ab] is given twice with different labels \([xy] and [xy]\)",
+    ),
 }
 
 
