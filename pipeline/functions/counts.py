@@ -11,18 +11,39 @@ from longwall.pipeline.patterns.pattern_of import source_text
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
+    from longwall.pipeline.patterns.pattern import Pattern
 
+    Queries = list[str] | list[Path] | list[Pattern] | list[Any]
+
+
+@overload
+def count(
+    graph: Any, pattern: Queries, *, induced: bool = False, limit: int | None = None, **options: Unpack[Options]
+) -> list[int]: ...
+@overload
 def count(
     graph: Any,
     pattern: Any,
     *,
     labels: Sequence[int | str] | None = None,
     induced: bool = False,
+    limit: int | None = None,
     **options: Unpack[Options],
-) -> int:
-    """Count the embeddings of a pattern: the distinct subgraphs that are like it.
+) -> int: ...
+def count(
+    graph: Any,
+    pattern: Any,
+    *,
+    labels: Sequence[int | str] | None = None,
+    induced: bool = False,
+    limit: int | None = None,
+    **options: Unpack[Options],
+) -> int | list[int]:
+    """Count the embeddings of a pattern, the distinct subgraphs that are like it; or those of several patterns.
 
     Parameters
     ----------
@@ -30,11 +51,14 @@ def count(
         A `longwall.Graph`, the path of a graph file or a graph store, or anything that `longwall.graph` takes: a graph
         of networkx or igraph, a sparse matrix, a table, an array of edges.
     pattern
-        As `longwall.pattern` takes it: a name, an edge list, a text such as ``"(a:1)-(b:2)"``, or a graph.
+        As `longwall.pattern` takes it: a name, an edge list, a text such as ``"(a:1)-(b:2)"``, or a graph. A list of
+        these (which no list of pairs is) stands for several patterns, whose counts are returned as a list.
     labels
         One label for each vertex of the pattern, where `pattern` itself has none.
     induced
         Whether non-edges of the pattern must be non-edges of the graph.
+    limit
+        Stop at so many embeddings of a pattern: a count of so many says that there may be more.
     options
         `engine`, `threads`, `memory`, `device_memory`, `disk`, `spill`, `progress`; see `longwall.Options`.
 
@@ -51,9 +75,17 @@ def count(
     151
     >>> longwall.count(karate, "(a)-(b)-(c)-(d)-(a)", induced=True)
     36
+    >>> longwall.count(karate, ["triangle", "cycle-5"], limit=100)
+    [45, 100]
     """
-    with_labels = pattern_of(pattern, labels)
-    workload = {"kind": "match", "pattern": source_text(with_labels), "induced": induced}
+    workload: dict[str, Any] = {"kind": "match", "induced": induced, "limit": limit}
+    if _are_several(pattern):
+        if labels is not None:
+            raise InputError("labels: several patterns have labels of their own, leave it out")
+        sources = [source_text(pattern_of(one)) for one in pattern]
+        with Question.of(graph, workload | {"pattern": sources}, options).answered() as result:
+            return [_number(one.count) for one in result.patterns]
+    workload["pattern"] = source_text(pattern_of(pattern, labels))
     with Question.of(graph, workload, options).answered() as result:
         return _number(result.count)
 
@@ -224,6 +256,15 @@ def frequent(
     workload |= {"max_edges": max_edges, "max_vertices": max_vertices}
     with Question.of(graph, workload, options).answered() as result:
         return result.table("patterns")
+
+
+def _are_several(pattern: Any) -> bool:
+    """Whether a list is one of patterns, and not of the edges of one."""
+    return (
+        isinstance(pattern, list | tuple)
+        and bool(pattern)
+        and not any(isinstance(one, list | tuple) for one in pattern)
+    )
 
 
 def _number(found: int | None) -> int:
