@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.queries.filter_kernel import first_candidates, refine
-from longwall.kernels.queries.lists_kernel import count_lists, fill_lists
-from longwall.kernels.queries.order import Split, split_query
+from longwall.kernels.queries.lists_kernel import count_lists, fill_lists, hang
+from longwall.kernels.queries.order import Split, hanging_vertices, split_query
 
 _PASSES = 12  # of refinement; where they change something for longer, the search does without
 _VERTEX_BYTES = 32  # of a vertex while candidates are looked for
@@ -94,6 +94,11 @@ class CandidateSpace:
         Number of candidates of the vertex that is matched first; 0 where there is no match.
     lists
         The candidate lists; None where there is no match.
+    near : uint64[k]
+        The neighbours of each query vertex that are matched or counted in the search.
+    below, below_base : int64[size], int64[k]
+        The ways to match what hangs from query vertex u matched to position x:
+        ``below[below_base[u] + x - first_of[u]]``; nothing hangs from it where the base is -1.
     """
 
     def __init__(self, graph: GraphArrays, query: QueryGraph, reserve: Reserve):
@@ -103,6 +108,8 @@ class CandidateSpace:
         self.lists: Lists | None = None
         self.split: Split | None = None
         self.roots = 0
+        self.near = self.adjacent
+        self.below_base, self.below = np.full(query.size, -1, np.int64), np.ones(1, np.int64)
         working = reserve(_VERTEX_BYTES * graph.num_vertices, "what each vertex may be in a query")
         try:
             masks, active = self._filtered()
@@ -162,7 +169,8 @@ class CandidateSpace:
         of_edges = np.maximum.reduceat(starts[1:], [row_base[u, w] for u, w in edges])
         longest[tuple(np.transpose(edges))] = of_edges
         np.cumsum(starts, out=starts)
-        split = split_query(query.adjacent, self.kinds, self.sizes, induced=query.induced)
+        hanging = [] if query.induced else hanging_vertices(query.adjacent, self.kinds)
+        split = split_query(query.adjacent, self.kinds, self.sizes, hanging, induced=query.induced)
         total, roots = int(starts[-1]), self.sizes[split.root]
         self._held.append(reserve(4 * (total + roots), "the candidate lists of a query"))
         lists = np.empty(total + roots, np.int32)
@@ -172,6 +180,24 @@ class CandidateSpace:
         lists[total:] = np.flatnonzero(masks[vertices] >> np.uint64(split.root) & np.uint64(1))
         self.split, self.roots = split, roots
         self.lists = Lists(vertices, first_of, row_base, starts, lists, longest)
+        self._hang(hanging, number_of, reserve)
+
+    def _hang(self, hanging: Sequence[tuple[int, int]], number_of: Sequence[int], reserve: Reserve) -> None:
+        """Add up the ways to match what hangs from each candidate of a query vertex."""
+        assert self.lists is not None
+        bases, size = np.full(self.query.size, -1, np.int64), 0
+        for _, parent in hanging:
+            if bases[parent] < 0:
+                bases[parent], size = size, size + number_of[parent]
+        self._held.append(reserve(8 * (size + 1), "the ways below the candidates of a query"))
+        below, found = np.ones(size + 1, np.int64), self.lists
+        for v, parent in hanging:
+            row, own = int(found.row_base[parent, v]), int(bases[parent])
+            begin, first = int(bases[v]), int(found.first_of[v])
+            hang(found.starts, found.lists, row, number_of[parent], first, begin, own, below)
+        self.below_base, self.below = bases, below
+        kept = ~sum(1 << v for v, _ in hanging)
+        self.near = np.array([near & kept for near in self.query.adjacent], np.uint64)
 
     @property
     def kinds(self) -> list[int]:

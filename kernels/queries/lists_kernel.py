@@ -4,6 +4,7 @@ import numpy as np
 
 from longwall.kernels.bits import trailing_zeros
 from longwall.kernels.jit import compiled
+from longwall.kernels.queries.leaf_kernel import HUGE, product
 
 _ONE = np.uint64(1)
 
@@ -79,3 +80,32 @@ def fill_lists(indptr, indices, vertices, masks, adjacent, first_of, row_base, s
                     both &= both - _ONE
                     lists[cursors[w]] = position[x]
                     cursors[w] += 1
+
+
+@compiled
+def hang(starts, lists, first_row, number, first, begin, own, below):
+    """Multiply the ways below the candidates of a query vertex by those to match one that hangs from it.
+
+    Parameters
+    ----------
+    starts, lists
+        The candidate lists.
+    first_row
+        Row of the first position of the vertex, with candidates of the one that hangs from it.
+    number
+        Number of rows: all positions of the vertex's label.
+    first, begin
+        The first position of the label of the one that hangs, and where its ways below begin; -1: it has none.
+    own
+        Where those of the vertex begin.
+    below : int64[size]
+        The ways; they saturate.
+    """
+    for place in range(number):
+        ways = np.int64(0)
+        for i in range(starts[first_row + place], starts[first_row + place + 1]):
+            if begin < 0:
+                ways += 1
+            else:
+                ways = min(ways + below[begin + lists[i] - first], HUGE)
+        below[own + place] = product(below[own + place], ways)

@@ -36,15 +36,15 @@ class QueryMatcher:
         self._words = np.zeros((2, size + 1), np.uint64)
         self._owner = np.full(positions, -1, np.int8)
         self._values, self._level = np.full(size, -1, np.int64), np.zeros(size, np.int64)
-        depths = np.zeros((5, size + 1), np.int64)
-        depths[0, 0] = split.root
+        depths = np.zeros((6, size + 1), np.int64)
+        depths[0, 0], depths[5, 0] = split.root, 1
         groups = np.zeros((len(split.groups), MOST_OF_A_GROUP), np.int64)
         for row, group in zip(groups, split.groups, strict=True):
             row[: len(group)] = group
         graph = space.graph
-        rivals = [same & split.cover & ~near for same, near in zip(space.alike, space.query.adjacent, strict=True)]
+        rivals = [same & split.cover & ~near for same, near in zip(space.alike, space.near.tolist(), strict=True)]
         self._fixed = (
-            space.adjacent,
+            space.near,
             np.uint64(split.cover),
             np.array(space.alike, np.uint64),
             np.array(rivals, np.uint64),
@@ -59,6 +59,8 @@ class QueryMatcher:
             lists.starts,
             lists.lists,
             int(lists.starts[-1]),
+            space.below_base,
+            space.below,
         )
         self._work = (
             self._state,

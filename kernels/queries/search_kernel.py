@@ -211,21 +211,37 @@ def _blame(members, lacking, adjacent, begins, ends, in_arena, level, taken, lis
 
 
 @compiled
+def _ways_below(array, begin, end, below, base, owner):
+    """Add up the ways to match a vertex to one of array[begin:end] that is not matched, and what hangs from it."""
+    ways = np.int64(0)
+    for i in range(begin, end):
+        if owner[array[i]] < 0:
+            ways = min(ways + below[base + array[i]], HUGE)
+    return ways
+
+
+@compiled
 def _count_rest(
-    groups, sizes, adjacent, rivals, level, begin, end, in_arena, taken, ends_of, values, lists, arena, owner, marks,
-    scratch,
+    ways, groups, sizes, adjacent, rivals, below_base, below, first_of, level, begin, end, in_arena, taken, ends_of,
+    values, lists, arena, owner, marks, scratch,
 ):  # fmt: skip
-    """Count the ways to match the counted vertices; where there are none, say which matched ones are to blame."""
-    ways = np.int64(1)
+    """Multiply `ways` by those to match the counted vertices; where there are none, say who is to blame for it."""
     for g in range(sizes.size):
         size = sizes[g]
         for i in range(size):
             s = groups[g, i]
             at = level[s]
             ends_of[0, s], ends_of[1, s], ends_of[2, s] = begin[s, at], end[s, at], in_arena[s, at]
-        here, lacking = ways_of_group(
-            groups[g], size, ends_of[0], ends_of[1], ends_of[2], rivals, values, lists, arena, owner, marks, scratch
-        )
+        s = groups[g, 0]
+        if below_base[s] >= 0:  # such a vertex is alone in its group
+            array = arena if ends_of[2, s] else lists
+            here = _ways_below(array, ends_of[0, s], ends_of[1, s], below, below_base[s] - first_of[s], owner)
+            lacking = 1
+        else:
+            here, lacking = ways_of_group(
+                groups[g], size, ends_of[0], ends_of[1], ends_of[2], rivals, values, lists, arena, owner, marks,
+                scratch,
+            )  # fmt: skip
         if here == 0:
             return here, _blame(
                 groups[g], lacking, adjacent, ends_of[0], ends_of[1], ends_of[2], level, taken, lists, arena, owner
@@ -237,8 +253,8 @@ def _count_rest(
 @compiled
 def search(
     adjacent, cover, alike, rivals, groups, sizes, induced, indptr, indices, vertices, first_of, row_base, starts,
-    lists, first_candidate, state, words, chosen, cursor, stop, from_arena, tops, values, level, weight, begin, end,
-    in_arena, taken, ends_of, arena, owner, marks, scratch, most, steps,
+    lists, first_candidate, below_base, below, state, words, chosen, cursor, stop, from_arena, tops, carry, values,
+    level, weight, begin, end, in_arena, taken, ends_of, arena, owner, marks, scratch, most, steps,
 ):  # fmt: skip
     """Go on with the search below roots; it is over once ``state[DEPTH]`` is -1 and no root is left.
 
@@ -262,12 +278,16 @@ def search(
         The candidate lists; see :mod:`longwall.kernels.queries.lists_kernel`.
     first_candidate
         The candidates of the root begin here in `lists`.
+    below_base, below
+        The ways to match what hangs from a candidate; see `CandidateSpace`.
     state : int64[4]
         See `ROOT`.
     words : uint64[2, k + 1]
         The matched query vertices in ``words[0, 0]``, and the blame of each depth.
     chosen, cursor, stop, from_arena, tops : int64[k + 1]
         For each depth its query vertex, the candidates that are left, and where the arena is free.
+    carry : int64[k + 1]
+        For each depth the ways to match what hangs from the vertices before it.
     values, level : int64[k]
         The position of each matched query vertex (-1: not matched); the matched neighbours of each other one.
     weight : float64[k]
@@ -316,6 +336,11 @@ def search(
         else:
             x = np.int64(arena[cursor[depth]]) if from_arena[depth] else np.int64(lists[cursor[depth]])
             cursor[depth] += 1
+            ways = carry[depth]
+            if below_base[u] >= 0:
+                ways = product(ways, below[below_base[u] + x - first_of[u]])
+                if ways == 0:
+                    continue
             if owner[x] >= 0:
                 blame[depth] |= _ONE << np.uint64(owner[x])
                 continue
@@ -350,10 +375,11 @@ def search(
                 at = level[w]
                 chosen[depth], cursor[depth], stop[depth] = w, begin[w, at], end[w, at]
                 from_arena[depth], tops[depth], blame[depth] = in_arena[w, at], top, _ZERO
+                carry[depth] = ways
                 continue
             ways, reason = _count_rest(
-                groups, sizes, adjacent, rivals, level, begin, end, in_arena, taken, ends_of, values, lists, arena,
-                owner, marks, scratch,
+                ways, groups, sizes, adjacent, rivals, below_base, below, first_of, level, begin, end, in_arena, taken,
+                ends_of, values, lists, arena, owner, marks, scratch,
             )  # fmt: skip
             total = min(total + ways, HUGE)
             if reason == _ALL or reason & own:

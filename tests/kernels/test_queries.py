@@ -16,7 +16,7 @@ from strategies import graphs, queries
 
 from longwall.kernels.queries.candidate_space import CandidateSpace, QueryGraph
 from longwall.kernels.queries.matcher import QueryMatcher
-from longwall.kernels.queries.order import MOST_OF_A_GROUP, split_query
+from longwall.kernels.queries.order import MOST_OF_A_GROUP, hanging_vertices, split_query
 from longwall.stages.source import host_arrays
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -96,6 +96,22 @@ def test_no_match_loses_a_candidate(lab, small, query):
     images = list(naive.mappings(small.edges, query, small.labels))
     for vertex, size in enumerate(space.sizes):
         assert len({image[vertex] for image in images}) <= size
+
+
+@settings(relaxed, max_examples=100)
+@given(small=graphs(max_vertices=10, num_labels=5), query=queries(min_size=3, max_size=6, labelled=True, num_labels=5))
+def test_what_hangs_from_others_is_counted_beforehand(lab, small, query):
+    want = sum(1 for _ in naive.mappings(small.edges, query, small.labels))
+    space = space_of(lab, small.edges, small.labels, query, Budget())
+    assert found(space, (1, 2), steps=2) == want
+
+
+def test_hanging_vertices_begin_at_the_far_ends():
+    # A triangle 0, 1, 2; 3 and 4 hang from 2 one behind the other, 5 has the label of 0, 6 hangs from 5.
+    near = [0b0000110, 0b0100101, 0b0001011, 0b0010100, 0b0001000, 0b1000010, 0b0100000]
+    assert hanging_vertices(near, [0, 1, 2, 3, 4, 0, 5]) == [(4, 3), (3, 2), (6, 5)]
+    assert hanging_vertices([0b10, 0b01], [0, 1]) == [(0, 1)]
+    assert hanging_vertices([0b10, 0b01], [0, 0]) == []
 
 
 @pytest.mark.parametrize("leaves", [2, 3, MOST_OF_A_GROUP, MOST_OF_A_GROUP + 1])
