@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.lib.suite import Suite
 
-_CHECKED, _CHECK_SIZES, _MOST_CHECKED = 12, (5, 7), 100_000
+_CHECKED, _CHECK_SIZES, _MOST_CHECKED = 12, (6, 9), 100_000
 _SPARSE = 1.3  # edges for each vertex
 
 Adjacency = dict[int, set[int]]
@@ -90,8 +90,7 @@ def by_igraph(near: Adjacency, labels: Labels, edges: list[tuple[int, int]]) -> 
     small = igraph.Graph(len(place), [(place[u], place[v]) for u, v in edges])
     colours, wanted = [labels[v] for v in number], [labels[v] for v in place]
     domains = [[i for i, colour in enumerate(colours) if colour == label] for label in wanted]
-    lad = len(large.get_subisomorphisms_lad(small, domains=domains, induced=True))
-    # VF2 of igraph finds induced ones; LAD finds both kinds.
+    lad = len(large.get_subisomorphisms_lad(small, domains=domains, induced=False))
     vf2 = large.count_subisomorphisms_vf2(small, color1=colours, color2=wanted)
     return vf2, lad
 
@@ -140,15 +139,16 @@ class Queries(Suite):
         for number, edges in enumerate(drawn):
             if edges is not None:
                 write(checked / f"{number}.graph", edges, labels)
-        found = {int(one.name): one.count for one in self._run(name, checked, induced=True).patterns}
+        found = {int(one.name): one.count for one in self._run(name, checked).patterns}
         equal = 0
         for number, edges in enumerate(drawn):
             if edges is None or found[number] > _MOST_CHECKED:
                 continue
             if set(by_igraph(near, labels, edges)) != {found[number]}:
                 self.failures.append(f"query {number} on {name}: {found[number]} mappings, igraph finds others")
-            equal += 1
-        self.say(f"- checked: {equal} induced queries on {name} equal to VF2 and LAD of igraph")
+            else:
+                equal += 1
+        self.say(f"- checked: {equal} queries on {name} equal to VF2 and LAD of igraph")
 
     def _published(self, folder: Path) -> None:
         matching = self.settings.data / "matching"
