@@ -36,6 +36,8 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
             ("support", pa.int64()),
             ("edge_labels", labels("edge_labels")),
             ("lower_bound", pa.bool_()),
+            ("name", pa.string()),
+            ("seconds", pa.float64()),
         ]
     )
     with ParquetSink(path, schema) as sink:

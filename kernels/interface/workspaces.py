@@ -56,8 +56,11 @@ class Workspace(Protocol):
 class Searcher(Workspace, Protocol):
     """Workspace of one worker for one search program."""
 
-    def count_rows(self, rows: Array) -> int:
-        """Count the embeddings below `rows` (uint32[columns, n])."""
+    def count_rows(self, rows: Array, most: int | None = None) -> int:
+        """Count the embeddings below `rows` (uint32[columns, n]).
+
+        Where there are `most` or more, any number from `most` on may be returned: the search ends there.
+        """
         ...
 
     def extend_rows(self, rows: Array, capacity: int, first: int = 0) -> Extension:

@@ -44,9 +44,13 @@ class PatternCount:
     edge_labels: tuple[int | str | None, ...] | None = None
     """The label of each edge of `pattern`, or None where edges have no labels."""
     lower_bound: bool = False
-    """Whether there may be more than `count`: ``export.limit`` ended the search."""
+    """Whether there may be more than `count`: ``workload.limit`` or ``export.limit`` ended the search."""
     value: Any = None
     """The answer of an algorithm of one's own, where that is not a whole number."""
+    name: str | None = None
+    """What the pattern is called, where a run has several patterns."""
+    seconds: float | None = None
+    """The time that it took then; what an earlier attempt of the run did is not part of it."""
 
 
 class MetricsRow(NamedTuple):

@@ -11,9 +11,19 @@ from longwall.pipeline.patterns.pattern_of import source_text
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
+    from longwall.pipeline.patterns.pattern import Pattern
 
+    Queries = list[str] | list[Path] | list[Pattern] | list[Any]
+
+
+@overload
+def count(
+    graph: Any, pattern: Queries, *, induced: bool = False, limit: int | None = None, **options: Unpack[Options]
+) -> list[int]: ...
 @overload
 def count(
     graph: Any,
@@ -21,6 +31,7 @@ def count(
     *,
     labels: Sequence[int | str] | None = None,
     induced: bool = False,
+    limit: int | None = None,
     per: None = None,
     **options: Unpack[Options],
 ) -> int: ...
@@ -31,6 +42,7 @@ def count(
     *,
     labels: Sequence[int | str] | None = None,
     induced: bool = False,
+    limit: int | None = None,
     per: Literal["edge"],
     **options: Unpack[Options],
 ) -> pa.Table: ...
@@ -40,10 +52,11 @@ def count(
     *,
     labels: Sequence[int | str] | None = None,
     induced: bool = False,
+    limit: int | None = None,
     per: Literal["edge"] | None = None,
     **options: Unpack[Options],
-) -> int | pa.Table:
-    """Count the embeddings of a pattern: the distinct subgraphs that are like it.
+) -> int | list[int] | pa.Table:
+    """Count the embeddings of a pattern, the distinct subgraphs that are like it; or those of several patterns.
 
     Parameters
     ----------
@@ -51,11 +64,14 @@ def count(
         A `longwall.Graph`, the path of a graph file or a graph store, or anything that `longwall.graph` takes: a graph
         of networkx or igraph, a sparse matrix, a table, an array of edges.
     pattern
-        As `longwall.pattern` takes it: a name, an edge list, a text such as ``"(a:1)-(b:2)"``, or a graph.
+        As `longwall.pattern` takes it: a name, an edge list, a text such as ``"(a:1)-(b:2)"``, or a graph. A list of
+        these (which no list of pairs is) stands for several patterns, whose counts are returned as a list.
     labels
         One label for each vertex of the pattern, where `pattern` itself has none.
     induced
         Whether non-edges of the pattern must be non-edges of the graph.
+    limit
+        Stop at so many embeddings of a pattern: a count of so many says that there may be more.
     per
         None for the number of all, or ``"edge"``: of those that contain each edge, where the pattern is ``"triangle"``,
         ``"clique-4"`` or ``"cycle-4"``.
@@ -64,7 +80,7 @@ def count(
 
     Returns
     -------
-    int or pyarrow.Table
+    int, list of int or pyarrow.Table
         The table has the columns ``source`` and ``target``, the ends of each edge, and ``triangles``, ``cliques`` or
         ``cycles``, in the order of `longwall.Graph.to_arrow`.
 
@@ -81,12 +97,22 @@ def count(
     151
     >>> longwall.count(karate, "(a)-(b)-(c)-(d)-(a)", induced=True)
     36
+    >>> longwall.count(karate, ["triangle", "cycle-5"], limit=100)
+    [45, 100]
     >>> longwall.count(karate, "cycle-4", per="edge").slice(0, 1).to_pylist()
     [{'source': 0, 'target': 33, 'cycles': 0}]
     """
     _require_per(per, "edge")
-    with_labels = pattern_of(pattern, labels)
-    workload = {"kind": "match", "pattern": source_text(with_labels), "induced": induced}
+    workload: dict[str, Any] = {"kind": "match", "induced": induced, "limit": limit}
+    if _are_several(pattern):
+        if labels is not None:
+            raise InputError("labels: several patterns have labels of their own, leave it out")
+        if per is not None:
+            raise InputError("per: several patterns are counted in all, leave it out")
+        sources = [source_text(pattern_of(one)) for one in pattern]
+        with Question.of(graph, workload | {"pattern": sources}, options).answered() as result:
+            return [_number(one.count) for one in result.patterns]
+    workload["pattern"] = source_text(pattern_of(pattern, labels))
     if per == "edge":
         return _per_edge(graph, workload, options)
     with Question.of(graph, workload, options).answered() as result:
@@ -276,6 +302,15 @@ def frequent(
     workload |= {"max_edges": max_edges, "max_vertices": max_vertices}
     with Question.of(graph, workload, options).answered() as result:
         return result.table("patterns")
+
+
+def _are_several(pattern: Any) -> bool:
+    """Whether a list is one of patterns, and not of the edges of one."""
+    return (
+        isinstance(pattern, list | tuple)
+        and bool(pattern)
+        and not any(isinstance(one, list | tuple) for one in pattern)
+    )
 
 
 def _number(found: int | None) -> int:

@@ -69,6 +69,10 @@ class CountPlan(ABC):
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
 
+    def count_up_to(self, limit: int, env: Coordinator) -> int:  # noqa: ARG002 - a formula finds all at once
+        """Count the embeddings until there are so many, or all of them where that is no work of its own."""
+        return self.count(env)
+
     def _searched(self, env: Coordinator, short: str = "") -> int:
         """Count by a search, where the specialised kernel does not suffice, or there is no room for what it needs."""
         if short:
@@ -108,6 +112,10 @@ class CountBySearch(CountPlan):
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
         return count_matches(self.search, env)
+
+    def count_up_to(self, limit: int, env: Coordinator) -> int:
+        """Count the embeddings until there are so many."""
+        return count_matches(self.search, env, limit)
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ def search_share(plan: MatchPlan, env: Environment) -> SearchShare:
 
 def rows_left(env: Coordinator, phase: str, written: int) -> int | None:
     """Return the rows that a phase may still write, None where there is no limit."""
-    limit = env.spec.export.limit
+    limit = env.spec.limit
     return None if limit is None else limit - written - sum(env.log.values(phase))
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.patterns.pattern import MAX_VERTICES
+from longwall.pipeline.patterns.pattern import MAX_FAMILY
 from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Cliques(Workload):
     """``kind = "cliques"``: sets of `k` vertices in which every two are joined by an edge."""
 
     kind: Literal["cliques"] = Field(description="sets of vertices, every two joined by an edge")
-    k: Annotated[int, Field(ge=3, le=MAX_VERTICES)] = Field(description=f"number of vertices, 3 to {MAX_VERTICES}")
+    k: Annotated[int, Field(ge=3, le=MAX_FAMILY)] = Field(description=f"number of vertices, 3 to {MAX_FAMILY}")
     output: Literal["count", "embeddings", "edges"] = Field(
         default="count", description="`count`, `embeddings`, or `edges` (k up to 4): the number of cliques of each edge"
     )

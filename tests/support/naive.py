@@ -29,7 +29,7 @@ def adjacency(edges: Edges) -> dict[int, set[int]]:
 
 @dataclass(frozen=True)
 class Query:
-    """A pattern, and how it is to be matched."""
+    """A pattern, and how it is to be matched; a label of -1 stands for any."""
 
     size: int
     edges: tuple[tuple[int, int], ...]
@@ -54,7 +54,8 @@ def mappings(edges: Edges, query: Query, labels: Mapping[int, int] | None = None
         i = len(image)
         if vertex in image:
             return False
-        if query.labels is not None and (labels is None or labels.get(vertex) != query.labels[i]):
+        wanted_label = -1 if query.labels is None else query.labels[i]
+        if wanted_label >= 0 and (labels is None or labels.get(vertex) != wanted_label):
             return False
         for j, other in enumerate(image):
             if j in wanted[i]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -26,8 +26,6 @@ _QUICK = 1e8  # steps: planning the count of every pattern takes longer than an 
 
 class Motifs(Workload):
     """``kind = "motifs"``: all connected patterns of `k` vertices."""
-
-    adds_up: ClassVar[bool] = False
 
     kind: Literal["motifs"] = Field(description="the induced embeddings of all connected patterns of a size")
     output: Literal["count", "vertices"] = Field(
@@ -57,6 +55,11 @@ class Motifs(Workload):
         if method == "counting" and info.data.get("k", 0) > _MAX_COUNTED_VERTICES:
             raise ValueError(f'"counting" is for at most {_MAX_COUNTED_VERTICES} vertices; use "enumeration"')
         return method
+
+    @property
+    def adds_up(self) -> bool:
+        """The answer is a table of patterns."""
+        return False
 
     def plan(self, graph: Graph) -> Plan:
         """Plan for this size and method; the cheaper method where `method` leaves the choice."""

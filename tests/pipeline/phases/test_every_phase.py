@@ -25,6 +25,7 @@ from sharing import share_every_phase
 import longwall.pipeline.phases
 import longwall.pipeline.workloads
 import longwall.stages
+from longwall.kernels.queries.candidate_space import QueryGraph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MergingPhase, Phase
 from longwall.pipeline.execution.sharing.second_engine import SecondEngine
@@ -33,6 +34,7 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
+from longwall.pipeline.phases.query_count import QueryCount
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
@@ -165,10 +167,12 @@ ORDERED_COUNTS = [
     CountOrbitHomomorphisms(),
     CountOfEdges("triangle", 0, 400),
 ]
+QUERY = QueryGraph((0b0110, 0b0101, 0b1011, 0b0100), (-1, -1, -1, -1))
 EXAMPLES: dict[type[Phase], list[Example]] = {
     SearchCount: [Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), aggregated)],
     RangeCount: [counts(one) for one in COUNTS if not isinstance(one, CountOfVertices)],
     CountPerVertex: [counts(one) for one in COUNTS if isinstance(one, CountOfVertices)],
+    QueryCount: [Example(lambda env: QueryCount(QUERY, "0-1,0-2,1-2,2-3"), aggregated)],
     SearchList: [Example(lambda env: SearchList(plan(env, "diamond", counting=False), None), rows_of)],
     WriteLevel: [Example(lambda env: WriteLevel(plan(env, "diamond", counting=False), 2, None), chunks_of)],
     ListLastLevel: [Example(last_level, rows_of)],
