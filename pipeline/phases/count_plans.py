@@ -20,7 +20,7 @@ from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-from longwall.pipeline.phases.homomorphism_count import HomomorphismCount
+from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import count_matches
 from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms

@@ -35,7 +35,7 @@ from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.stages.homomorphism_tables import make_tables
+from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.source import edge_source
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph

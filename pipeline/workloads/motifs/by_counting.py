@@ -14,7 +14,7 @@ from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.count_plans import CountPlan, pass_costs, plan_count
-from longwall.pipeline.phases.homomorphism_count import HomomorphismCount
+from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph

@@ -33,7 +33,7 @@ from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_ph
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-from longwall.pipeline.phases.homomorphism_count import WORD, HomomorphismCount, RowCount
+from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
 from longwall.pipeline.phases.query_count import QueryCount
 from longwall.pipeline.phases.range_count import RangeCount

@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 from selection import slow_but_first
 
-from longwall.pipeline.phases import homomorphism_count
+from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 
 
 @pytest.mark.parametrize("arcs", slow_but_first([7, 1, 1 << 22]))

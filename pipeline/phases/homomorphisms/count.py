@@ -18,7 +18,7 @@ from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, rows_cost
-from longwall.stages.homomorphism_tables import make_tables
+from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
