@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import pyarrow as pa
+
     from longwall.pipeline.execution.environment import Metrics, PatternCount
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
+_DIGITS = 38  # of the widest decimals that Parquet's readers know
 _AT_ONCE = 1 << 13  # rows of a table that are put together
 
 
@@ -32,7 +35,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
         [
             ("pattern", pa.string()),
             ("labels", labels("labels")),
-            ("count", pa.int64()),
+            ("count", _count_type([one.count for one in counts])),
             ("support", pa.int64()),
             ("edge_labels", labels("edge_labels")),
             ("lower_bound", pa.bool_()),
@@ -43,8 +46,21 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
     with ParquetSink(path, schema) as sink:
         for begin in range(0, max(len(counts), 1), _AT_ONCE):
             some = counts[begin : begin + _AT_ONCE]
-            columns = [column([getattr(one, field.name) for one in some], field.type) for field in schema]
+            lists = {name: [getattr(one, name) for one in some] for name in schema.names}
+            if pa.types.is_string(schema.field("count").type):
+                lists["count"] = [None if count is None else str(count) for count in lists["count"]]
+            columns = [column(lists[field.name], field.type) for field in schema]
             sink.write(pa.Table.from_arrays(columns, schema=schema))
+
+
+def _count_type(counts: Sequence[int | None]) -> pa.DataType:
+    """Return the type of the column of counts: 64-bit integers, decimals, or texts where there are more digits."""
+    import pyarrow as pa
+
+    largest = max((count for count in counts if count is not None), default=0)
+    if largest < TOO_LARGE:
+        return pa.int64()
+    return pa.decimal128(_DIGITS, 0) if largest < 10**_DIGITS else pa.string()
 
 
 def write_metrics(metrics: Metrics, path: Path) -> None:

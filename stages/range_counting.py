@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import methodcaller
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import RowProgram
+from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, RowTables
 from longwall.kernels.interface.workspaces import (
     RangeCounter,
     RowCounter,
@@ -231,6 +231,20 @@ class CountFourCycles(_CountSubgraphs):
         return _Sum(engine.kernels.four_cycle_counter(engine.device, graph, memory))
 
 
+@dataclass(frozen=True)
+class CountFiveCycles(_CountSubgraphs):
+    """Count the cycles of 5 vertices by two wedges from their smallest vertex, whose ends are adjacent."""
+
+    method = "wedge pairs"
+    name = "wedge pairs of 5 vertices"
+    how = "wedge pairs: wedges from every vertex to larger ones, grouped by their ends; edges between ends close them"
+    source = Roots("vertices")
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return _Sum(engine.kernels.five_cycle_counter(engine.device, graph, memory))
+
+
 class _Totals(KernelCounter[RowCounter]):
     _before: tuple[NDArray[Any], NDArray[Any]] | None = None
 
@@ -242,52 +256,75 @@ class _Totals(KernelCounter[RowCounter]):
         return counts.tolist(), magnitudes.tolist()
 
 
-def _add_totals(totals: Sequence[Totals]) -> Totals:
-    counts = [sum(column) % 2**64 for column in zip(*(counts for counts, _ in totals), strict=True)]
+def _add_totals(totals: Sequence[Totals], modulus: int) -> Totals:
+    counts = [sum(column) % modulus for column in zip(*(counts for counts, _ in totals), strict=True)]
     return counts, [sum(column) for column in zip(*(magnitudes for _, magnitudes in totals), strict=True)]
 
 
 @dataclass(frozen=True)
+class TabledGraph(GraphArrays):
+    """A graph with the tables that row programs read."""
+
+    tables: RowTables = field(kw_only=True)
+
+
+@dataclass(frozen=True)
 class CountHomomorphisms(CountRanges):
-    """Run a row program over all vertices: sums of products of homomorphism counts.
+    """Run a row program over all rows: sums of products of homomorphism counts.
 
     Attributes
     ----------
     program
         The row program.
-    pattern
-        Edges of the pattern that it is for.
-    exact
-        Whether the integers are computed; the floating-point sums always are.
+    domain
+        Whose rows they are.
+    patterns
+        What is counted, as text.
+    modulus
+        See `longwall.kernels.interface.homomorphism_program.RowTables`.
     """
 
     program: RowProgram
-    pattern: str
-    exact: bool
+    domain: Domain
+    patterns: str
+    modulus: int
 
     method = "rows"
-    source = Roots("vertices")
     optional = True
+
+    @property
+    def source(self) -> Roots:
+        """See `CountRanges`."""
+        return Roots(self.domain)
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
-        return f"{'homomorphisms' if self.exact else 'magnitudes of homomorphisms'} for {self.pattern}"
+        kinds = {FLOATING: "magnitudes of homomorphisms", WORD: "homomorphisms"}
+        kind = kinds.get(self.modulus, f"homomorphisms modulo {self.modulus}")
+        return f"{kind} over {self.domain} for {self.patterns}"
 
     @property
     def aggregation(self) -> Aggregation[Totals, Totals]:
-        """The sum of each product, modulo 2**64, and the same in floating point."""
-        return Aggregation(_Totals.take, _add_totals, lambda totals: totals)
+        """The sum of each product, modulo 2**64 or the modulus, and the same in floating point."""
+        modulus = self.modulus if self.modulus > WORD else 2**64
+        return Aggregation(_Totals.take, partial(_add_totals, modulus=modulus), lambda totals: totals)
 
     @property
     def how(self) -> str:
         """See `CountRanges`."""
-        passes, wide = self.program.passes, self.program.wide_passes
-        return f"homomorphisms: {passes} passes over the neighbours' rows of every vertex, {wide} over all rows"
+        program = self.program
+        return (
+            f"homomorphisms: {len(program.products)} products for every row of {self.domain}; {program.passes} passes "
+            f"over the rows of its entries, {program.edge_passes} over those of its triangles, {program.wide_passes} "
+            "over all rows"
+        )
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
-        return _Totals(engine.kernels.row_counter(engine.device, graph, self.program, memory, exact=self.exact))
+        assert isinstance(graph, TabledGraph)
+        kernels = engine.kernels
+        return _Totals(kernels.row_counter(engine.device, graph, graph.tables, self.program, self.domain, memory))
 
 
 VertexCounts = NDArray[np.int64]

@@ -100,7 +100,7 @@ def count(
     >>> longwall.count(karate, ["triangle", "cycle-5"], limit=100)
     [45, 100]
     >>> longwall.count(karate, "cycle-4", per="edge").slice(0, 1).to_pylist()
-    [{'source': 0, 'target': 33, 'cycles': 0}]
+    [{'source': 32, 'target': 33, 'cycles': 12}]
     """
     _require_per(per, "edge")
     workload: dict[str, Any] = {"kind": "match", "induced": induced, "limit": limit}

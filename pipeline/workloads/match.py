@@ -87,8 +87,10 @@ class Match(Workload):
         several = isinstance(pattern, tuple) or is_folder(pattern)
         if several and labels is not None:
             raise ValueError("several patterns have labels of their own: remove workload.pattern_labels")
-        if several and info.data.get("output") != "count":
-            raise ValueError("several patterns can only be counted: leave workload.output out, or give one pattern")
+        if several and info.data.get("output") == "embeddings":
+            raise ValueError("embeddings of several patterns have different columns: count them, or list one at a time")
+        if several and info.data.get("output") == "edges":
+            raise ValueError("counts per edge are of one pattern; give one")
         try:
             for query in queries_of((pattern,) if isinstance(pattern, str) else pattern):
                 read_query(query.source, placeholders(labels))

@@ -25,7 +25,7 @@ def column(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
     values
         None where there is none.
     dtype
-        A number, ``bool_()``, ``string()``, or ``list_()`` of one of these.
+        A number, ``decimal128(38, 0)`` of integers, ``bool_()``, ``string()``, or ``list_()`` of one of these.
 
     Raises
     ------
@@ -43,6 +43,8 @@ def column(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
     if pa.types.is_string(dtype):
         texts = [(value or "").encode() for value in values]
         parts = [bits, _offsets(map(len, texts)), pa.py_buffer(b"".join(texts))]
+    elif pa.types.is_decimal128(dtype):
+        parts = [bits, pa.py_buffer(b"".join((value or 0).to_bytes(16, "little", signed=True) for value in values))]
     elif pa.types.is_boolean(dtype):
         parts = [bits, _bits([bool(value) for value in values])]
     else:

@@ -255,7 +255,7 @@ def test_giant_counts_are_exact_or_refused(lab, engine_kind, giant, induced):
     graph = lab.graph(giant.edges())
     plan = plan_count(pattern, graph, induced=induced)
     run = lab.context(graph, engine=engine_kind, threads=2)
-    if giant.exact * plan.automorphisms < 2**61:
+    if giant.exact * plan.automorphisms < 2**61 or "star" in giant.pattern or giant.pattern == "house":
         assert plan.count(run) == giant.exact
         return
     try:

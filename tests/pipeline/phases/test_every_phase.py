@@ -33,12 +33,14 @@ from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_ph
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
 from longwall.pipeline.phases.query_count import QueryCount
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
@@ -54,6 +56,7 @@ from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
     CountCliques,
+    CountFiveCycles,
     CountFourCycles,
     CountHomomorphisms,
     CountOfVertices,
@@ -85,10 +88,10 @@ def plan(env: Coordinator, pattern: str, *, counting: bool) -> MatchPlan:
     return plan_match(parse_pattern(pattern), env.graph.stats, induced=False, counting=counting)
 
 
-def homomorphisms() -> CountRanges:
-    parts = plan_homomorphisms(parse_pattern("0-1,1-2,2-3,3-4"))
-    assert parts is not None
-    return CountHomomorphisms(parts.program, "0-1,1-2,2-3,3-4", exact=True)
+def homomorphisms(text: str) -> RangeCount:
+    sums = plan_homomorphisms((parse_pattern(text),), PassCosts(1.0, 1.0, 1.0))
+    assert sums is not None
+    return HomomorphismCount(sums).phases(WORD)[-1]
 
 
 def last_level(env: Coordinator) -> Phase:
@@ -132,7 +135,7 @@ def counts(count: CountRanges) -> Example:
     """An example of a stage that counts ranges."""
     if isinstance(count, CountOfVertices):
         return Example(lambda env: CountPerVertex(count, 1e6), vertex_counts)
-    return Example(lambda env: RangeCount(count, 1e6), close_totals if count.method == "rows" else aggregated)
+    return Example(lambda env: RangeCount(count, 1e6), aggregated)
 
 
 def algorithm(env: Coordinator) -> Phase:
@@ -156,7 +159,8 @@ def clique_vertices(env: Coordinator, phase: CliquesPerVertex, values: Any, file
 COUNTS = [
     CountCliques(4),
     CountFourCycles(),
-    homomorphisms(),
+    homomorphisms("0-1,1-2,2-3,3-4").count,
+    CountFiveCycles(),
     CountMotifClasses(4),
     CountTrianglesOfVertices(),
     CountOrbits(4),
@@ -170,7 +174,15 @@ ORDERED_COUNTS = [
 QUERY = QueryGraph((0b0110, 0b0101, 0b1011, 0b0100), (-1, -1, -1, -1))
 EXAMPLES: dict[type[Phase], list[Example]] = {
     SearchCount: [Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), aggregated)],
-    RangeCount: [counts(one) for one in COUNTS if not isinstance(one, CountOfVertices)],
+    RangeCount: [
+        counts(one) for one in COUNTS if not isinstance(one, (CountOfVertices, CountHomomorphisms, CountFiveCycles))
+    ]
+    # Only their sums over all ranges are right, those of triangles included.
+    + [Example(lambda env: RangeCount(CountFiveCycles(), 1e6), aggregated)],
+    RowCount: [
+        Example(lambda env, text=text: homomorphisms(text), close_totals)
+        for text in ("0-1,1-2,2-3,3-4", "0-1,0-2,0-3,0-4,1-2,1-4,2-3,3-4", "0-1,0-2,0-3,1-2,1-3,2-4,3-4")
+    ],
     CountPerVertex: [counts(one) for one in COUNTS if isinstance(one, CountOfVertices)],
     QueryCount: [Example(lambda env: QueryCount(QUERY, "0-1,0-2,1-2,2-3"), aggregated)],
     SearchList: [Example(lambda env: SearchList(plan(env, "diamond", counting=False), None), rows_of)],

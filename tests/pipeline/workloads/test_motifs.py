@@ -249,7 +249,7 @@ def test_the_cheaper_method_is_chosen():
 
 
 def test_explain_prints_the_plan():
-    for k, words in ((4, "enumeration"), (5, "pattern by pattern")):
+    for k, words in ((4, "enumeration"), (5, "homomorphism counts")):
         text = explain(config(k, method="enumeration" if k == 4 else "counting"))
         assert words in text
     assert "orbits       0 to 14" in explain(config(4, output="vertices"))
