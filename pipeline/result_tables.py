@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.store import changed
@@ -13,10 +14,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import pyarrow as pa
+
     from longwall.pipeline.execution.environment import Metrics, PatternCount
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
+_DECIMAL_DIGITS = 38
 _AT_ONCE = 1 << 13  # rows of a table that are put together
+
+
+def number_type(most: int) -> pa.DataType:
+    """Return the type of a column for numbers up to `most`: int64, decimal128(38, 0) or, where that is short, texts."""
+    import pyarrow as pa
+
+    if most < TOO_LARGE:
+        return pa.int64()
+    return pa.decimal128(_DECIMAL_DIGITS) if most < 10**_DECIMAL_DIGITS else pa.string()
+
+
+def number_array(numbers: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    """Return numbers as a column of a type that `number_type` chose for them."""
+    import pyarrow as pa
+
+    if pa.types.is_string(kind):
+        return pa.array([None if number is None else str(number) for number in numbers], kind)
+    if pa.types.is_decimal(kind):
+        return pa.array([None if number is None else Decimal(number) for number in numbers], kind)
+    return pa.array(numbers, kind)
 
 
 def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
@@ -31,7 +55,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
         [
             ("pattern", pa.string()),
             ("labels", labels("labels")),
-            ("count", pa.int64()),
+            ("count", number_type(max((one.count or 0 for one in counts), default=0))),
             ("support", pa.int64()),
             ("edge_labels", labels("edge_labels")),
             ("lower_bound", pa.bool_()),
@@ -41,6 +65,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
         for begin in range(0, max(len(counts), 1), _AT_ONCE):
             some = counts[begin : begin + _AT_ONCE]
             columns = {name: [getattr(one, name) for one in some] for name in schema.names}
+            columns["count"] = number_array(columns["count"], schema.field("count").type)
             sink.write(pa.table(columns, schema=schema))
 
 

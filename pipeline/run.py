@@ -27,7 +27,7 @@ from longwall.pipeline.progress.event_log import LOG, LoggedObserver
 from longwall.pipeline.progress.history import History
 from longwall.pipeline.report.publish import publish_report
 from longwall.pipeline.result import Result
-from longwall.pipeline.result_tables import TOO_LARGE, write_counts
+from longwall.pipeline.result_tables import write_counts
 from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.storage.arguments import brief, require_texts
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
@@ -249,7 +249,6 @@ def _publish(
     """Write the last tables, and let the run be done."""
     from longwall.storage.pages.paged_graph import GraphPages
 
-    _require_fitting(counts, env.spec)
     workload, truncated = env.spec.workload, any(one.lower_bound for one in counts)
     with env.answer, history.timed("write"):
         if env.device_graph is not None and isinstance(env.device_graph.graph.pages, GraphPages):
@@ -361,19 +360,6 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
                     "start a new run"
                 )
     directory.manifest |= facts
-
-
-def _require_fitting(counts: Sequence[PatternCount], spec: RunSpec) -> None:
-    """See that the results can hold the counts, which are sums over ranges, and may be products.
-
-    Raises
-    ------
-    FinalError
-        If they cannot.
-    """
-    for one in counts:
-        if one.count is not None and one.count >= TOO_LARGE:
-            raise FinalError(f"about {one.count:.3g} {spec.workload.count} of {one.pattern} do not fit 64-bit integers")
 
 
 def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str], second: SecondEngine | None) -> dict[str, Any]:

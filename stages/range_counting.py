@@ -127,21 +127,25 @@ class KernelCounter(Generic[Kernel]):
         self.kernel.add(first, last)
 
 
-class _Sum:
+class SubgraphCounter:
+    """The workspace of a kernel that counts subgraphs of ranges, and their sum."""
+
     def __init__(self, kernel: RangeCounter):
         self._kernel, self._sum = kernel, 0
         self.workspace_bytes = kernel.workspace_bytes
 
     def add(self, first: int, last: int) -> None:
+        """See `Counter`."""
         self._sum += self._kernel.count(first, last)
 
     def take(self) -> int:
+        """Return the number of those found since the last call."""
         found, self._sum = self._sum, 0
         return found
 
 
 @dataclass(frozen=True)
-class _CountSubgraphs(CountRanges):
+class CountSubgraphs(CountRanges):
     """Count the embeddings of one pattern."""
 
     optional = True
@@ -149,7 +153,7 @@ class _CountSubgraphs(CountRanges):
     @property
     def aggregation(self) -> Aggregation[int, int]:
         """Numbers, which are added up."""
-        return Aggregation(_Sum.take, sum, int)
+        return Aggregation(methodcaller("take"), sum, int)
 
     def found(self, partial: int) -> int:
         """See `CountRanges`."""
@@ -157,7 +161,7 @@ class _CountSubgraphs(CountRanges):
 
 
 @dataclass(frozen=True)
-class CountCliques(_CountSubgraphs):
+class CountCliques(CountSubgraphs):
     """Count the cliques of `k` vertices (k >= 3)."""
 
     k: int
@@ -173,11 +177,11 @@ class CountCliques(_CountSubgraphs):
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
-        return _Sum(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
+        return SubgraphCounter(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
 
 
 @dataclass(frozen=True)
-class CountFourCycles(_CountSubgraphs):
+class CountFourCycles(CountSubgraphs):
     """Count the cycles of 4 vertices by their wedges (Chiba and Nishizeki)."""
 
     method = "wedge aggregation"
@@ -187,7 +191,7 @@ class CountFourCycles(_CountSubgraphs):
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
-        return _Sum(engine.kernels.four_cycle_counter(engine.device, graph, memory))
+        return SubgraphCounter(engine.kernels.four_cycle_counter(engine.device, graph, memory))
 
 
 class _Totals(KernelCounter[RowCounter]):

@@ -21,6 +21,7 @@ from longwall.kernels.interface.workspaces import (
     CliqueCounter,
     CliqueLister,
     EdgeExtender,
+    LeafCounter,
     MotifCounter,
     RangeCounter,
     RowCounter,
@@ -45,7 +46,37 @@ class Kernels(Protocol):
         ...
 
     def clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> RangeCounter:
-        """Workspace for counting k-cliques (k >= 3); roots are arcs."""
+        """Workspace for counting k-cliques (k >= 3) one by one; roots are arcs."""
+        ...
+
+    def clique_leaf_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> LeafCounter:
+        """Workspace for counting cliques by the leaves of pivot trees; roots are arcs.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph.
+        k
+            Number of vertices, 4 or more, or `ALL_SIZES`.
+        memory
+            The most bytes.
+
+        Raises
+        ------
+        WorkspaceTooLarge
+            Where these do not do.
+        """
+        ...
+
+    def clique_vertex_counter(
+        self, device: Device, graph: GraphArrays, k: int, limbs: int, memory: int
+    ) -> VertexCounter:
+        """Workspace for counting the k-cliques (k >= 3) of every vertex; roots are arcs.
+
+        Its counts are int64[limbs, num_vertices]: words of 64 bits without a sign, the lowest first.
+        """
         ...
 
     def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> VertexCounter:

@@ -86,32 +86,63 @@ def triangles(graph: Any, per: Literal["vertex"] | None = None, **options: Unpac
     >>> longwall.triangles(karate, per="vertex").slice(0, 3).to_pylist()
     [{'vertex': 0, 'triangles': 18}, {'vertex': 1, 'triangles': 12}, {'vertex': 2, 'triangles': 11}]
     """
-    if per not in (None, "vertex"):
-        raise InputError('per: expected None, for the number of all triangles, or "vertex"')
+    _require_per(per, "triangles")
     if per is None:
         with Question.of(graph, {"kind": "triangles"}, options).answered() as result:
             return _number(result.count)
     return _per_vertex(graph, {"kind": "triangles", "output": "vertices"}, options)
 
 
-def cliques(graph: Any, k: int, **options: Unpack[Options]) -> int:
-    """Count the cliques of k vertices: sets of vertices in which every two are joined by an edge.
+@overload
+def cliques(graph: Any, k: int, per: None = None, **options: Unpack[Options]) -> int: ...
+@overload
+def cliques(graph: Any, k: Literal["all"], per: None = None, **options: Unpack[Options]) -> pa.Table: ...
+@overload
+def cliques(graph: Any, k: int | Literal["all"], per: Literal["vertex"], **options: Unpack[Options]) -> pa.Table: ...
+def cliques(
+    graph: Any,
+    k: int | Literal["all"],
+    per: Literal["vertex"] | None = None,
+    **options: Unpack[Options],
+) -> int | pa.Table:
+    """Count the cliques of k vertices, in all or of each vertex: sets in which every two are joined by an edge.
 
     Parameters
     ----------
     graph, options
         As of `longwall.count`.
     k
-        Number of vertices, 3 to 16. ``longwall.match(graph, "clique-4")`` lists them.
+        Number of vertices, 3 or more, or ``"all"``: every size from 3 on. ``longwall.match(graph, "clique-4")`` lists
+        cliques.
+    per
+        None for their number, or ``"vertex"``.
+
+    Returns
+    -------
+    int or pyarrow.Table
+        The number of cliques. With ``"all"``, a table with the columns ``size``, ascending, and ``count``. Per vertex,
+        one with ``vertex``, ascending, and ``cliques``; with ``"all"`` it has a column ``size``, too, and a row for
+        each size of the cliques that the vertex is in. Numbers of cliques are exact: columns whose numbers do not fit
+        64-bit integers are ``decimal128(38, 0)`` or, where that does not do, texts.
 
     Examples
     --------
     >>> import longwall, networkx
-    >>> longwall.cliques(networkx.karate_club_graph(), 4)
+    >>> karate = networkx.karate_club_graph()
+    >>> longwall.cliques(karate, 4)
     11
+    >>> longwall.cliques(karate, "all").to_pydict()
+    {'size': [3, 4, 5], 'count': [45, 11, 2]}
+    >>> longwall.cliques(karate, 4, per="vertex").slice(0, 3).to_pylist()
+    [{'vertex': 0, 'cliques': 7}, {'vertex': 1, 'cliques': 7}, {'vertex': 2, 'cliques': 7}]
     """
-    with Question.of(graph, {"kind": "cliques", "k": k}, options).answered() as result:
-        return _number(result.count)
+    _require_per(per, "cliques")
+    workload = {"kind": "cliques", "k": k}
+    if per is not None:
+        table = _per_vertex(graph, workload | {"output": "vertices"}, options)
+        return table.sort_by([("vertex", "ascending"), ("size", "ascending")]) if k == "all" else table
+    with Question.of(graph, workload, options).answered() as result:
+        return result.table("sizes") if k == "all" else _number(result.count)
 
 
 def motifs(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
@@ -224,6 +255,11 @@ def frequent(
     workload |= {"max_edges": max_edges, "max_vertices": max_vertices}
     with Question.of(graph, workload, options).answered() as result:
         return result.table("patterns")
+
+
+def _require_per(per: object, what: str) -> None:
+    if per not in (None, "vertex"):
+        raise InputError(f'per: expected None, for the number of all {what}, or "vertex"')
 
 
 def _number(found: int | None) -> int:

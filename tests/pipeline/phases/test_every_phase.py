@@ -45,6 +45,12 @@ from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
 from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.stages.clique_leaves import (
+    CountCliquesByPivots,
+    CountCliqueSizes,
+    CountCliquesOfVertices,
+    CountLargeCliques,
+)
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.range_counting import (
     CountCliques,
@@ -149,6 +155,10 @@ def clique_vertices(env: Coordinator, phase: CliquesPerVertex, values: Any, file
 
 COUNTS = [
     CountCliques(4),
+    CountCliquesByPivots(4),
+    CountLargeCliques(5),
+    CountCliqueSizes(),
+    CountCliquesOfVertices(4, 1),
     CountFourCycles(),
     homomorphisms(),
     CountMotifClasses(4),

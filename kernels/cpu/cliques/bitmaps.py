@@ -103,7 +103,7 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, 
         degree = split[v] - a
         begin, end = max(a, first), min(split[v], last)
         if begin < end and degree >= k - 1:
-            _build_table(indptr, indices, split, a, degree, local, table)
+            build_table(indptr, indices, split, a, degree, local, table)
             for i in range(begin - a, end - a):
                 found, size = _count_below(table, i, k - 2, chosen, left, state, stop_flag)
                 total += found
@@ -113,7 +113,7 @@ def count_cliques(indptr, indices, split, k, first, last, local, table, chosen, 
 
 
 @compiled
-def _build_table(indptr, indices, split, a, degree, local, table):
+def build_table(indptr, indices, split, a, degree, local, table):
     """Row i of the table: which of the first i out-neighbours are adjacent to out-neighbour i."""
     for i in range(degree):
         local[indices[a + i]] = i + 1
@@ -130,7 +130,7 @@ def _build_table(indptr, indices, split, a, degree, local, table):
 
 
 @compiled
-def _count_pairs(table, candidates, words):
+def count_pairs(table, candidates, words):
     """Number of edges among the candidates."""
     found = np.int64(0)
     for w in range(words):
@@ -155,7 +155,7 @@ def _count_below(table, i, size, chosen, left, state, stop_flag):
     if present < size:
         return np.int64(0), 0.0
     if size == 2:
-        pairs = _count_pairs(table, chosen[0], words)
+        pairs = count_pairs(table, chosen[0], words)
         return pairs, float(pairs)
     total = np.int64(0)
     estimate = 0.0
@@ -185,7 +185,7 @@ def _count_below(table, i, size, chosen, left, state, stop_flag):
         if present < wanted:
             continue
         if wanted == 2:
-            pairs = _count_pairs(table, chosen[depth + 1], span)
+            pairs = count_pairs(table, chosen[depth + 1], span)
             total += pairs
             estimate += float(pairs)
         else:
