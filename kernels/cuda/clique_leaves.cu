@@ -116,6 +116,11 @@ struct WideSearch : NarrowSearch {
     const u64 edges = __reduce_add_sync(kAll, static_cast<u32>(found));
     if (level < kEachLevels && 4 * edges < static_cast<u64>(size) * (size - 1)) {
       // Few are adjacent: a pivot would leave most branches. Each is held in turn, with those before it.
+      if (!kLimbs && leaves.k && leaves.k - held == 3) {
+        add_open(held, pivots, 3, size, edges);
+        total += count_triangles(table, chosen, words, state->queue);
+        return false;
+      }
       __syncwarp();
       for (int w = lane; w < words; w += 32) rest[w] = chosen[w];
       if (lane == 0) {

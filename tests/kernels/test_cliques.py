@@ -113,9 +113,20 @@ def check(one, cliques, sizes, cuts=()):
         assert one.vertices(k, cuts) == in_vertices(cliques, k)
 
 
-@settings(relaxed, max_examples=300)
+@settings(relaxed, max_examples=40)
 @given(small=graphs(), k=st.integers(3, 8), cut=st.integers(0, 40))
 def test_small_graphs_have_the_cliques_of_the_definition(case, small, k, cut):
+    check_small(case, small, k, cut)
+
+
+@pytest.mark.slow
+@settings(relaxed, max_examples=400)
+@given(small=graphs(max_vertices=11), k=st.integers(3, 8), cut=st.integers(0, 40))
+def test_hundreds_of_small_graphs(case, small, k, cut):
+    check_small(case, small, k, cut)
+
+
+def check_small(case, small, k, cut):
     edges = [edge for edge in small.edges if edge[0] != edge[1]]
     check(case(small.edges), naive_cliques.cliques_by_definition(edges), (k,), (cut, cut + 5))
 
@@ -215,6 +226,7 @@ def test_what_is_reserved_is_what_is_taken(lab):
 
 
 @pytest.mark.gpu
+@pytest.mark.slow
 def test_tables_in_global_memory_change_nothing(lab, monkeypatch):
     edges = dense(110, 0.75, 5)
     one = Case(lab, make_engine("cuda"), edges)
