@@ -4,7 +4,15 @@ from longwall.kernels.interface.engine import Ablation, Engine, EngineUnavailabl
 
 KINDS = ("auto", "cpu", "cuda")
 
-__all__ = ["Ablation", "Engine", "EngineUnavailable", "select_engine"]
+__all__ = ["Ablation", "Engine", "EngineUnavailable", "prepare_engine", "select_engine"]
+
+
+def prepare_engine(kind: str) -> None:
+    """Begin what `select_engine` of that kind will wait for, as far as it can be done meanwhile; errors come there."""
+    if kind != "cpu":
+        from longwall.kernels.cuda.runtime.device import prepare_device
+
+        prepare_device()
 
 
 def select_engine(kind: str, threads: int = 0, ablation: Ablation | None = None) -> Engine:

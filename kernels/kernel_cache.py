@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from longwall.kernels import machine_code
 from longwall.kernels.private_folder import CacheFolder, cache_folder, cache_notes
 
 
@@ -38,8 +39,36 @@ def cached(dispatcher: Any) -> Any:
     """
     source = Path(inspect.getfile(dispatcher.py_func))
     if _folder().path is not None and source.exists():
-        dispatcher._cache = _cache_class(f"/proc/self/fd/{_folder().descriptor}")(dispatcher.py_func)
+        dispatcher._cache = _cache_class()(dispatcher.py_func)
     return dispatcher
+
+
+def load_machine_code(function: Callable[..., Any], kinds: str) -> Callable[..., Any] | None:
+    """Return a kernel whose machine code is on disk; None where it is not there, or cannot be used without Numba.
+
+    Parameters
+    ----------
+    function
+        The source of the kernel.
+    kinds
+        Of the arguments; see :func:`longwall.kernels.machine_code.describe_types`.
+    """
+    if _folder().path is None or not Path(inspect.getfile(function)).exists():
+        return None
+    name = machine_code.file_name(_base(function), kinds)
+    return None if name is None else machine_code.load(f"{_place(function)}/{name}", function)
+
+
+def _place(function: Callable[..., Any]) -> str:
+    """Return the folder for all kernels of a folder of sources."""
+    sources = Path(inspect.getfile(function)).absolute().parent
+    return f"/proc/self/fd/{_folder().descriptor}/{sources.name}_{sha256(str(sources).encode()).hexdigest()[:32]}"
+
+
+def _base(function: Callable[..., Any]) -> str:
+    """Return how the names of a kernel's files begin; the stamp lets none be of other sources."""
+    source = Path(inspect.getfile(function))
+    return f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}.{_stamp(source.parent)}"
 
 
 @cache
@@ -53,8 +82,8 @@ def _stamp(folder: Path) -> str:
 
 
 @cache
-def _cache_class(folder: str) -> Callable[[Any], Any]:
-    """Return the class of caches below a folder; Numba is imported by those who compile only."""
+def _cache_class() -> Callable[[Any], Any]:
+    """Return the class of caches; Numba is imported by those who compile only."""
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
     class Locator(_CacheLocator):
@@ -62,7 +91,7 @@ def _cache_class(folder: str) -> Callable[[Any], Any]:
 
         def __init__(self, function: Any, source: str):
             self._line, self._py_file = function.__code__.co_firstlineno, source
-            self._path = os.path.join(folder, self.get_suitable_cache_subpath(source))  # noqa: PTH118 - Numba's
+            self._path = _place(function)
 
         def get_cache_path(self) -> str:
             return self._path
@@ -87,6 +116,9 @@ def _cache_class(folder: str) -> Callable[[Any], Any]:
         _impl_class = Implementation
 
         def load_overload(self, signature: Any, target: Any) -> Any:
+            path = self._machine_code(signature)
+            if path is not None and not os.path.exists(path):  # noqa: PTH110 - never raises
+                return None  # both are written then
             try:
                 return super().load_overload(signature, target)
             except MemoryError:
@@ -101,9 +133,17 @@ def _cache_class(folder: str) -> Callable[[Any], Any]:
                 path.mkdir(mode=0o700, exist_ok=True)
                 with _locked(path):
                     super().save_overload(signature, result)
+                    if (file := self._machine_code(signature)) is not None:
+                        machine_code.save(file, result)
                     self._remove_old(path)
             except OSError:  # a full disk, or no locks: it stays in memory
                 return
+
+        def _machine_code(self, signature: Any) -> str | None:
+            """Return the path of the file with the machine code alone, if there is to be one."""
+            kinds = machine_code.describe_types(signature)
+            name = None if kinds is None else machine_code.file_name(_base(self._py_func), kinds)
+            return None if name is None else f"{self.cache_path}/{name}"
 
         def _forget(self) -> None:
             try:

@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,15 +23,19 @@ from longwall.pipeline.terminal.options import (
     FORMATS,
     IDS,
     AsJson,
+    Columns,
     Config,
     Configs,
     Disk,
+    Header,
     Ids,
+    LabelFile,
     Memory,
     Overrides,
     Quiet,
     RunFolder,
     Spill,
+    VertexLabel,
 )
 from longwall.pipeline.terminal.stores import make_store
 from longwall.pipeline.terminal.tables import harmless
@@ -106,12 +110,14 @@ def run(
         if len(configs) > 1 and not as_json:
             write_stdout(f"{harmless(config)}:")
         try:
-            with _reporting():
-                from longwall.pipeline.progress.observers import choose_observer
-                from longwall.pipeline.run import run as run_config
+            with ExitStack() as ending:
+                with _reporting():
+                    from longwall.pipeline.progress.observers import choose_observer
+                    from longwall.pipeline.run import running
 
-                result = run_config(config, overrides=[*overrides, *more], observer=choose_observer(quiet))
-            print_result(result, as_json=as_json, quiet=quiet)
+                    observer = choose_observer(quiet)
+                    result = ending.enter_context(running(config, overrides=[*overrides, *more], observer=observer))
+                print_result(result, as_json=as_json, quiet=quiet)
         except typer.Exit as end:
             if end.exit_code > ExitCode.BAD_INPUT or len(configs) == 1:  # an interrupt stops all
                 raise
@@ -148,12 +154,13 @@ def resume(
 
     What was finished is not done again; the results are those of an undisturbed run.
     """
-    with _reporting():
-        from longwall.pipeline.progress.observers import choose_observer
-        from longwall.pipeline.run import resume as resume_run
+    with ExitStack() as ending:
+        with _reporting():
+            from longwall.pipeline.progress.observers import choose_observer
+            from longwall.pipeline.run import resuming
 
-        result = resume_run(path, overrides=overrides, observer=choose_observer(quiet))
-    print_result(result, as_json=as_json, quiet=quiet)
+            result = ending.enter_context(resuming(path, overrides=overrides, observer=choose_observer(quiet)))
+        print_result(result, as_json=as_json, quiet=quiet)
 
 
 @app.command(epilog="Example:  longwall explain configs/match.toml --set workload.pattern=clique-5")
@@ -235,6 +242,7 @@ def ingest(
         str | None,
         typer.Option(help="Instead of labels: a table with columns such as id and label.", show_default=False),
     ] = None,
+    vertex_label: VertexLabel = None,
     ids: Ids = "auto",
     header: Annotated[
         bool | None,
@@ -260,9 +268,9 @@ def ingest(
         store = user_path(store)
         if ids not in IDS:
             raise InputError(f"--ids: expected auto, integers or names, not {brief(ids)}")
-        chosen: Any = None if columns is None else tuple(map(_column, columns.split(",")))
+        chosen: Any = _pair(columns)
         label = None if edge_label is None else _column(edge_label)
-        table = TableOptions(chosen, label, ids, header)  # type: ignore[arg-type]
+        table = TableOptions(chosen, label, ids, header, vertex_label)  # type: ignore[arg-type]
         options: dict[str, Any] = {"transactions": transactions, "file_format": file_format, "table": table}
         make = partial(ingest_file, source, store, labels or vertices, **options)
         make_store(store, memory, spill, disk, quiet, make)
@@ -325,6 +333,11 @@ def generate(
             raise InputError(re.sub(r"parameter '(\w+)'", _option, str(error))) from None
 
 
+def _pair(columns: str | None) -> tuple[str | int, ...] | None:
+    """Return what --columns names."""
+    return None if columns is None else tuple(map(_column, columns.split(",")))
+
+
 def _column(text: str) -> str | int:
     """A column by its name, or its number."""
     return int(text) if text.isascii() and text.isdigit() else text
@@ -341,17 +354,29 @@ def info(
         Path,
         typer.Argument(metavar="GRAPH", help="A graph store, or any graph file.", show_default=False, readable=False),
     ],
+    columns: Columns = None,
+    vertices: LabelFile = None,
+    ids: Ids = "auto",
+    header: Header = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show the size, degrees, labels and hash of a graph."""
+    """Show the size, degrees, labels and hash of a graph.
+
+    What is read of a file, and how, is said on standard error.
+    """
     with _reporting():
         from longwall.pipeline.inputs import open_graph
+        from longwall.pipeline.progress.observers import choose_observer
         from longwall.storage.graph.graph_store import describe_store
         from longwall.storage.graph.info import info as describe
         from longwall.storage.graph.store_header import is_store
 
         graph = user_path(graph)
-        facts = describe_store(graph) if is_store(graph) else describe(open_graph(graph))
+        options: dict[str, Any] = {"columns": _pair(columns), "labels": vertices, "ids": ids, "header": header}
+        if is_store(graph):
+            facts = describe_store(graph)
+        else:
+            facts = describe(open_graph(graph, observer=choose_observer(quiet=False), **options))
     if as_json:
         write_stdout(json.dumps(facts))
         return

@@ -79,7 +79,7 @@ def _summary(result: "Result", *, table: bool = False) -> str:
     if result.count is None or (result.workload in _BY_SIZE and len(result.patterns) > 1):
         lines += (_pattern_table if table else _pattern_lines)(result.patterns)
     if result.truncated:
-        lines.append("         export.limit ended the run: so many rows are written, there may be more")
+        lines.append("         workload.limit or export.limit ended the search: there may be more")
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items())
     lines.append(f"seconds  {result.seconds:.2f} ({parts})")
     lines.append(f"engine   {result.engine}")
@@ -96,6 +96,9 @@ def _pattern_lines(patterns: Sequence["PatternCount"]) -> list[str]:
         support = "" if one.support is None else f"  support {one.support:,}"
         known = ["any" if label is None else harmless(label) for label in one.labels or ()]
         labels = f"  labels {','.join(known)}" if known else ""
+        if one.name is not None:
+            lines.append(f"{count:>15}  {harmless(one.name)}  {one.seconds or 0.0:.3f} s")
+            continue
         edge_labels = "" if one.edge_labels is None else f"  edge labels {','.join(map(harmless, one.edge_labels))}"
         lines.append(f"{count:>15}  {one.pattern}{labels}{edge_labels}{support}{value}")
     return lines + _left_out(patterns)
@@ -107,8 +110,10 @@ def _pattern_table(patterns: Sequence["PatternCount"]) -> list[str]:
         {
             "count": None if one.count is None else f"{'at least ' if one.lower_bound else ''}{one.count:,}",
             "support": None if one.support is None else f"{one.support:,}",
-            "pattern": one.pattern,
-            "labels": _joined(one.labels),
+            "query": one.name,
+            "seconds": None if one.seconds is None else f"{one.seconds:.3f}",
+            "pattern": one.pattern if one.name is None else None,
+            "labels": _joined(one.labels) if one.name is None else None,
             "edge labels": _joined(one.edge_labels),
             "value": None if one.value is None else json.dumps(one.value),
         }
@@ -117,7 +122,9 @@ def _pattern_table(patterns: Sequence["PatternCount"]) -> list[str]:
     names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
     if not rows:
         return []
-    text = table_text(names, [[row[name] for name in names] for row in rows], frozenset({"count", "support"}))
+    text = table_text(
+        names, [[row[name] for name in names] for row in rows], frozenset({"count", "support", "seconds"})
+    )
     return text.splitlines() + _left_out(patterns)
 
 

@@ -180,8 +180,8 @@ def _describe_totals(
     written = [one for one, vertex in zip(estimates, plan.order, strict=True) if f"v{vertex}" in names]
     rows = estimates[-1].rows
     size = _parquet_bytes(written, rows, graph.num_vertices)
-    if export.limit is not None and rows > export.limit:
-        size *= export.limit / rows
+    if spec.limit is not None and rows > spec.limit:
+        size *= spec.limit / rows
     lines.append(f"export       up to about {round_size(size)} of Parquet{_fits(size, spec.run.directory)}")
     return lines
 

@@ -130,7 +130,9 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
         observer,
         transactions=spec.graph.transactions,
         file_format=spec.file_format,
-        table=TableOptions(spec.graph.columns, spec.graph.edge_label, spec.graph.ids, spec.graph.header),
+        table=TableOptions(
+            spec.graph.columns, spec.graph.edge_label, spec.graph.ids, spec.graph.header, spec.graph.vertex_label
+        ),
         resources=resources,
         adjacency=adjacency,
         note=note,
@@ -160,10 +162,11 @@ def open_graph(
     file_format: str | None = None,
     columns: tuple[str | int, str | int] | None = None,
     edge_label: str | int | None = None,
+    vertex_label: str | None = None,
     ids: Literal["auto", "integers", "names"] = "auto",
     header: bool | None = None,
 ) -> Graph:
-    """Open a graph store, or read a graph file of any known format.
+    r"""Open a graph store, or read a graph file of any known format.
 
     Parameters
     ----------
@@ -172,7 +175,8 @@ def open_graph(
         ``.gspan`` file, compressed (``.gz``, ``.zst``) or not. Edge lists or Parquet files also as a list, a folder, or
         a pattern such as ``"data/*.csv"``.
     labels
-        A file of "vertex label" lines; those of vertices without an edge are ignored.
+        A file of "vertex label" lines, or a table with columns such as id and label; labels of vertices without an edge
+        are ignored.
     observer
         Receives the number of bytes that have been read.
     transactions
@@ -183,7 +187,9 @@ def open_graph(
         The two columns of an edge list or a Parquet file that hold the edges, by their names or their numbers from 1,
         where their names do not say it.
     edge_label
-        The column that holds the labels of the edges.
+        The column, or the attribute, that holds the labels of the edges.
+    vertex_label
+        The attribute of nodes that labels them, in GraphML, GEXF and GML; or the column of a table of `labels`.
     ids
         Whether vertices are ``"integers"`` or have ``"names"``; by default the first rows say it.
     header
@@ -198,6 +204,17 @@ def open_graph(
     ------
     InputError
         If it cannot be read, naming the file and the line.
+
+    Examples
+    --------
+    >>> import longwall
+    >>> from pathlib import Path
+    >>> _ = Path("calls.csv").write_text("caller,callee,minutes\nann,bob,3\nbob,cleo,5\n")
+    >>> calls = longwall.open_graph("calls.csv", columns=("caller", "callee"))
+    >>> calls
+    <longwall.Graph: 3 vertices, 2 edges>
+    >>> sorted(calls.all_ids().to_pylist())
+    ['ann', 'bob', 'cleo']
     """
     from longwall.storage.ingest.ingest import load_graph
     from longwall.storage.ingest.tables.columns import TableOptions
@@ -207,6 +224,7 @@ def open_graph(
         require_path("path", one, "the path or the URL of a graph file or a graph store", in_memory)
     require_path("labels", labels, 'a file of "vertex label" lines', optional=True)
     require_path("transactions", transactions, 'a file of "vertex transaction" lines', optional=True)
+    require_type("vertex_label", vertex_label, (str, NoneType), "the name of an attribute or a column")
     require_type("file_format", file_format, (str, NoneType), 'the name of a format, such as "edge-list"')
     require_observer(observer)
     if ids not in ("auto", "integers", "names"):
@@ -218,7 +236,7 @@ def open_graph(
         observer,
         transactions=transactions,
         file_format=file_format,
-        table=TableOptions(columns, edge_label, ids, header),
+        table=TableOptions(columns, edge_label, ids, header, vertex_label),
         note=observer.note,
     )
 

@@ -35,8 +35,10 @@ def with_label_numbers(pattern: Pattern, labels: Sequence[Label] | None, graph: 
     Raises
     ------
     InputError
-        If the graph has no labels, or has labels of the other type, or none of this name.
+        If the graph has no labels of vertices, or of edges, where the pattern has some; or has labels of the other
+        type, or none of this name.
     """
+    pattern = _with_edge_label_numbers(pattern, graph)
     words = pattern.words or (None,) * pattern.num_vertices
     own = None if pattern.labels is None else [word or label for word, label in zip(words, pattern.labels, strict=True)]
     wanted = own if labels is None else labels
@@ -47,6 +49,17 @@ def with_label_numbers(pattern: Pattern, labels: Sequence[Label] | None, graph: 
         given = "has labels" if labels is None else "is given"
         raise InputError(f"{key} {given}, but the graph has no labels: add graph.labels or graph.vertices")
     return replace(pattern, labels=tuple(_number(label, graph.label_names, key) for label in wanted), words=())
+
+
+def _with_edge_label_numbers(pattern: Pattern, graph: Graph) -> Pattern:
+    if pattern.edge_labels is None:
+        return pattern
+    key = "workload.pattern"
+    if graph.edge_labels is None:
+        raise InputError(f"{key} has a label of an edge, but the edges of the graph have none: add graph.edge_label")
+    names = graph.edge_label_names
+    labels = (None if one is None else _number(one, names, key, "edge") for one in pattern.edge_labels)
+    return replace(pattern, edge_labels=tuple(labels))
 
 
 def placeholders(labels: Sequence[Label] | None) -> tuple[int, ...] | None:
@@ -79,12 +92,13 @@ def label_texts(labels: Sequence[Label | None] | None, names: Sequence[str] | No
     return tuple(names[label] if names is not None and isinstance(label, int) else label for label in known)
 
 
-def _number(label: Label, names: tuple[str, ...] | None, key: str) -> int:
+def _number(label: Label, names: tuple[str, ...] | None, key: str, what: str = "vertex") -> int:
     if label == ANY_LABEL:
         return ANY_LABEL
     if names is None:
         if isinstance(label, str):
-            raise InputError(f"{key} has the label {brief(label)}, but labels of this graph are integers")
+            whose = "this graph" if what == "vertex" else "its edges"
+            raise InputError(f"{key} has the label {brief(label)}, but labels of {whose} are integers")
         return label
     if isinstance(label, int):
         label = str(label)  # a column of texts may hold digits
@@ -92,4 +106,4 @@ def _number(label: Label, names: tuple[str, ...] | None, key: str) -> int:
         return names.index(label)
     close = get_close_matches(label, names, _LISTED) or list(names[:_LISTED])
     there = ", ".join(map(brief, close))
-    raise InputError(f"{key}: no vertex of the graph has the label {brief(label)}; there are {there}, ...")
+    raise InputError(f"{key}: no {what} of the graph has the label {brief(label)}; there are {there}, ...")

@@ -47,7 +47,7 @@ class Result:
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each part of the run: ``graph``, ``plan``, ``mine``, ``write``."""
     truncated: bool = False
-    """Whether ``export.limit`` ended the run: the counts are of the rows written, and there may be more."""
+    """Whether ``workload.limit`` or ``export.limit`` ended the search: counts are lower bounds, there may be more."""
 
     def table(self, name: str = "embeddings") -> pa.Table:
         """Read a table of results.
@@ -55,7 +55,8 @@ class Result:
         Parameters
         ----------
         name
-            ``"embeddings"``, ``"vertices"``, ``"sizes"`` or ``"counts"``; a table may lie in several files.
+            ``"embeddings"``, ``"vertices"``, ``"edges"``, ``"sizes"`` or ``"counts"``; a table may lie in several
+            files.
 
         Returns
         -------

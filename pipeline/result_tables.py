@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.run_store.store import changed
 from longwall.storage.hashed_file import file_sha256
 from longwall.storage.parquet_files import ParquetSink, write_parquet
+from longwall.storage.tables.arrow_columns import column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Metrics, PatternCount
 
 TOO_LARGE = 1 << 63  # for a column of 64-bit integers
-_DECIMAL_DIGITS = 38
+_DIGITS = 38  # of the widest decimals that Parquet's readers know
 _AT_ONCE = 1 << 13  # rows of a table that are put together
 
 
@@ -29,7 +29,7 @@ def number_type(most: int) -> pa.DataType:
 
     if most < TOO_LARGE:
         return pa.int64()
-    return pa.decimal128(_DECIMAL_DIGITS) if most < 10**_DECIMAL_DIGITS else pa.string()
+    return pa.decimal128(_DIGITS, 0) if most < 10**_DIGITS else pa.string()
 
 
 def number_array(numbers: Sequence[int | None], kind: pa.DataType) -> pa.Array:
@@ -37,10 +37,8 @@ def number_array(numbers: Sequence[int | None], kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     if pa.types.is_string(kind):
-        return pa.array([None if number is None else str(number) for number in numbers], kind)
-    if pa.types.is_decimal(kind):
-        return pa.array([None if number is None else Decimal(number) for number in numbers], kind)
-    return pa.array(numbers, kind)
+        return column([None if number is None else str(number) for number in numbers], kind)
+    return column(numbers, kind)
 
 
 def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
@@ -59,14 +57,18 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
             ("support", pa.int64()),
             ("edge_labels", labels("edge_labels")),
             ("lower_bound", pa.bool_()),
+            ("name", pa.string()),
+            ("seconds", pa.float64()),
         ]
     )
     with ParquetSink(path, schema) as sink:
         for begin in range(0, max(len(counts), 1), _AT_ONCE):
             some = counts[begin : begin + _AT_ONCE]
-            columns = {name: [getattr(one, name) for one in some] for name in schema.names}
-            columns["count"] = number_array(columns["count"], schema.field("count").type)
-            sink.write(pa.table(columns, schema=schema))
+            lists = {name: [getattr(one, name) for one in some] for name in schema.names}
+            columns = [
+                (number_array if field.name == "count" else column)(lists[field.name], field.type) for field in schema
+            ]
+            sink.write(pa.Table.from_arrays(columns, schema=schema))
 
 
 def write_metrics(metrics: Metrics, path: Path) -> None:
@@ -77,8 +79,9 @@ def write_metrics(metrics: Metrics, path: Path) -> None:
 
     types = {"stage": pa.string(), "seconds": pa.float64(), "predicted": pa.float64()}
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in MetricsRow._fields])
-    rows = [{name: _fitting(figure) for name, figure in row._asdict().items()} for row in metrics.rows()]
-    write_parquet(pa.Table.from_pylist(rows, schema=schema), path)
+    rows = list(metrics.rows())
+    columns = [column([_fitting(getattr(row, field.name)) for row in rows], field.type) for field in schema]
+    write_parquet(pa.Table.from_arrays(columns, schema=schema), path)
 
 
 def _fitting(figure: Any) -> Any:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longwall.kernels import prepare_engine
 from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
@@ -28,6 +28,7 @@ from longwall.pipeline.progress.history import History
 from longwall.pipeline.report.publish import publish_report
 from longwall.pipeline.result import Result
 from longwall.pipeline.result_tables import write_counts
+from longwall.pipeline.run_facts import engine_facts, memory_facts
 from longwall.pipeline.run_store.run_directory import RunDirectory
 from longwall.storage.arguments import brief, require_texts
 from longwall.storage.errors import FinalError, InputError, RunError, reason_of
@@ -36,7 +37,6 @@ from longwall.storage.paths import require_path
 from longwall.storage.signals import interrupted_by, interrupting, last_signal, undisturbed
 
 if TYPE_CHECKING:
-    from longwall.kernels import Engine
     from longwall.pipeline.execution.sharing.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
@@ -77,12 +77,34 @@ def run(
     KeyboardInterrupt
         If the user interrupts, or SIGTERM or SIGHUP comes that the caller does not handle; its folder says so, and
         `resume` goes on with it.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> result = longwall.run({"graph": karate, "workload": {"kind": "triangles", "output": "vertices"}})
+    >>> result.count, result.path.name
+    (45, 'triangles')
+    >>> result.table("vertices").column_names
+    ['vertex', 'triangles']
     """
+    with running(config, overrides=overrides, observer=observer) as result:
+        return result
+
+
+@contextmanager
+def running(
+    config: Mapping[str, Any] | str | Path, *, overrides: Sequence[str] = (), observer: Observer | None = None
+) -> Iterator[Result]:
+    """Run a config as `run` does. The report is written as the context ends: the answer need not wait for it."""
     require_observer(observer)
     spec = load_config(config, overrides)
+    if not _in_processes(spec):
+        prepare_engine(spec.engine.kind)
     fresh_name = isinstance(config, Mapping) and not names_run(config, overrides)
     directory = RunDirectory.create(spec, fresh_name=fresh_name)
-    return _whole(directory, spec, observer or NullObserver(), fresh=True)
+    with _whole(directory, spec, observer or NullObserver(), fresh=True) as result:
+        yield result
 
 
 def resume(
@@ -112,7 +134,41 @@ def resume(
         If there is no such run, it is finished or going on, or its graph, its config or its plan changed.
     RunError, KeyboardInterrupt
         As `run`.
+
+    Examples
+    --------
+    >>> import longwall
+    >>> config = {
+    ...     "graph": {"generator": {"kind": "rmat", "scale": 8, "edge_factor": 8, "seed": 1}},
+    ...     "workload": {"kind": "match", "pattern": "diamond", "output": "embeddings"},
+    ...     "scheduler": {"order": "levels"},
+    ...     "memory": {"disk": "8KiB"},
+    ...     "run": {"name": "diamonds"},
+    ... }
+    >>> longwall.run(config)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    longwall.storage.errors.RunError: a spilled chunk needs ... raise memory.disk; once that is mended, go on with: ...
+    >>> longwall.resume("runs/diamonds", overrides=["memory.disk=1GiB"]).count
+    82944
     """
+    with resuming(path, overrides=overrides, observer=observer, graph=graph) as result:
+        return result
+
+
+def _in_processes(spec: RunSpec) -> bool:
+    """Return whether other processes do the work: the coordinator of a cluster needs no device."""
+    return spec.scheduler.kind == "dask" or spec.engine.devices is not None
+
+
+@contextmanager
+def resuming(
+    path: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    observer: Observer | None = None,
+    graph: Graph | None = None,
+) -> Iterator[Result]:
+    """Go on with a run as `resume` does. The report is written as the context ends."""
     require_path("path", path, "the folder of a run, or its URL")
     require_texts("overrides", overrides, '["memory.host=8GiB"]')
     require_observer(observer)
@@ -125,14 +181,27 @@ def resume(
     except InputError:
         directory.close()
         raise
-    return _whole(directory, spec, observer or NullObserver(), fresh=False)
+    with _whole(directory, spec, observer or NullObserver(), fresh=False) as result:
+        yield result
 
 
-def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh: bool) -> Result:
-    """Run to one of the ends of a run, and say in the folder which one it was."""
-    began = time.perf_counter()
-    metrics, cancel = Metrics(), threading.Event()
+@contextmanager
+def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh: bool) -> Iterator[Result]:
+    """Run to one of the ends of a run, and say in the folder which one it was; then report it."""
+    metrics = Metrics()
     history = History(LoggedObserver(observer), watching=spec.run.report)
+    with closing(directory):
+        result = _ended(directory, spec, metrics, history, fresh=fresh)
+        try:
+            yield result
+        finally:
+            if spec.run.report:
+                publish_report(directory.store, history, metrics, values=[one.value for one in result.patterns])
+
+
+def _ended(directory: RunDirectory, spec: RunSpec, metrics: Metrics, history: History, *, fresh: bool) -> Result:
+    """Return the result of a run that is done; of others the folder says why, and what is raised."""
+    began, cancel = time.perf_counter(), threading.Event()
     LOG.info("%s %s in %s", "running" if fresh else "resuming", spec.workload.kind, directory.where)
     how = f"go on with: {how_to_resume(spec, directory.where)}"
 
@@ -169,8 +238,7 @@ def _whole(directory: RunDirectory, spec: RunSpec, observer: Observer, *, fresh:
             abandon("failed", f"{type(error).__name__}: {error}")
             raise
         finally:
-            directory.close()
-            observer.close()
+            history.close()
 
 
 def _run(
@@ -213,7 +281,7 @@ def _run(
         second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
         facts["degrees"] = graph.degree_powers()
-        engines = _engine_facts(spec, engine, devices, second)
+        engines = engine_facts(spec, engine, devices, second)
         _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
         directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}
         LOG.debug("plan: %s", directory.manifest["plan_text"])
@@ -233,7 +301,7 @@ def _run(
             ):
                 counts = with_label_names(spec.workload.execute(plan, env), graph)
         finally:
-            directory.manifest["memory"] = _memory_facts(env)
+            directory.manifest["memory"] = memory_facts(env)
     engine_name = "+".join(sorted(env.executor.engines)) or (engines["name"] if on_cluster else engine.name)
     return _publish(counts, env, directory, observer, engine_name, began)
 
@@ -260,8 +328,6 @@ def _publish(
         directory.finish(env.metrics)
     LOG.debug("seconds by part: %s", ", ".join(f"{name} {took:.3f}" for name, took in history.timings.items()))
     LOG.info("done in %.3f s on %s", time.perf_counter() - began, engine)
-    if env.spec.run.report:
-        publish_report(directory.store, history, env.metrics, values=[one.value for one in counts])
     return Result(
         path=directory.where,
         workload=workload.kind,
@@ -311,24 +377,6 @@ def _coordinator(
     )
 
 
-def _memory_facts(env: Coordinator) -> dict[str, Any]:
-    """Return what the manifest says of memory: limits and peaks, and where the graph was."""
-    resources = env.resources
-    facts: dict[str, Any] = {
-        name: {"limit": budget.limit, "peak": budget.peak}
-        for name, budget in (("host", resources.host), ("disk", resources.disk))
-    }
-    if (written := resources.disk.writing)[0]:
-        facts["disk"] |= {"written": written[0], "seconds": written[1]}
-    if (peak := env.engine.memory.peak()) is not None:
-        limit = {"limit": resources.device, "peak": peak.allocator}
-        facts["device"] = limit | {"driver": peak.driver, "before": peak.before}
-        env.metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
-    if env.device_graph is not None:
-        facts["graph"] = asdict(env.device_graph.placement)
-    return facts
-
-
 def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
     """Put what results depend on into the manifest; a resumed run must find there what it has.
 
@@ -360,15 +408,6 @@ def _settle(directory: RunDirectory, facts: dict[str, Any]) -> None:
                     "start a new run"
                 )
     directory.manifest |= facts
-
-
-def _engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str], second: SecondEngine | None) -> dict[str, Any]:
-    """What the manifest says of the engine: of a cluster only that it is one, so that its workers may change."""
-    if spec.scheduler.kind == "dask":
-        return {"name": "cluster", "device": None}
-    if devices:
-        return {"name": "cuda", "device": f"{len(devices)} devices"}
-    return {"name": engine.name if second is None else f"cpu+{engine.name}", "device": engine.device.name}
 
 
 def _stop(cancel: threading.Event, resources: Resources, second: SecondEngine | None) -> None:

@@ -24,6 +24,11 @@ class CountBench(Bench, Protocol):
     most_rows: int
     """Rows that are counted at once."""
 
+    @property
+    def wanted(self) -> int | None:
+        """How many matches are still wanted; None: all."""
+        ...
+
     def fit(self, stage: Stage, most: int, work: Callable[[int], tuple[int, int]]) -> tuple[int, int]:
         """Do a piece of work that is as large as memory allows, `most` at most."""
         ...
@@ -83,7 +88,7 @@ class FusedCount(Stage):
 
     def _count(self, chunk: EmbeddingTable, bench: CountBench, begin: int, size: int) -> tuple[int, int]:
         rows = chunk.sliced(begin, begin + size).to(bench.xp)
-        return count_planned(rows, bench.searcher, bench.graph.pages), size
+        return count_planned(rows, bench.searcher, bench.graph.pages, bench.wanted), size
 
     def _embeddings(self, matches: int) -> int:
         embeddings, rest = divmod(matches, self.redundancy)
@@ -92,7 +97,9 @@ class FusedCount(Stage):
         return embeddings
 
 
-def count_planned(table: EmbeddingTable, searcher: Searcher, pages: Pages | None = None) -> int:
+def count_planned(
+    table: EmbeddingTable, searcher: Searcher, pages: Pages | None = None, most: int | None = None
+) -> int:
     """Count the embeddings below a table's rows; all later levels of the program are fused into one kernel.
 
     Parameters
@@ -103,10 +110,12 @@ def count_planned(table: EmbeddingTable, searcher: Searcher, pages: Pages | None
         The engine's workspace for the program.
     pages
         The pages of the graph that the engine reads; made ready for what the rows' own vertices read.
+    most
+        The search may end once it has found so many.
     """
     if not len(table):
         return 0
     rows = table.columns()
     if pages is not None:
         pages.prepare(table.num_levels, searcher.reads(rows, counting=True))
-    return searcher.count_rows(rows)
+    return searcher.count_rows(rows, most)

@@ -110,6 +110,11 @@ class RowLimit:
         """Whether no further row may be written."""
         return self._left == 0
 
+    @property
+    def left(self) -> int | None:
+        """How many rows may still be written; None where there is no limit."""
+        return self._left
+
 
 def shorten(path: Path, rows: int) -> dict[str, Any]:
     """Keep only the first rows of a file that was written. Return its rows, bytes and checksum; it is on disk.

@@ -1,14 +1,17 @@
 """The filtering stage: keep some rows, and compact back to the root."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
+
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.stages.base import Bench, Stage
-from longwall.stages.extension.adjacency_lists import is_edge
+from longwall.stages.extension.adjacency_lists import find_arcs, is_edge
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.errors import InputError
 from longwall.storage.tables.embedding_table import Columns, EmbeddingTable
@@ -54,6 +57,8 @@ class VerifyBench(Bench, Protocol):
     timer: StageTimer
     most_verified: int
     """Rows that are verified at once."""
+    edge_labels: Any
+    """int32[2m]: the labels of the arcs, on the host where the device has no room for them; None: they are not read."""
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], Kept]) -> Kept:
         """Do a piece of work that is as large as memory allows, `most` at most."""
@@ -72,35 +77,22 @@ class VerifyBench(Bench, Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Verify(Stage):
-    """Keep the rows whose last vertex is, or is not, adjacent to some earlier ones: binary joins with the edges.
-
-    The worst-case optimal join intersects the lists of all matched neighbours; binary joins extend by one edge of the
-    pattern, and verify the others afterwards (GAMMA, section III-A).
-
-    Attributes
-    ----------
-    level
-        Number of the last level.
-    present, absent
-        Earlier levels whose vertex must, and must not, be adjacent to it.
-    """
+class Verification(Stage):
+    """Keep the rows whose last vertex fits earlier ones."""
 
     level: int
-    present: tuple[int, ...]
-    absent: tuple[int, ...]
+    """Number of the last level."""
 
     verb = "filter"
 
-    def describe(self) -> str:
-        """See `Stage`."""
-        parts = [f"{verb} {', '.join(map(str, levels))}" for verb, levels in self._conditions()]
-        return f"filter       rows whose vertex of level {self.level} {' and '.join(parts)}"
+    @property
+    @abstractmethod
+    def lists(self) -> int:
+        """How often the adjacency of the last vertex is looked at."""
 
-    def _conditions(self) -> list[tuple[str, tuple[int, ...]]]:
-        both = (("is adjacent to those of levels", self.present), ("is not adjacent to those of levels", self.absent))
-        return [condition for condition in both if condition[1]]
+    @abstractmethod
+    def fits(self, rows: EmbeddingTable, bench: VerifyBench) -> Any:
+        """Return bool[rows]: which rows are kept."""
 
     def run(self, chunk: EmbeddingTable, bench: VerifyBench) -> Iterator[EmbeddingTable]:
         """Yield the rows that are kept."""
@@ -121,12 +113,86 @@ class Verify(Stage):
 
     def _kept(self, chunk: EmbeddingTable, bench: VerifyBench, size: int) -> Kept:
         rows = chunk.sliced(0, size).to(bench.xp)
-        last = rows.column(self.level)
         if bench.graph.pages is not None:
-            times = len(self.present) + len(self.absent)
-            bench.graph.pages.touch(self.level, [RowReads(last, NeighbourRange.ALL, times)])
-        mask = bench.xp.ones(size, bool)
+            reads = RowReads(rows.column(self.level), NeighbourRange.ALL, self.lists)
+            bench.graph.pages.touch(self.level, [reads])
+        return rows.filtered(self.fits(rows, bench)), size
+
+
+@dataclass(frozen=True)
+class Verify(Verification):
+    """Keep the rows whose last vertex is, or is not, adjacent to some earlier ones: binary joins with the edges.
+
+    The worst-case optimal join intersects the lists of all matched neighbours; binary joins extend by one edge of the
+    pattern, and verify the others afterwards (GAMMA, section III-A).
+
+    Attributes
+    ----------
+    level
+        Number of the last level.
+    present, absent
+        Earlier levels whose vertex must, and must not, be adjacent to it.
+    """
+
+    level: int
+    present: tuple[int, ...]
+    absent: tuple[int, ...]
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        parts = [f"{verb} {', '.join(map(str, levels))}" for verb, levels in self._conditions()]
+        return f"filter       rows whose vertex of level {self.level} {' and '.join(parts)}"
+
+    def _conditions(self) -> list[tuple[str, tuple[int, ...]]]:
+        both = (("is adjacent to those of levels", self.present), ("is not adjacent to those of levels", self.absent))
+        return [condition for condition in both if condition[1]]
+
+    @property
+    def lists(self) -> int:
+        """See `Verification`."""
+        return len(self.present) + len(self.absent)
+
+    def fits(self, rows: EmbeddingTable, bench: VerifyBench) -> Any:
+        """See `Verification`."""
+        last, mask = rows.column(self.level), bench.xp.ones(len(rows), bool)
         for levels, adjacent in ((self.present, True), (self.absent, False)):
             for level in levels:
                 mask &= is_edge(bench.graph, last, rows.column(level), bench.xp) == adjacent
-        return rows.filtered(mask), size
+        return mask
+
+
+@dataclass(frozen=True)
+class VerifyLabels(Verification):
+    """Keep the rows whose last vertex is joined to some earlier ones by edges with certain labels.
+
+    Attributes
+    ----------
+    level
+        Number of the last level.
+    labels
+        Earlier levels, and the label of the edge to each.
+    """
+
+    level: int
+    labels: tuple[tuple[int, int], ...]
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        parts = (f"label {label} to level {level}" for level, label in self.labels)
+        return f"filter       rows whose vertex of level {self.level} has edges with {' and '.join(parts)}"
+
+    @property
+    def lists(self) -> int:
+        """See `Verification`."""
+        return len(self.labels)
+
+    def fits(self, rows: EmbeddingTable, bench: VerifyBench) -> Any:
+        """See `Verification`."""
+        last, mask, xp = rows.column(self.level), bench.xp.ones(len(rows), bool), bench.xp
+        on_host = isinstance(bench.edge_labels, np.ndarray)
+        for level, label in self.labels:
+            arcs = find_arcs(bench.graph, last, rows.column(level), xp)
+            mask &= arcs >= 0
+            places = arcs.get() if on_host and xp is not np else arcs
+            mask &= xp.asarray(bench.edge_labels[places]) == label
+        return mask

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from operator import methodcaller
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import RowProgram
-from longwall.kernels.interface.workspaces import RangeCounter, RowCounter, VertexCounter, Workspace
+from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, RowTables
+from longwall.kernels.interface.workspaces import (
+    RangeCounter,
+    RowCounter,
+    Targets,
+    TriangleCounter,
+    VertexCounter,
+    Workspace,
+)
 from longwall.stages.base import Aggregation, Stage
 from longwall.stages.source import Roots, RootsBench
 from longwall.storage.errors import FinalError
@@ -41,6 +48,18 @@ class CountingBench(RootsBench, Protocol):
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], int]) -> int:
         """Do a piece of work that is as large as memory allows, `most` at most."""
+        ...
+
+    def prepare(self, first: int, last: int) -> None:
+        """Prepare the pages that the kernel reads for a range of roots."""
+        ...
+
+    def blocks(self, first: int, last: int) -> Iterator[Targets | None]:
+        """Prepare the pages for a range of arcs, for some vertices that they lead to at a time; None: for all."""
+        ...
+
+    def root(self, at: int) -> int:
+        """Return a root, or the end of a range of them, as the kernel's graph counts them."""
         ...
 
 
@@ -103,9 +122,15 @@ class CountRanges(Stage):
         return ()
 
     def _count(self, bench: CountingBench, first: int, size: int) -> int:
-        self.source.prepare(first, first + size, bench)
-        bench.counter.add(first, first + size)
+        begin, end = bench.root(first), bench.root(first + size)
+        if begin < end:
+            self.add(begin, end, bench)
         return first + size
+
+    def add(self, first: int, last: int, bench: CountingBench) -> None:
+        """Count a range of roots of the kernel's graph; where that fails, nothing has changed."""
+        bench.prepare(first, last)
+        bench.counter.add(first, last)
 
 
 Kernel = TypeVar("Kernel", bound=Counter)
@@ -144,6 +169,13 @@ class SubgraphCounter:
         return found
 
 
+class _TriangleSum(SubgraphCounter):
+    _kernel: TriangleCounter
+
+    def add_blocks(self, first: int, last: int, blocks: Iterable[Targets | None]) -> None:
+        self._sum += sum(self._kernel.count(first, last, targets) for targets in blocks)
+
+
 @dataclass(frozen=True)
 class CountSubgraphs(CountRanges):
     """Count the embeddings of one pattern."""
@@ -177,7 +209,16 @@ class CountCliques(CountSubgraphs):
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
+        if self.k == 3:
+            return _TriangleSum(engine.kernels.triangle_counter(engine.device, graph, memory))
         return SubgraphCounter(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
+
+    def add(self, first: int, last: int, bench: CountingBench) -> None:
+        """See `CountRanges`."""
+        if isinstance(bench.counter, _TriangleSum):
+            bench.counter.add_blocks(first, last, bench.blocks(first, last))
+        else:
+            super().add(first, last, bench)
 
 
 @dataclass(frozen=True)
@@ -194,6 +235,20 @@ class CountFourCycles(CountSubgraphs):
         return SubgraphCounter(engine.kernels.four_cycle_counter(engine.device, graph, memory))
 
 
+@dataclass(frozen=True)
+class CountFiveCycles(CountSubgraphs):
+    """Count the cycles of 5 vertices by two wedges from their smallest vertex, whose ends are adjacent."""
+
+    method = "wedge pairs"
+    name = "wedge pairs of 5 vertices"
+    how = "wedge pairs: wedges from every vertex to larger ones, grouped by their ends; edges between ends close them"
+    source = Roots("vertices")
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return SubgraphCounter(engine.kernels.five_cycle_counter(engine.device, graph, memory))
+
+
 class _Totals(KernelCounter[RowCounter]):
     _before: tuple[NDArray[Any], NDArray[Any]] | None = None
 
@@ -205,52 +260,75 @@ class _Totals(KernelCounter[RowCounter]):
         return counts.tolist(), magnitudes.tolist()
 
 
-def _add_totals(totals: Sequence[Totals]) -> Totals:
-    counts = [sum(column) % 2**64 for column in zip(*(counts for counts, _ in totals), strict=True)]
+def _add_totals(totals: Sequence[Totals], modulus: int) -> Totals:
+    counts = [sum(column) % modulus for column in zip(*(counts for counts, _ in totals), strict=True)]
     return counts, [sum(column) for column in zip(*(magnitudes for _, magnitudes in totals), strict=True)]
 
 
 @dataclass(frozen=True)
+class TabledGraph(GraphArrays):
+    """A graph with the tables that row programs read."""
+
+    tables: RowTables = field(kw_only=True)
+
+
+@dataclass(frozen=True)
 class CountHomomorphisms(CountRanges):
-    """Run a row program over all vertices: sums of products of homomorphism counts.
+    """Run a row program over all rows: sums of products of homomorphism counts.
 
     Attributes
     ----------
     program
         The row program.
-    pattern
-        Edges of the pattern that it is for.
-    exact
-        Whether the integers are computed; the floating-point sums always are.
+    domain
+        Whose rows they are.
+    patterns
+        What is counted, as text.
+    modulus
+        See `longwall.kernels.interface.homomorphism_program.RowTables`.
     """
 
     program: RowProgram
-    pattern: str
-    exact: bool
+    domain: Domain
+    patterns: str
+    modulus: int
 
     method = "rows"
-    source = Roots("vertices")
     optional = True
+
+    @property
+    def source(self) -> Roots:
+        """See `CountRanges`."""
+        return Roots(self.domain)
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
-        return f"{'homomorphisms' if self.exact else 'magnitudes of homomorphisms'} for {self.pattern}"
+        kinds = {FLOATING: "magnitudes of homomorphisms", WORD: "homomorphisms"}
+        kind = kinds.get(self.modulus, f"homomorphisms modulo {self.modulus}")
+        return f"{kind} over {self.domain} for {self.patterns}"
 
     @property
     def aggregation(self) -> Aggregation[Totals, Totals]:
-        """The sum of each product, modulo 2**64, and the same in floating point."""
-        return Aggregation(_Totals.take, _add_totals, lambda totals: totals)
+        """The sum of each product, modulo 2**64 or the modulus, and the same in floating point."""
+        modulus = self.modulus if self.modulus > WORD else 2**64
+        return Aggregation(_Totals.take, partial(_add_totals, modulus=modulus), lambda totals: totals)
 
     @property
     def how(self) -> str:
         """See `CountRanges`."""
-        passes, wide = self.program.passes, self.program.wide_passes
-        return f"homomorphisms: {passes} passes over the neighbours' rows of every vertex, {wide} over all rows"
+        program = self.program
+        return (
+            f"homomorphisms: {len(program.products)} products for every row of {self.domain}; {program.passes} passes "
+            f"over the rows of its entries, {program.edge_passes} over those of its triangles, {program.wide_passes} "
+            "over all rows"
+        )
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
-        return _Totals(engine.kernels.row_counter(engine.device, graph, self.program, memory, exact=self.exact))
+        assert isinstance(graph, TabledGraph)
+        kernels = engine.kernels
+        return _Totals(kernels.row_counter(engine.device, graph, graph.tables, self.program, self.domain, memory))
 
 
 VertexCounts = NDArray[np.int64]
@@ -285,6 +363,10 @@ class CountOfVertices(CountRanges):
     def rows(self) -> int:
         """Numbers per vertex."""
         return 1
+
+    def places(self, num_vertices: int) -> int:
+        """Return how many numbers there are in all."""
+        return self.rows * num_vertices
 
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:

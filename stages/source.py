@@ -193,7 +193,7 @@ def arc_reads(graph: GraphArrays, first: int, last: int, part: NeighbourRange, x
     owners = xp.arange(vertex, beyond, dtype=xp.uint32)
     yield RowReads(owners, part)
     neighbours = graph.indices[first:last]
-    if part == NeighbourRange.SMALLER:
+    if part == NeighbourRange.SMALLER and not graph.oriented:
         offsets = xp.clip(graph.indptr[vertex : beyond + 1], first, last) - first
         owner = EmbeddingTable((owners, neighbours), (offsets,), xp).column(0)
         neighbours = neighbours[neighbours < owner]

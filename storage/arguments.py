@@ -1,7 +1,9 @@
 """Arguments of the public functions that are of another type than they should be."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from numbers import Number
+from types import ModuleType
 from typing import Any
 
 from longwall.storage.errors import InputError
@@ -39,6 +41,22 @@ def require_type(name: str, value: object, kinds: type | tuple[type, ...], expec
 def wrong_type(name: str, value: object, expected: str, advice: str = "") -> InputError:
     """Return the error for an argument of another type; parameters as in `require_type`."""
     return InputError(f"{name}: expected {expected}, not {type_name(value)}" + (f"; {advice}" if advice else ""))
+
+
+def require_package(package: str, call: str) -> ModuleType:
+    """Return a package that is not among the dependencies, or say how to install it (InputError).
+
+    Parameters
+    ----------
+    package
+        Its name.
+    call
+        What needs it.
+    """
+    try:
+        return import_module(package)
+    except ImportError:
+        raise InputError(f"{call} needs {package}: pip install {package}") from None
 
 
 def brief(value: object) -> str:

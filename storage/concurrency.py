@@ -5,7 +5,7 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 _MOST_THREADS, _THREADS_PER_CORE = 256, 4  # whichever is more
@@ -42,6 +42,48 @@ def map_ordered(function: Callable[[Item], Result], items: Iterable[Item], worke
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def map_all(
+    pool: ThreadPoolExecutor, workers: int, function: Callable[[Item], Result], items: Sequence[Item]
+) -> list[Result]:
+    """Return `function(item)` for every item, in order; threads take the next item themselves, so it costs little.
+
+    Parameters
+    ----------
+    pool, workers
+        Threads, and how many of them to use.
+    function
+        Is called by any of them.
+    items
+        They are begun in order. Once one has failed none is begun, and when all that were begun are done, the error
+        of the first of them is raised.
+    """
+    results: list[Any] = [None] * len(items)
+    errors: dict[int, BaseException] = {}
+    numbers = iter(range(len(items)))  # `next` of it is one step: no two threads get the same number
+    stopped = threading.Event()
+
+    def work() -> None:
+        for number in numbers:
+            try:
+                results[number] = function(items[number])
+            except BaseException as error:
+                errors[number] = error
+                return stopped.set()
+            if stopped.is_set():
+                return None
+        return None
+
+    working = [pool.submit(work) for _ in range(min(workers, len(items)))]
+    try:
+        wait(working)
+    finally:
+        stopped.set()
+        wait(working)
+    if errors:
+        raise errors[min(errors)]
+    return results
 
 
 class ReadAhead:

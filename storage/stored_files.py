@@ -133,6 +133,22 @@ def read_range(descriptor: int, start: int, size: int, name: str) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def read_into(descriptor: int, start: int, out: memoryview, name: str) -> None:
+    """Fill memory with bytes of a file, from byte `start` on.
+
+    Raises
+    ------
+    Damage
+        If the file ends before.
+    """
+    done = 0
+    while done < len(out):
+        read = os.preadv(descriptor, [out[done:]], start + done)
+        if not read:
+            raise Damage(f"{name}: the file ends early")
+        done += read
+
+
 def parse_object(text: bytes, name: str) -> dict[str, Any]:
     """Parse a JSON object.
 

@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 # `import naive`: pytest's importlib mode adds no folder
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "support")]
+_TESTS = Path(__file__).parent
+sys.path[:0] = [str(_TESTS), str(_TESTS / "support"), str(_TESTS.parent / "docs" / "generate")]
 
 pytest_plugins = ["selection"]
 

@@ -29,7 +29,7 @@ from benchmarks.gpu.gpu_kernels import DEVICE_SCRATCH, PLENTY, arrays
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.runtime.launch import sum_of_parts
-from longwall.kernels.interface.clique_leaves import ALL_SIZES, cliques_of_leaves, exact_sum, exact_values
+from longwall.kernels.interface.cliques.leaves import ALL_SIZES, cliques_of_leaves, exact_sum, exact_values
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph

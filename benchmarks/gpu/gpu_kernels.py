@@ -20,10 +20,13 @@ from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.runtime.launch import exact, sum_of_parts
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import WORD
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_planner import plan_match
+from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.source import edge_source
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -77,19 +80,25 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
 
 
 def by_rows(engine: Any, loaded: GraphArrays, name: str, memory: int) -> tuple[Start, Fetch]:
-    """Count a pattern through homomorphisms."""
+    """Count a pattern through homomorphisms, the tables included."""
     pattern = parse_pattern(name)
-    found = plan_homomorphisms(pattern)
+    found = plan_homomorphisms((pattern,), PassCosts(1.0, 1.0, 1.0))
     assert found is not None
+    program, (terms,) = found.program, found.terms
 
     def start() -> Any:
-        counter = engine.kernels.row_counter(engine.device, loaded, found.program, memory, exact=True)
-        counter.add(0, loaded.num_vertices)
-        return counter
+        tables = make_tables(engine, loaded, program, WORD, memory)
+        domains = (("vertices", program.vertices, loaded.num_vertices), ("arcs", program.arcs, loaded.num_arcs))
+        counters = []
+        for domain, rows, number in domains:
+            counter = engine.kernels.row_counter(engine.device, loaded, tables, rows, domain, memory // 4)
+            counter.add(0, number if rows.products else 0)
+            counters.append(counter)
+        return counters
 
-    def fetch(counter: Any) -> int:
-        totals = counter.totals()[0]
-        mappings = sum(factor * int(total) for (factor, _), total in zip(found.quotients, totals, strict=True))
+    def fetch(counters: Any) -> int:
+        totals = [int(total) for counter in counters for total in counter.totals()[0]]
+        mappings = sum(term.coefficient * totals[term.number] for term in terms)
         return mappings % 2**64 // automorphism_count(pattern)
 
     return start, fetch

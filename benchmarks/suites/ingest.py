@@ -1,9 +1,12 @@
 """Text to graph store under host budgets: speed, peak memory measured from outside, scratch files, and the floors.
 
-    python -m benchmarks.suites.ingest FOLDER [--scale 20] [--memory SIZE]...
+    python -m benchmarks.suites.ingest FOLDER [--scale 20] [--memory SIZE]... [--threads 2,16]
 
-The folder keeps the text (R-MAT, edge factor 16, seed 1) for the next time. Standard library only: a child starts as a
-copy of its parent, so a parent that had loaded NumPy would show up in the peak memory of every child.
+Then what each step takes, of the text, of the same edges as Parquet, and of the generator, for some numbers of cores:
+seconds, those of processors, and how many cores worked.
+
+The folder keeps text and Parquet (R-MAT, edge factor 16, seed 1) for the next time. Standard library only: a child
+starts as a copy of its parent, so a parent that had loaded NumPy would show up in the peak memory of every child.
 """
 
 import argparse
@@ -32,6 +35,60 @@ with open(sys.argv[2], "wb") as file, open_resources() as resources:
 """
 
 
+_WRITE_PARQUET = """
+import sys
+import pyarrow as pa, pyarrow.parquet as parquet
+from longwall.storage.generators.random_edges import rmat
+from longwall.storage.memory.resources import open_resources
+
+schema = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
+with parquet.ParquetWriter(sys.argv[2], schema) as file, open_resources() as resources:
+    for block in rmat(1, resources, scale=int(sys.argv[1]), edge_factor=16, a=0.57, b=0.19, c=0.19):
+        file.write_table(pa.table({"src": block.src, "dst": block.dst}, schema=schema))
+"""
+_STEPS = """
+import os, shutil, sys, time
+from longwall.storage.generators.kinds import generate_store
+from longwall.storage.ingest.ingest import ingest
+from longwall.storage.memory.resources import open_resources
+from longwall.storage.observer import NullObserver
+
+kind, source, store, cores, edges = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+
+
+class Steps(NullObserver):
+    def __init__(self):
+        self.marks = []
+
+    def phase(self, name, total, unit):
+        self.marks.append((name, time.perf_counter(), time.process_time()))
+
+
+def make(observer, resources, scale):
+    if kind == "generator":
+        generate_store("rmat", store, seed=1, scale=scale, edge_factor=16, resources=resources, observer=observer)
+    else:
+        ingest(source, store, resources=resources, observer=observer)
+    shutil.rmtree(store)
+
+
+with open_resources() as resources:
+    generate_store("rmat", store, seed=1, scale=8, resources=resources)  # kernels are loaded
+    shutil.rmtree(store)
+    steps = Steps()
+    steps.phase("drawing and sorting" if kind == "generator" else "opening", None, "")
+    make(steps, resources, int(source) if kind == "generator" else 0)
+    steps.phase("", None, "")
+whole = steps.marks[-1][1] - steps.marks[0][1]
+print(f"{kind}, {cores} cores: {whole:.2f} s, {edges / whole / 1e6:.1f} M edges/s")
+for (name, began, used), (_, ended, used_then) in zip(steps.marks, steps.marks[1:]):
+    name = "reading and sorting" if name.startswith("reading") else name
+    seconds, processors = ended - began, used_then - used
+    print(f"  {name:<24} {seconds:8.2f} s {processors:8.2f} s {processors / seconds:6.1f} cores")
+"""
+
+
 class Outcome(NamedTuple):
     """What a command took."""
 
@@ -48,17 +105,34 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--memory", action="append", help="may be repeated; unlimited, 256MiB and 1/8 of the CSR")
+    parser.add_argument("--threads", help="numbers of cores, with commas; all if not given")
+    parser.add_argument("--only-steps", action="store_true")
     arguments = parser.parse_args()
     folder: Path = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
-    text, tiny = folder / f"rmat-{arguments.scale}.txt", folder / "tiny.txt"
-    if not text.exists():
-        partial = text.with_suffix(".partial")
-        subprocess.run([sys.executable, "-c", _WRITE_TEXT, str(arguments.scale), str(partial)], check=True)
-        partial.rename(text)
+    text = _made(folder / f"rmat-{arguments.scale}.txt", _WRITE_TEXT, arguments.scale)
+    if not arguments.only_steps:
+        _print_budgets(arguments, folder, text)
+    parquet = _made(folder / f"rmat-{arguments.scale}.parquet", _WRITE_PARQUET, arguments.scale)
+    for cores in (arguments.threads or str(len(os.sched_getaffinity(0)))).split(","):
+        for kind, source in (("text", text), ("parquet", parquet), ("generator", arguments.scale)):
+            words = [kind, source, folder.absolute() / "store", cores, 16 << arguments.scale]
+            subprocess.run([sys.executable, "-c", _STEPS, *map(str, words)], check=True, cwd=folder)
+
+
+def _made(path: Path, program: str, scale: int) -> Path:
+    """Return a file, which a program makes if it is not there."""
+    if not path.exists():
+        partial = path.with_suffix(".partial")
+        subprocess.run([sys.executable, "-c", program, str(scale), str(partial)], check=True)
+        partial.rename(path)
+    return path.absolute()
+
+
+def _print_budgets(arguments: argparse.Namespace, folder: Path, text: Path) -> None:
+    tiny = folder / "tiny.txt"
     tiny.write_text("1 2\n")
     lines = 16 << arguments.scale
-
     base = _ingest(tiny, folder, None)
     print(f"{lines:,} lines, {text.stat().st_size / 1e6:,.0f} MB of text")
     print(f"a graph of one edge: {base.seconds:.2f} s, peak {base.peak / 1e6:.0f} MB: the constant")

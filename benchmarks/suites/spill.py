@@ -84,7 +84,7 @@ def timed(work: Callable[[int], Any], threads: int) -> tuple[float, list[Any]]:
 
 def throughput(folder: Path, codecs: list[tuple[str, dict[str, Any]]]) -> None:
     """Print a table of ratios and rates; the rates of the median of three rounds."""
-    from longwall.storage.graph import blosc_chunks
+    from longwall.storage.arrays import blosc_chunks
     from longwall.storage.memory.reservations import MemoryBudget
     from longwall.storage.tables import chunk_file
 

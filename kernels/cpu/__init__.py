@@ -10,7 +10,14 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.cliques.leaves import clique_vertex_counter as clique_vertex_counter
     from longwall.kernels.cpu.edge_extension import edge_extender as edge_extender
     from longwall.kernels.cpu.four_cycles import four_cycle_counter as four_cycle_counter
-    from longwall.kernels.cpu.homomorphisms import row_counter as row_counter
+    from longwall.kernels.cpu.homomorphisms.five_cycles import five_cycle_counter as five_cycle_counter
+    from longwall.kernels.cpu.homomorphisms.rows import row_counter as row_counter
+    from longwall.kernels.cpu.homomorphisms.tables import common_neighbours as common_neighbours
+    from longwall.kernels.cpu.homomorphisms.tables import cycles_of_arcs as cycles_of_arcs
+    from longwall.kernels.cpu.homomorphisms.tables import sum_neighbours as sum_neighbours
+    from longwall.kernels.cpu.local_counts.arc_triangles import arc_triangles as arc_triangles
+    from longwall.kernels.cpu.local_counts.edges import edge_counter as edge_counter
+    from longwall.kernels.cpu.local_counts.orbits import orbit_homomorphism_counter as orbit_homomorphism_counter
     from longwall.kernels.cpu.maximal_cliques.finders import maximal_clique_counter as maximal_clique_counter
     from longwall.kernels.cpu.maximal_cliques.finders import maximal_clique_lister as maximal_clique_lister
     from longwall.kernels.cpu.maximal_cliques.finders import (
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.search import searcher as searcher
     from longwall.kernels.cpu.sorting import chunk_sorter as chunk_sorter
     from longwall.kernels.cpu.sorting import run_merger as run_merger
+    from longwall.kernels.cpu.triangles import triangle_counter as triangle_counter
     from longwall.kernels.cpu.triangles import triangle_vertex_counter as triangle_vertex_counter
 else:
     __getattr__ = lazy_table(__name__)

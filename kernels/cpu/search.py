@@ -19,7 +19,7 @@ from longwall.kernels.jit import compiled
 
 # Columns of ProgramArrays.sets.
 _KIND, _SOURCE, _ADJACENT, _BELOW, _ABOVE, _LABEL, _REQUIRED, _SIZE_ONLY, _MARK = 1, 2, 3, 4, 5, 6, 7, 8, 9
-_ADJACENCY, _LABELLED, _INTERSECT = 0, 1, 2
+_ADJACENCY, _LABELLED, _INTERSECT, _NO_LIMIT = 0, 1, 2, 2**63 - 1
 
 
 def searcher(device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int) -> "CpuSearcher":
@@ -44,13 +44,13 @@ class CpuSearcher:
         self._state = np.zeros((6, width), np.int64)
         self._stop_flag = device.stop_flag
 
-    def count_rows(self, rows: NDArray[np.uint32]) -> int:
-        """Count the embeddings below `rows`."""
-        graph, program = self._graph, self._program
+    def count_rows(self, rows: NDArray[np.uint32], most: int | None = None) -> int:
+        """Count the embeddings below `rows`; see `Searcher`."""
+        graph, program, most = self._graph, self._program, _NO_LIMIT if most is None else most
         total, estimate = count_rows(
             graph.indptr, graph.indices, graph.labels, rows, 0, rows.shape[1], program.sets, program.first_set,
             program.levels, program.blocks, program.members, program.terms, self._store, self._room, self._marks,
-            self._state, self._stop_flag,
+            self._state, self._stop_flag, most,
         )  # fmt: skip
         return exact(total, estimate)
 
@@ -301,7 +301,7 @@ def _enter_row(r, good, rows, sets, first_set, values, indptr, indices, labels, 
 @compiled
 def count_rows(
     indptr, indices, labels, rows, begin, end, sets, first_set, levels, blocks, members, terms, store, room, marks,
-    state, stop_flag,
+    state, stop_flag, most,
 ):  # fmt: skip
     """Count the embeddings below rows[:, begin:end].
 
@@ -323,8 +323,8 @@ def count_rows(
         Workspace, all zero; it is left all zero.
     state : int64[6, width]
         Workspace; width is larger than the number of levels, of sets and of blocks.
-    stop_flag : uint8[1]
-        The kernel returns early once this is set.
+    stop_flag, most : uint8[1], int
+        The kernel returns early once this is set, or it has found so many.
 
     Returns
     -------
@@ -342,7 +342,7 @@ def count_rows(
     estimate = 0.0
     good = 0  # leading columns whose sets are valid
     for r in range(begin, end):
-        if stop_flag[0]:
+        if stop_flag[0] or total >= most:
             break
         good = _enter_row(
             r, good, rows, sets, first_set, values, indptr, indices, labels, start, stop, store, room, marks
@@ -368,7 +368,7 @@ def count_rows(
                 else:
                     cursor[depth], limit[depth] = _trim(store, start[s], stop[s], low, high)
                 entering = False
-            if cursor[depth] >= limit[depth] or stop_flag[0]:
+            if cursor[depth] >= limit[depth] or stop_flag[0] or total >= most:
                 depth -= 1
                 continue
             x = np.int64(indices[cursor[depth]]) if in_place else np.int64(store[cursor[depth]])

@@ -7,12 +7,15 @@ from queue import Empty, SimpleQueue
 import numpy as np
 
 from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.cpu.sort_kernels.words import sort_words
 from longwall.kernels.interface.engine import host_faults
 from longwall.kernels.interface.sorting import WORD, Array, Column, Columns, KeyLayout, Method, SumOverflow
 from longwall.kernels.jit import compiled
 
 _LEAST_SHARE = 2**20  # bytes that are worth a thread
 _LEAST_CHUNK, _LEAST_WINDOW = 16, 16  # keys
+_COPIED = 1 << 18  # keys that a core copies at a time
+_MANY_LISTS = 24  # lists of words that are sorted again: each doubling of their number costs a third of that
 BLOCK = 1 << 14
 """Keys that are sorted together before blocks are merged: they and their copy stay in a core's cache."""
 Table = tuple[Column, Column, Column]
@@ -36,10 +39,13 @@ def run_merger(
 
 
 class _Threads:
-    """A pool of threads, and tables for the kernels."""
+    """A pool of threads, and tables for the kernels, each of `capacity` keys."""
+
+    capacity: int
 
     def __init__(self, layout: KeyLayout, memory: int, threads: int):
         self._layout = layout
+        self._spare: SimpleQueue[Columns] = SimpleQueue()
         self.depth = max(1, min(threads, memory // _LEAST_SHARE))
         self._pool = ThreadPoolExecutor(self.depth, "sort")
 
@@ -50,8 +56,16 @@ class _Threads:
     def reserve(self, count: int) -> None:
         """Memory of the host needs no preparation here."""
 
-    def _new(self, keys: int) -> Columns:
-        return [np.empty(keys, np.uint64) for _ in range(self._layout.columns)]
+    def _take(self) -> Columns:
+        """A table that is used again, or a new one: fresh memory comes page by page, which takes time."""
+        try:
+            return self._spare.get_nowait()
+        except Empty:
+            return [np.empty(self.capacity, np.uint64) for _ in range(self._layout.columns)]
+
+    def recycle(self, columns: Columns) -> None:
+        """Keep a table for later: the whole of it, if it was cut."""
+        self._spare.put([column if column.base is None else column.base for column in columns])
 
     def _table(self, columns: Columns) -> Table:
         """Columns in the kernels' order, empty where the layout has none."""
@@ -89,20 +103,31 @@ class CpuChunkSorter(_Threads):
 
     def __init__(self, layout: KeyLayout, memory: int, threads: int):
         super().__init__(layout, memory, threads)
-        # What NumPy sorts in place needs no second table.
         self._plain = layout.given == 1
-        tables = (self.depth + 2) if self._plain else 2 * self.depth + 2
-        self.capacity = max(_LEAST_CHUNK, memory // (tables * layout.columns * WORD))
-        self._present = self._new(self.capacity)
+        self._copiers = ThreadPoolExecutor(self.depth, "copy")
+        self.capacity = max(_LEAST_CHUNK, memory // ((2 * self.depth + 2) * layout.columns * WORD))
+        self._present = self._take()
+
+    def close(self) -> None:
+        """Wait for what has begun, and begin nothing more."""
+        super().close()
+        self._copiers.shutdown()
 
     def put(self, at: int, columns: Sequence[Array]) -> None:
-        """Copy columns to the present chunk."""
+        """Copy columns to the present chunk, on all cores where they are long: fresh memory comes page by page."""
         for own, given in zip(self._present, columns, strict=False):
-            own[at : at + len(given)] = given
+            target = own[at : at + len(given)]
+
+            def copy(start: int, target: Column = target, given: Array = given) -> None:
+                target[start : start + _COPIED] = given[start : start + _COPIED]
+
+            starts = range(0, len(given), _COPIED)
+            for _ in self._copiers.map(copy, starts) if len(starts) > 1 else map(copy, starts):
+                """It is in its place."""
 
     def sort(self, count: int) -> "Future[Columns]":
         """Sort the present chunk."""
-        chunk, self._present = _cut(self._present, count), self._new(self.capacity)
+        chunk, self._present = _cut(self._present, count), self._take()
         return self._pool.submit(self._sort, chunk)
 
     def _sort(self, chunk: Columns) -> Columns:
@@ -110,17 +135,16 @@ class CpuChunkSorter(_Threads):
             return self._sorted(chunk)
 
     def _sorted(self, chunk: Columns) -> Columns:
+        other = _cut(self._take(), len(chunk[0]))
         if self._plain:
-            chunk[0].sort()
+            moved = sort_words(chunk[0], other[0])
         else:
-            other = self._new(len(chunk[0]))
             starts, counts = np.empty(len(chunk[0]) // BLOCK + 2, np.int64), np.empty(256, np.int64)
-            if sort_table(*self._table(chunk), *self._table(other), starts, counts):
-                chunk = other
+            moved = sort_table(*self._table(chunk), *self._table(other), starts, counts)
+        if moved:
+            chunk, other = other, chunk
+        self.recycle(other)
         return self._reduced(chunk, count=self._layout.reduce == "count")
-
-    def recycle(self, columns: Columns) -> None:
-        """Chunks are not used again."""
 
 
 class CpuRunMerger(_Threads):
@@ -140,7 +164,6 @@ class CpuRunMerger(_Threads):
         super().__init__(layout, memory, threads)
         self._sort = sort
         self.capacity = max(_LEAST_WINDOW, memory // ((3 * self.depth + 2) * layout.columns * WORD))
-        self._spare: SimpleQueue[Columns] = SimpleQueue()
 
     def merge(self, sizes: Sequence[int], read: Callable[[], Iterator[Columns]]) -> "Future[Columns]":
         """Merge sorted parts of runs."""
@@ -159,8 +182,8 @@ class CpuRunMerger(_Threads):
             for own, column in zip(table, part, strict=True):
                 own[start : start + len(column)] = column
         moved = False
-        if self._sort and len(table) == 1:
-            table[0].sort()
+        if len(table) == 1 and (self._sort or len(sizes) >= _MANY_LISTS):
+            moved = sort_words(table[0], other[0])
         elif self._sort:
             workspace = np.empty(count // BLOCK + 2, np.int64), np.empty(256, np.int64)
             moved = sort_table(*self._table(table), *self._table(other), *workspace)
@@ -168,17 +191,6 @@ class CpuRunMerger(_Threads):
             moved = merge_lists(*self._table(table), *self._table(other), starts, len(sizes))
         self.recycle(whole if moved else whole_other)
         return self._reduced(other if moved else table, count=False)
-
-    def _take(self) -> Columns:
-        try:
-            return self._spare.get_nowait()
-        except Empty:
-            return self._new(self.capacity)
-
-    def recycle(self, columns: Columns) -> None:
-        """Keep a table for later."""
-        whole = [column if column.base is None else column.base for column in columns]
-        self._spare.put(whole)
 
 
 def _cut(columns: Columns, count: int) -> Columns:

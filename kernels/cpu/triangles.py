@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import Targets
 from longwall.kernels.jit import compiled
 
 
@@ -27,10 +28,11 @@ class CpuTriangleCounter:
         self._marks = np.zeros(graph.num_vertices, np.uint8)
         self._stop_flag = device.stop_flag
 
-    def count(self, first: int, last: int) -> int:
-        """Count the triangles of a range of arcs."""
+    def count(self, first: int, last: int, targets: Targets | None = None) -> int:
+        """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
         g = self._graph
-        return int(count_triangles(g.indptr, g.indices, g.split, first, last, self._marks, self._stop_flag))
+        low, high = targets or (0, g.num_vertices)
+        return int(count_triangles(g.indptr, g.indices, g.split, first, last, low, high, self._marks, self._stop_flag))
 
 
 class CpuTriangleVertexCounter:
@@ -54,7 +56,7 @@ class CpuTriangleVertexCounter:
 
 
 @compiled
-def count_triangles(indptr, indices, split, first, last, marks, stop_flag):
+def count_triangles(indptr, indices, split, first, last, low, high, marks, stop_flag):
     """Count the triangles whose two largest vertices are joined by the arcs first to last - 1.
 
     Parameters
@@ -63,6 +65,8 @@ def count_triangles(indptr, indices, split, first, last, marks, stop_flag):
         The graph; `indices[indptr[v]:split[v]]` are the neighbours of v with a smaller id.
     first, last
         Range of arcs, that is, of positions in `indices`.
+    low, high
+        Only arcs to the vertices low to high - 1 count.
     marks : uint8[num_vertices]
         Workspace, all zero; it is left all zero.
     stop_flag : uint8[1]
@@ -78,6 +82,10 @@ def count_triangles(indptr, indices, split, first, last, marks, stop_flag):
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a, z = indptr[v], split[v]
         begin, end = max(a, first), min(z, last)
+        if low > 0 or high < v:
+            row = indices[a:z]
+            begin = max(begin, a + np.searchsorted(row, low))
+            end = min(end, a + np.searchsorted(row, high))
         if begin < end:
             for i in range(a, z):
                 marks[indices[i]] = 1

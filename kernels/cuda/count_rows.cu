@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* rows,
                i64 stride, const i64* list_begins, const int* list_lengths, i64 num_rows, u32* store, i64 own,
                i64 room, i64 oriented_room, u32* lent, i64 longs, RingSlot* ring, TaskControl* control,
-               const u32* stop, u64* result) {
+               const u32* stop, u64 most, u64* result) {
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
   Search search;
   search.graph = {indptr, indices, split, labels};
@@ -58,6 +58,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   search.ring = ring;
   search.control = control;
   search.stop = stop;
+  search.most = most;
+  search.result = result;
   Task task = {0, 0, {0, 0}, {kEveryCandidate, kEveryCandidate}};
   // The loop has one body for both sources of work, so that the search is compiled once.
   bool rows_left = true;
@@ -66,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     if (rows_left) {
       task.row = static_cast<int>(take(&control->next_row, kRowsAtOnce));
       task.row_end = static_cast<int>(min(task.row + static_cast<i64>(kRowsAtOnce), num_rows));
-      rows_left = task.row < num_rows && !stop_asked(stop);
+      rows_left = task.row < num_rows && !stop_asked(stop) && !search.found_enough();
     }
     if (!rows_left) {
       if (lane_id() == 0) atomicSub(&control->outstanding, 1u);

@@ -97,7 +97,7 @@ class CudaEngine:
     ) -> GraphArrays:
         """Bring a host graph to where the kernels can read it."""
         xp, managed = self.xp, None
-        arrays = {name: getattr(graph, name) for name in VERTEX_ARRAYS if name in vertices}
+        arrays = {name: getattr(graph, name) for name in graph.vertex_arrays if name in vertices}
         if access == "resident":
             arrays["indices"] = graph.indices
         arrays = copied(xp, arrays)
@@ -106,13 +106,15 @@ class CudaEngine:
         elif access != "resident":
             managed = ManagedArray(xp, graph.indices, home="host" if access == "adaptive" else None)
             arrays["indices"] = managed.array
-        for name in set(VERTEX_ARRAYS) - set(vertices):
+        for name in set(graph.vertex_arrays) - set(vertices):
             arrays[name] = map_array(xp, getattr(graph, name))
+        if graph.oriented:
+            arrays["split"] = arrays["indptr"][1:]
         return replace(graph, managed=managed, **arrays)
 
     def host_copy(self, graph: GraphArrays, access: Access, vertices: Collection[str] = VERTEX_ARRAYS) -> int:
         """Return the bytes of the host that `load` takes for copies of a graph's arrays."""
-        copied = sum(copied_to_map(getattr(graph, name)) for name in VERTEX_ARRAYS if name not in vertices)
+        copied = sum(copied_to_map(getattr(graph, name)) for name in graph.vertex_arrays if name not in vertices)
         if access == "zero-copy":
             copied += copied_to_map(graph.indices)
         elif access != "resident" and not is_managed(graph.indices):

@@ -1,19 +1,22 @@
-// Run a row program: homomorphism counts by dynamic programming over each vertex's row; a block per vertex.
+// Run a row program: homomorphism counts by dynamic programming over each row; a block per row.
 //
-// Local vectors have an entry per neighbour of v, dense ones an entry per vertex. Ids are degree ranks, so most of
+// Local vectors have an entry per entry of the row, dense ones an entry per vertex or, with rows of arcs (v, x), per
+// arc of v: the vertices of v's neighbourhood. Ids are degree ranks, so most of
 // what is read of a dense vector is its beginning: that part is in shared memory, the rest in the block's workspace.
 #include "common.cuh"
 
 enum Op {
-  ONES, PULL, SCATTER, MULTIPLY, WEIGH, PUSH, COPY_DENSE, MULTIPLY_DENSE, WEIGH_DENSE, WIDEN, SUM, SUM_DENSE
+  ONES, PULL, SCATTER, MULTIPLY, WEIGH, PUSH, COPY_DENSE, MULTIPLY_DENSE, WEIGH_DENSE, WIDEN, SUM, SUM_DENSE,
+  GATHER, LOAD, WEIGH_ARC, STORE_LOCAL, PUSH_EDGES, WEIGH_ACROSS
 };
 
 struct RowOp {
-  int code, target, source;
+  int code, target, source, weight;
 };
 
-// Value (u64, modulo 2^64, or double), kNumOps, kOps, kNumLocal, kNumDense, kNumScalars, kNumProducts, kFactors,
-// kProducts (padded with -1)
+// Value (u64, or double), kModulus (0: 2^64), kNumOps, kOps, kNumLocal, kNumDense, kNumScalars, kNumProducts, kFactors,
+// kProducts (padded with -1), kNumStored, kStored (product, table), kArcs (whether rows are those of arcs), kSymmetric;
+// lists that are empty have one entry.
 #include "generated.cuh"
 
 #define CONSTANT __host__ __device__ constexpr
@@ -26,7 +29,7 @@ CONSTANT bool has_wide_pass() {
 
 CONSTANT int first_push() {
   int o = 0;
-  while (o < kNumOps && kOps[o].code != PUSH) ++o;
+  while (o < kNumOps && kOps[o].code != PUSH && kOps[o].code != PUSH_EDGES) ++o;
   return o;
 }
 
@@ -39,15 +42,25 @@ CONSTANT int scattered_from(int dense) {
 
 constexpr bool kWide = has_wide_pass();
 
+// A number modulo kModulus, where that is not 0.
+DEVICE double reduced(double value) { return value; }
+DEVICE u64 reduced(u64 value) { return kModulus ? value % (kModulus ? kModulus : 1) : value; }
+
 DEVICE double magnitude(double value) { return value; }
 DEVICE double magnitude(u64 value) { return static_cast<double>(static_cast<i64>(value)); }
 
 struct RowRunner {
   const i64* indptr;
   const u32* indices;
-  i64 num_vertices;
-  const Value* weights;  // Value[num_weights, num_vertices]
-  Value* local;          // this block's Value[kNumLocal, max_degree]
+  i64 num_rows;
+  i64 length;         // of a dense vector
+  Value* tables;      // Value[number, num_rows]
+  Value* arc_tables;  // Value[number, num_arcs]
+  i64 num_arcs;
+  const u32* reverse;
+  const i64* common_indptr;
+  const u32* common;
+  Value* local;  // this block's Value[kNumLocal, max_degree]
   i64 max_degree;
   Value *near, *far;  // dense vectors: of the first `window` vertices, and of the others
   i64 window;
@@ -56,15 +69,18 @@ struct RowRunner {
   u32* bitmap;   // the same as bits; all zero between rows
   u32* num_reached;
 
-  i64 begin;
+  i64 v, begin, base;  // the row, its first entry, and the entry that is number 0 of dense vectors
   int degree;
   const u32* row;
 
   DEVICE Value& dense(int vector, u32 vertex) const {
-    return vertex < window ? near[vector * window + vertex] : far[vector * num_vertices + vertex];
+    const i64 at = vertex - base;
+    return at < window ? near[vector * window + at] : far[vector * length + at];
   }
 
-  DEVICE i64 reached_end() const { return kWide ? num_vertices : *num_reached; }
+  DEVICE bool wanted(u32 z) const { return !kSymmetric || z <= v; }
+
+  DEVICE i64 reached_end() const { return kWide ? num_rows : *num_reached; }
   DEVICE u32 reached_at(i64 r) const { return kWide ? static_cast<u32>(r) : reached[r]; }
 
   template <typename Visit>
@@ -77,25 +93,58 @@ struct RowRunner {
     for (i64 r = threadIdx.x; r < reached_end(); r += blockDim.x) visit(reached_at(r));
   }
 
-  // Call visit(i, z) for the neighbours z of neighbour i of v, a warp for each i.
+  // A value times arc table W at an arc.
+  template <int W>
+  DEVICE Value weighed(Value value, i64 arc) const {
+    return W < 0 ? value : reduced(value * arc_tables[(W < 0 ? 0 : W) * num_arcs + arc]);
+  }
+
+  // Call visit(i, z, arc) for the neighbours z of neighbour i of v, a warp for each i.
   template <typename Visit>
   DEVICE void for_second_neighbours(Visit visit) const {
     for (int i = warp_in_block(); i < degree; i += blockDim.x >> 5) {
       const u32 x = row[i];
-      for (i64 j = indptr[x] + lane_id(); j < indptr[x + 1]; j += 32) visit(i, indices[j]);
+      for (i64 j = indptr[x] + lane_id(); j < indptr[x + 1]; j += 32) visit(i, indices[j], j);
     }
   }
 
   template <int S>
   DEVICE void add_scalar(Value sum) {
-    sum = warp_sum(sum);
+    sum = warp_sum(reduced(sum));
     if (lane_id() == 0) atomicAdd(&scalars[S], sum);
   }
 
-  // local[T][i] = sum of dense[D] over the neighbours of neighbour i.
-  template <int T, int D>
+  DEVICE void push(int vector, u32 z, Value amount) {
+    const i64 at = z - base;
+    if (at < window) {
+      atomicAdd(&near[vector * window + at], amount);
+    } else {
+      atomicAdd(&far[vector * length + at], amount);
+    }
+  }
+
+  // dense[T][z] = pairs (x, y) of adjacent common neighbours of v and z: walks v, y, z in the neighbourhood of x.
+  template <int T>
+  DEVICE void push_edges() {
+    for (int i = warp_in_block(); i < degree; i += blockDim.x >> 5) {
+      const u32 a = reverse[begin + i];
+      for (i64 j = common_indptr[a]; j < common_indptr[a + 1]; ++j) {
+        const u32 b = common[j];
+        if (indices[b] < row[i]) continue;  // x < y is enough
+        for (i64 k = common_indptr[b] + lane_id(); k < common_indptr[b + 1]; k += 32) {
+          const u32 z = indices[common[k]];
+          if (!wanted(z)) break;
+          push(T, z, 2);
+        }
+        __syncwarp();
+      }
+    }
+  }
+
+  // local[T][i] = sum of dense[D], times arc table W, over the neighbours of neighbour i.
+  template <int T, int D, int W>
   DEVICE void pull() {
-    constexpr int from = scattered_from(D);
+    constexpr int from = W < 0 ? scattered_from(D) : -1;
     for (int i = warp_in_block(); i < degree; i += blockDim.x >> 5) {
       const u32 x = row[i];
       const i64 first = indptr[x];
@@ -108,9 +157,9 @@ struct RowRunner {
           if (at < length && indices[first + at] == row[j]) sum += local[(from < 0 ? 0 : from) * max_degree + j];
         }
       } else {
-        for (int j = lane_id(); j < length; j += 32) sum += dense(D, indices[first + j]);
+        for (int j = lane_id(); j < length; j += 32) sum += weighed<W>(dense(D, indices[first + j]), first + j);
       }
-      sum = warp_sum(sum);
+      sum = reduced(warp_sum(reduced(sum)));
       if (lane_id() == 0) local[T * max_degree + i] = sum;
     }
   }
@@ -119,50 +168,74 @@ struct RowRunner {
   DEVICE void reach() {
     if (threadIdx.x == 0) *num_reached = 0;
     __syncthreads();
-    for_second_neighbours([&](int, u32 z) {
-      const u32 bit = 1u << (z & 31);
-      if (load_volatile(&bitmap[z >> 5]) & bit) return;
-      if (!(atomicOr(&bitmap[z >> 5], bit) & bit)) reached[atomicAdd(num_reached, 1u)] = z;
+    for_second_neighbours([&](int, u32 z, i64) {
+      if (!wanted(z)) return;
+      const u32 at = static_cast<u32>(z - base), bit = 1u << (at & 31);
+      if (load_volatile(&bitmap[at >> 5]) & bit) return;
+      if (!(atomicOr(&bitmap[at >> 5], bit) & bit)) reached[atomicAdd(num_reached, 1u)] = z;
     });
     __syncthreads();
+  }
+
+  // local[vector][i] *= factor.
+  DEVICE void scale(int vector, int i, Value factor) {
+    Value& own = local[vector * max_degree + i];
+    own = reduced(own * factor);
+  }
+
+  DEVICE void reduce_dense(int vector) {
+    if constexpr (kModulus) {
+      __syncthreads();
+      for_reached([&](u32 z) { dense(vector, z) = reduced(dense(vector, z)); });
+    }
   }
 
   template <int O = 0>
   DEVICE void run_ops() {
     if constexpr (O < kNumOps) {
       constexpr RowOp op = kOps[O];
-      constexpr int t = op.target, s = op.source;
+      constexpr int t = op.target, s = op.source, w = op.weight;
       if constexpr (O == first_push() && !kWide) reach();
       if constexpr (op.code == ONES) {
         for_neighbours([&](int i) { local[t * max_degree + i] = 1; });
       } else if constexpr (op.code == PULL) {
-        pull<t, s>();
+        pull<t, s, w>();
       } else if constexpr (op.code == SCATTER) {
         for_neighbours([&](int i) { dense(t, row[i]) = local[s * max_degree + i]; });
       } else if constexpr (op.code == MULTIPLY) {
-        for_neighbours([&](int i) { local[t * max_degree + i] *= local[s * max_degree + i]; });
+        for_neighbours([&](int i) { scale(t, i, local[s * max_degree + i]); });
       } else if constexpr (op.code == WEIGH) {
-        for_neighbours([&](int i) { local[t * max_degree + i] *= weights[s * num_vertices + row[i]]; });
+        for_neighbours([&](int i) { scale(t, i, tables[s * num_rows + row[i]]); });
+      } else if constexpr (op.code == WEIGH_ARC) {
+        for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + begin + i]); });
+      } else if constexpr (op.code == WEIGH_ACROSS) {
+        const u32* across = common + common_indptr[reverse[v]];
+        for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + across[i]]); });
+      } else if constexpr (op.code == GATHER) {
+        for_neighbours([&](int i) { local[t * max_degree + i] = dense(s, row[i]); });
+      } else if constexpr (op.code == STORE_LOCAL) {
+        for_neighbours([&](int i) { arc_tables[t * num_arcs + begin + i] = local[s * max_degree + i]; });
+      } else if constexpr (op.code == LOAD) {
+        if (threadIdx.x == 0) scalars[t] = tables[s * num_rows + v];
       } else if constexpr (op.code == PUSH) {
-        for_second_neighbours([&](int i, u32 z) {
-          const Value amount = local[s * max_degree + i];
-          if (z < window) {
-            atomicAdd(&near[t * window + z], amount);
-          } else {
-            atomicAdd(&far[t * num_vertices + z], amount);
-          }
+        for_second_neighbours([&](int i, u32 z, i64 arc) {
+          if (wanted(z)) push(t, z, weighed<w>(local[s * max_degree + i], arc));
         });
+        reduce_dense(t);
+      } else if constexpr (op.code == PUSH_EDGES) {
+        push_edges<t>();
+        reduce_dense(t);
       } else if constexpr (op.code == COPY_DENSE) {
         for_reached([&](u32 z) { dense(t, z) = dense(s, z); });
       } else if constexpr (op.code == MULTIPLY_DENSE) {
-        for_reached([&](u32 z) { dense(t, z) *= dense(s, z); });
+        for_reached([&](u32 z) { dense(t, z) = reduced(dense(t, z) * dense(s, z)); });
       } else if constexpr (op.code == WEIGH_DENSE) {
-        for_reached([&](u32 z) { dense(t, z) *= weights[s * num_vertices + z]; });
+        for_reached([&](u32 z) { dense(t, z) = reduced(dense(t, z) * tables[s * num_rows + z]); });
       } else if constexpr (op.code == WIDEN) {
-        for (i64 z = warp_in_block(); z < num_vertices; z += blockDim.x >> 5) {
+        for (i64 z = warp_in_block(); z < num_rows; z += blockDim.x >> 5) {
           Value sum = 0;
-          for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += dense(s, indices[j]);
-          sum = warp_sum(sum);
+          for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += weighed<w>(dense(s, indices[j]), j);
+          sum = reduced(warp_sum(reduced(sum)));
           if (lane_id() == 0) dense(t, static_cast<u32>(z)) = sum;
         }
       } else if constexpr (op.code == SUM) {
@@ -171,7 +244,7 @@ struct RowRunner {
         add_scalar<t>(sum);
       } else {
         Value sum = 0;
-        for_reached([&](u32 z) { sum += dense(s, z); });
+        for_reached([&](u32 z) { sum += kSymmetric && z != v ? 2 * dense(s, z) : dense(s, z); });
         add_scalar<t>(sum);
       }
       __syncthreads();
@@ -185,7 +258,7 @@ struct RowRunner {
       constexpr RowOp op = kOps[O];
       if constexpr (op.code == SCATTER) {
         for_neighbours([&](int i) { dense(op.target, row[i]) = 0; });
-      } else if constexpr (op.code == PUSH || op.code == COPY_DENSE || op.code == WIDEN) {
+      } else if constexpr (op.code == PUSH || op.code == PUSH_EDGES || op.code == COPY_DENSE || op.code == WIDEN) {
         for_reached([&](u32 z) { dense(op.target, z) = 0; });
       }
       clear<O + 1>();
@@ -197,7 +270,7 @@ struct RowRunner {
     if constexpr (C < kFactors) {
       constexpr int scalar = kProducts[P][C];
       if constexpr (scalar >= 0) {
-        product *= scalars[scalar];
+        product = reduced(product * reduced(scalars[scalar]));
         estimate *= magnitude(scalars[scalar]);
       }
       multiply<P, C + 1>(product, estimate);
@@ -205,69 +278,87 @@ struct RowRunner {
   }
 
   template <int P = 0>
-  DEVICE void add_products(Value* totals, double* estimates) const {
+  DEVICE void add_products(Value* totals, double* estimates) {
     if constexpr (P < kNumProducts) {
       Value product = 1;
       double estimate = 1;
       multiply<P>(product, estimate);
-      atomicAdd(&totals[P], product);
-      atomicAdd(&estimates[P], estimate);
+      totals[P] = reduced(totals[P] + product);
+      estimates[P] += estimate;
+      for (int s = 0; s < kNumStored; ++s)
+        if (kStored[s][0] == P) tables[kStored[s][1] * num_rows + v] = product;
       add_products<P + 1>(totals, estimates);
     }
   }
 };
 
+struct Sums {
+  Value totals[kNumProducts ? kNumProducts : 1];
+  double estimates[kNumProducts ? kNumProducts : 1];
+};
+
 extern "C" __global__ void __launch_bounds__(1024, 1)
-    run_rows(const i64* indptr, const u32* indices, i64 num_vertices, i64 first, i64 last, const Value* weights,
-             Value* local, i64 max_degree, Value* far, i64 window, u32* reached, u32* bitmaps, i64 bitmap_words,
-             u32* next, const u32* stop, Value* totals, double* estimates) {
+    run_rows(const i64* indptr, const u32* indices, i64 num_rows, const i64* blocks, i64 num_blocks, i64 first, i64 last,
+             Value* tables, Value* arc_tables, i64 num_arcs, const u32* reverse, const i64* common_indptr,
+             const u32* common, Value* local, i64 max_degree, Value* far, i64 length, i64 window, u32* reached,
+             u32* bitmaps, i64 bitmap_words, u32* next, const u32* stop, Value* totals, double* estimates) {
   constexpr int control_words = 4;
   const i64 block = blockIdx.x;
   RowRunner run;
   run.indptr = indptr;
   run.indices = indices;
-  run.num_vertices = num_vertices;
-  run.weights = weights;
+  run.num_rows = num_rows;
+  run.length = length;
+  run.tables = tables;
+  run.arc_tables = arc_tables;
+  run.num_arcs = num_arcs;
+  run.reverse = reverse;
+  run.common_indptr = common_indptr;
+  run.common = common;
   run.local = local + block * kNumLocal * max_degree;
   run.max_degree = max_degree;
-  run.scalars = reinterpret_cast<Value*>(dynamic_shared + control_words);
+  Sums* sums = reinterpret_cast<Sums*>(dynamic_shared + control_words);
+  run.scalars = reinterpret_cast<Value*>(sums + 1);
   run.near = run.scalars + kNumScalars;
-  run.far = far + (window < num_vertices ? block * kNumDense * num_vertices : 0);
+  run.far = far + (window < length ? block * kNumDense * length : 0);
   run.window = window;
-  run.reached = reached + (kWide ? 0 : block * num_vertices);
+  run.reached = reached + (kWide ? 0 : block * length);
   // A null pointer: the bitmap is in shared memory.
   u32* shared_bitmap = reinterpret_cast<u32*>(run.near + kNumDense * window);
   run.bitmap = bitmaps ? bitmaps + block * bitmap_words : shared_bitmap;
   run.num_reached = dynamic_shared + 1;
+  run.base = 0;
   for (i64 i = threadIdx.x; i < kNumDense * window; i += blockDim.x) run.near[i] = 0;
   for (i64 i = threadIdx.x; i < bitmap_words; i += blockDim.x) run.bitmap[i] = 0;
+  for (int p = threadIdx.x; p < kNumProducts; p += blockDim.x) sums->totals[p] = 0, sums->estimates[p] = 0;
   for (;;) {
     if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
     for (int i = threadIdx.x; i < kNumScalars; i += blockDim.x) run.scalars[i] = 0;
     __syncthreads();
     const i64 v = first + dynamic_shared[0];
     if (v >= last) break;
+    run.v = v;
     run.begin = indptr[v];
     run.degree = static_cast<int>(indptr[v + 1] - run.begin);
     run.row = indices + run.begin;
+    if (kArcs) {
+      // Of an arc without common neighbours every sum is 0.
+      if (run.degree == 0) {
+        __syncthreads();
+        continue;
+      }
+      run.base = blocks[lower_bound(blocks, num_blocks + 1, v + 1) - 1];
+    }
     run.run_ops();
-    if (threadIdx.x == 0) run.add_products(totals, estimates);
+    if (threadIdx.x == 0) run.add_products(sums->totals, sums->estimates);
     run.clear();
     if constexpr (!kWide && first_push() < kNumOps) {
-      run.for_reached([&](u32 z) { run.bitmap[z >> 5] = 0; });
+      run.for_reached([&](u32 z) { run.bitmap[(z - run.base) >> 5] = 0; });
     }
     __syncthreads();
   }
-}
-
-// out[x] = sum of `values` over the neighbours of x; a warp each.
-extern "C" __global__ void __launch_bounds__(256, 4)
-    neighbour_sums(const i64* indptr, const u32* indices, i64 num_vertices, const Value* values, Value* out) {
-  const i64 warps = static_cast<i64>(gridDim.x) * (blockDim.x >> 5);
-  for (i64 x = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block(); x < num_vertices; x += warps) {
-    Value sum = 0;
-    for (i64 j = indptr[x] + lane_id(); j < indptr[x + 1]; j += 32) sum += values[indices[j]];
-    sum = warp_sum(sum);
-    if (lane_id() == 0) out[x] = sum;
+  for (int p = threadIdx.x; p < kNumProducts; p += blockDim.x) {
+    atomicAdd(&totals[p], sums->totals[p]);
+    atomicAdd(&estimates[p], sums->estimates[p]);
   }
 }

@@ -86,20 +86,20 @@ class CudaSearcher:
         left = memory - self._store.nbytes
         self._extender = Extender(device, graph, program, self._store, left, wanted, self.staging)
 
-    def count_rows(self, rows: Array) -> int:
-        """Count the embeddings below `rows` (uint32[columns, n])."""
+    def count_rows(self, rows: Array, most: int | None = None) -> int:
+        """Count the embeddings below `rows` (uint32[columns, n]); see `Searcher`."""
         total, done = 0, 0
-        while done < rows.shape[1]:
+        while done < rows.shape[1] and (most is None or total < most):
             part = rows[:, done:]
             lists = self._lists(part)
-            total += exact(self.start(part, lists))
+            total += exact(self.start(part, lists, 0 if most is None else most - total))
             done += part.shape[1] if lists is None else lists.rows
         return total
 
-    def start(self, rows: Array, lists: RowLists | None = None) -> Array:
+    def start(self, rows: Array, lists: RowLists | None = None, most: int = 0) -> Array:
         """Launch the count of `rows`, of which there are some. Return what ``launch.exact`` fetches.
 
-        With `lists`, only the rows that they are of are counted.
+        With `lists`, only the rows that they are of are counted. The count ends once it has found `most`, if not 0.
         """
         columns, n = rows.shape
         program = to_count(self._program, columns)
@@ -130,6 +130,7 @@ class CudaSearcher:
                 self._ring,
                 self._control,
                 self._device.stop_flag,
+                most,
                 result,
             ),
             blocks=self._blocks,

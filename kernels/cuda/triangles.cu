@@ -1,5 +1,5 @@
 // Count triangles: the out-neighbours of a vertex (those with a smaller id) go into a hash table in shared memory,
-// then the out-neighbours of each of them are looked up. In all, or per vertex.
+// then the out-neighbours of each of them are looked up. In all, or per vertex; only of those in a range, if asked for.
 #include "hash_table.cuh"
 #include "pages.cuh"
 
@@ -15,6 +15,21 @@ struct Counts {
 
   DEVICE void add(u64 vertex, u64 number) const {
     if (vertex - first < size) atomicAdd(&values[vertex - first], number);
+  }
+};
+
+// The out-neighbours that others are looked up of: low to high - 1.
+struct Targets {
+  i64 low, high;
+
+  // Narrow indices[begin:end], which ascends, to them. The vertex whose out-neighbours these are is larger than all.
+  DEVICE void narrow(const u32* indices, i64 vertex, i64& begin, i64& end) const {
+    if (vertex <= low) {
+      begin = end;
+      return;
+    }
+    if (vertex > high) end = begin + lower_bound(indices + begin, end - begin, static_cast<u32>(high));
+    if (low) begin += lower_bound(indices + begin, end - begin, static_cast<u32>(low));
   }
 };
 
@@ -63,8 +78,8 @@ DEVICE void flush(const u32* table, const u32* hits, u32 slots, u32 thread, u32 
 }
 
 template <bool PER_VERTEX>
-DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 last, u32* next, const u32* stop,
-                           u64* result, const Counts& counts) {
+DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 last, const Targets& targets, u32* next,
+                           const u32* stop, u64* result, const Counts& counts) {
   const int lane = lane_id();
   const VertexRange range = vertices_of_slots(graph.indptr, num_vertices, first, last);
   u32* table = dynamic_shared + warp_in_block() * kWarpSlots * (PER_VERTEX ? 2 : 1);
@@ -77,15 +92,17 @@ DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 l
     for (i64 v = from; v < to; ++v) {
       const i64 a = graph.indptr[v], z = graph.split[v];
       const int degree = static_cast<int>(z - a);
-      const i64 begin = max(a, first), end = min(z, last);
+      i64 begin = max(a, first), end = min(z, last);
       if (degree < 2 || degree > kLight || begin >= end) continue;
+      const i64 shift = place_of_list(graph.places, a, degree) - a;
+      targets.narrow(graph.indices + shift, v, begin, end);
+      if (begin >= end) continue;
       const u32 slots = table_slots(degree, 4);
       for (u32 slot = lane; slot < slots; slot += 32) {
         table[slot] = kNoVertex;
         if (PER_VERTEX) hits[slot] = 0;
       }
       __syncwarp();
-      const i64 shift = place_of_list(graph.places, a, degree) - a;
       for (int i = lane; i < degree; i += 32) insert(table, slots, graph.indices[a + shift + i]);
       __syncwarp();
       u64 found = look_up<PER_VERTEX>(graph, begin + shift, end + shift, 1, table, slots, hits, counts);
@@ -104,8 +121,8 @@ DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 l
 
 // A block for each vertex; `tasks` as find_heavy lists them, one for each vertex.
 template <bool PER_VERTEX>
-DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_tasks, i64 first, i64 last, u32* next,
-                           const u32* stop, u64* result, const Counts& counts) {
+DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_tasks, i64 first, i64 last,
+                           const Targets& targets, u32* next, const u32* stop, u64* result, const Counts& counts) {
   const int warps = blockDim.x >> 5;
   u32* table = dynamic_shared + 4;
   u32* hits = table + kBlockSlots;
@@ -118,8 +135,10 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_t
     if (task >= *num_tasks) break;
     const i64 v = tasks[2 * task];
     const i64 a = graph.indptr[v], z = graph.split[v];
-    const i64 begin = max(a, first), end = min(z, last);
+    i64 begin = max(a, first), end = min(z, last);
     const i64 shift = place_of_list(graph.places, a, z - a) - a;
+    targets.narrow(graph.indices + shift, v, begin, end);
+    if (begin >= end) continue;
     u64 found = 0;
     for (i64 piece = a; piece < z; piece += kPiece) {
       const int elements = static_cast<int>(min(z - piece, i64(kPiece)));
@@ -150,27 +169,30 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_t
 
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices,
-                i64 first, i64 last, u32* next, const u32* stop, u64* result) {
-  light_vertices<false>({indptr, indices, split, places}, num_vertices, first, last, next, stop, result, {});
+                i64 first, i64 last, i64 low, i64 high, u32* next, const u32* stop, u64* result) {
+  light_vertices<false>({indptr, indices, split, places}, num_vertices, first, last, {low, high}, next, stop, result,
+                        {});
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, const u32* tasks,
-                const u32* num_tasks, i64 first, i64 last, u32* next, const u32* stop, u64* result) {
-  heavy_vertices<false>({indptr, indices, split, places}, tasks, num_tasks, first, last, next, stop, result, {});
+                const u32* num_tasks, i64 first, i64 last, i64 low, i64 high, u32* next, const u32* stop, u64* result) {
+  heavy_vertices<false>({indptr, indices, split, places}, tasks, num_tasks, first, last, {low, high}, next, stop, result,
+                        {});
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
     add_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices,
-              i64 first, i64 last, u32* next, const u32* stop, u64* counts, u64 first_count, u64 num_counts) {
-  light_vertices<true>({indptr, indices, split, places}, num_vertices, first, last, next, stop, nullptr,
+              i64 first, i64 last, i64 low, i64 high, u32* next, const u32* stop, u64* counts, u64 first_count,
+              u64 num_counts) {
+  light_vertices<true>({indptr, indices, split, places}, num_vertices, first, last, {low, high}, next, stop, nullptr,
                        {counts, first_count, num_counts});
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
     add_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, const u32* tasks,
-              const u32* num_tasks, i64 first, i64 last, u32* next, const u32* stop, u64* counts, u64 first_count,
-              u64 num_counts) {
-  heavy_vertices<true>({indptr, indices, split, places}, tasks, num_tasks, first, last, next, stop, nullptr,
+              const u32* num_tasks, i64 first, i64 last, i64 low, i64 high, u32* next, const u32* stop, u64* counts,
+              u64 first_count, u64 num_counts) {
+  heavy_vertices<true>({indptr, indices, split, places}, tasks, num_tasks, first, last, {low, high}, next, stop, nullptr,
                        {counts, first_count, num_counts});
 }

@@ -9,6 +9,7 @@ from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, uni
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import Targets
 
 Array = Any  # a CuPy array
 
@@ -66,15 +67,22 @@ class _Triangles:
         return heavy_tasks(self._device, self._graph, (first, last), LIGHT, longest, state[0]), state
 
     def _run(
-        self, prefix: str, first: int, last: int, work: tuple[Array, Array], tables: int, out: tuple[Array, ...]
+        self,
+        prefix: str,
+        arcs: tuple[int, int],
+        targets: Targets | None,
+        work: tuple[Array, Array],
+        tables: int,
+        out: tuple[Array, ...],
     ) -> None:
         device, graph = self._device, self._graph
+        low, high = targets or (0, graph.num_vertices)
         tasks, (num_tasks, heavy_task, light_root) = work
         arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
         device.launch(
             "triangles.cu",
             f"{prefix}_heavy",
-            (*arrays, tasks, num_tasks, first, last, heavy_task, device.stop_flag, *out),
+            (*arrays, tasks, num_tasks, *arcs, low, high, heavy_task, device.stop_flag, *out),
             blocks=min(device.multiprocessors * self._BLOCKS // tables, len(tasks)),
             threads=WARPS * WARP,
             shared=(4 + self._BLOCK_SLOTS * tables) * 4,
@@ -82,7 +90,7 @@ class _Triangles:
         device.launch(
             "triangles.cu",
             f"{prefix}_light",
-            (*arrays, graph.num_vertices, first, last, light_root, device.stop_flag, *out),
+            (*arrays, graph.num_vertices, *arcs, low, high, light_root, device.stop_flag, *out),
             blocks=device.multiprocessors * self._BLOCKS // tables,
             threads=WARPS * WARP,
             shared=self._WARP_SLOTS * WARPS * tables * 4,
@@ -92,14 +100,14 @@ class _Triangles:
 class CudaTriangleCounter(_Triangles):
     """Counts triangles; its tables are in shared memory."""
 
-    def count(self, first: int, last: int) -> int:
-        """Count the triangles of a range of arcs."""
-        return sum_of_parts(self.start(first, last))
+    def count(self, first: int, last: int, targets: Targets | None = None) -> int:
+        """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
+        return sum_of_parts(self.start(first, last, targets))
 
-    def start(self, first: int, last: int) -> Array:
+    def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
         result = self._device.result()
-        self._run("count", first, last, self._work(first, last), 1, (result,))
+        self._run("count", (first, last), targets, self._work(first, last), 1, (result,))
         return result
 
 
@@ -118,7 +126,7 @@ class CudaTriangleVertexCounter(_Triangles):
         """Add the triangles of a range of arcs."""
         work = self._work(first, last)  # all that is allocated: what fails before anything is added is tried again
         try:
-            self._add_all(first, last, work)
+            self._add_all((first, last), work)
         except Exception as error:
             raise EngineLost(f"triangles of a range were added in part: {error}") from error
 
@@ -129,18 +137,18 @@ class CudaTriangleVertexCounter(_Triangles):
         host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
         return host
 
-    def _add_all(self, first: int, last: int, work: tuple[Array, Array]) -> None:
+    def _add_all(self, arcs: tuple[int, int], work: tuple[Array, Array]) -> None:
         if self._sums is None:
-            self._add(first, last, work, 0)
+            self._add(arcs, work, 0)
             return
         for begin in range(0, self._sums.size, self._counts.size):
             self._counts.fill(0)
             work[1][1:] = 0
-            self._add(first, last, work, begin)
+            self._add(arcs, work, begin)
             some = self._sums[begin : begin + self._counts.size]
             some += self._counts[: some.size].get()
 
-    def _add(self, first: int, last: int, work: tuple[Array, Array], begin: int) -> None:
+    def _add(self, arcs: tuple[int, int], work: tuple[Array, Array], begin: int) -> None:
         """Add those of the vertices from `begin` on."""
-        self._run("add", first, last, work, 2, (self._counts, begin, self._counts.size))
+        self._run("add", arcs, None, work, 2, (self._counts, begin, self._counts.size))
         self._device.synchronize()

@@ -27,6 +27,9 @@ class GraphArrays:
         The pages of `indices`, where these are not all in the memory that the engine works in.
     managed
         What the engine moves pages with, where they are in managed memory.
+    oriented
+        Whether rows have only the neighbours with smaller ids, and `indices` an arc for each edge; `split` is a view of
+        `indptr` then.
     """
 
     indptr: Array
@@ -37,6 +40,7 @@ class GraphArrays:
     max_out_degree: int
     pages: Pages | None = None
     managed: Any = None
+    oriented: bool = False
 
     @property
     def num_vertices(self) -> int:
@@ -47,6 +51,11 @@ class GraphArrays:
     def num_arcs(self) -> int:
         """Number of arcs: directed edges, two for each edge."""
         return int(self.indices.size)
+
+    @property
+    def vertex_arrays(self) -> tuple[str, ...]:
+        """The arrays with an entry per vertex that take memory of their own, of `VERTEX_ARRAYS`."""
+        return tuple(name for name in VERTEX_ARRAYS if name != "split" or not self.oriented)
 
 
 VERTEX_ARRAYS = ("labels", "indptr", "split")

@@ -1,37 +1,58 @@
-"""The row program: homomorphism counts of several patterns, one row of the adjacency matrix at a time.
+"""Table programs: homomorphism counts of several patterns, by tables over vertices and arcs.
 
-Fix the image v of one pattern vertex r, such that the pattern without r is a forest. Homomorphisms of the
-forest are then counted by dynamic programming from the leaves, with vectors in place of numbers: a *local*
-vector has an entry for every neighbour of v, a *dense* vector one for every vertex. A row program is the list
-of vector operations for one v; engines run it for all v.
+A *table* has a number for every vertex, or for every arc (v, x), of the graph. A table program makes tables of tables,
+and then sums products over all *rows*. A row is that of a vertex v, whose entries are its neighbours x, or that of an
+arc (v, x), whose entries are the arcs (v, y) to the common neighbours y of its ends: rows of arcs are neighbourhoods as
+graphs of their own. Whatever runs on the graph therefore runs inside the neighbourhoods, too, where the tables over
+arcs are what those over vertices are in the graph.
 
-This module only holds data; :mod:`longwall.pipeline.planning.homomorphisms` builds it, the engines run it.
+A row program is what is computed for one row: the image of one pattern vertex is fixed such that the pattern without
+it is a forest, and homomorphisms of the forest are counted by dynamic programming from the leaves, with vectors in
+place of numbers: a *local* vector has an entry for every entry of the row, a *dense* one for every vertex of the graph
+(for every arc of v). Engines run it for all rows.
+
+This module only holds data; :mod:`longwall.pipeline.planning.decompositions` builds it, the engines run it.
 """
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+Array = Any  # a NumPy or a CuPy array
+
 MAX_SCALARS = 64  # room that engines have for them
+Domain = Literal["vertices", "arcs"]
+"""Whose rows a row program runs over."""
 
 
 class Op(IntEnum):
-    """One vector operation: (code, target, source)."""
+    """One vector operation: (code, target, source, weight).
+
+    Weights of passes are tables over arcs, -1 for none; only rows of vertices have them. With arcs as rows,
+    `vertex table` below means a table over arcs, which are the entries.
+    """
 
     ONES = 0  # local[target] = 1
-    PULL = 1  # local[target][x] = sum of dense[source][z] over the neighbours z of x
-    SCATTER = 2  # dense[target][x] = local[source][x] on the neighbours of v, 0 elsewhere
+    PULL = 1  # local[target][x] = sum of weight[x, z] dense[source][z] over the neighbours z of x
+    SCATTER = 2  # dense[target][x] = local[source][x] on the entries of the row, 0 elsewhere
     MULTIPLY = 3  # local[target] *= local[source]
-    WEIGH = 4  # local[target][x] *= weight[source][x]
-    PUSH = 5  # dense[target][z] = sum of local[source][x] over the common neighbours x of v and z
+    WEIGH = 4  # local[target][x] *= vertex table[source][x]
+    PUSH = 5  # dense[target][z] = sum of weight[x, z] local[source][x] over the entries x that are neighbours of z
     COPY_DENSE = 6  # dense[target] = dense[source]
     MULTIPLY_DENSE = 7  # dense[target] *= dense[source]
-    WEIGH_DENSE = 8  # dense[target][z] *= weight[source][z]
-    WIDEN = 9  # dense[target][z] = sum of dense[source][y] over the neighbours y of z
+    WEIGH_DENSE = 8  # dense[target][z] *= vertex table[source][z]
+    WIDEN = 9  # dense[target][z] = sum of weight[z, y] dense[source][y] over the neighbours y of z
     SUM = 10  # scalar[target] = sum of local[source]
     SUM_DENSE = 11  # scalar[target] = sum of dense[source]
+    GATHER = 12  # local[target][x] = dense[source][x]
+    LOAD = 13  # scalar[target] = vertex table[source] at the row
+    WEIGH_ARC = 14  # rows of vertices: local[target][x] *= arc table[source][v, x]
+    STORE_LOCAL = 15  # rows of vertices: arc table[target][v, x] = local[source][x]
+    PUSH_EDGES = 16  # rows of vertices: dense[target][z] = pairs (x, y) of adjacent common neighbours of v and z
+    WEIGH_ACROSS = 17  # rows of arcs (v, x): local[target][y] *= arc table[source][x, y]
 
 
 @dataclass(frozen=True)
@@ -41,33 +62,142 @@ class RowProgram:
     Attributes
     ----------
     ops
-        (code, target, source) each, in order.
+        (code, target, source, weight) each, in order.
     num_local, num_dense, num_scalars
         How many vectors and scalars the operations use.
-    weights
-        Vertex weights that do not depend on v, each a product over earlier entries: weight i of x is the sum
-        over the neighbours z of x of the product of `weights[j]` of z for j in entry i (the degree for an
-        empty entry).
     products
-        One per counted pattern: the scalars whose product, summed over all v, is its count.
+        The scalars whose product is summed over all rows.
+    stored
+        (product, table): at each row, the product is an entry of a table over the rows.
+    symmetric
+        Whether dense vectors are only computed up to the vertex of the row: those of two vertices have the same number
+        at each other. SUM_DENSE counts all but the last one twice.
     passes
-        Number of PULL and PUSH operations: the cost, in units of the sum of squared degrees.
+        Number of PULL and PUSH operations: the cost, in units of the sum of squared lengths of the rows.
+    edge_passes
+        Number of PUSH_EDGES operations: the cost, in units of the sum of squared triangles per arc.
     wide_passes
         Number of WIDEN operations: the cost, in units of vertices times arcs. Where there is one,
         dense vectors are taken to have an entry for every vertex, not only for those within two steps of v.
     """
 
-    ops: tuple[tuple[int, int, int], ...]
+    ops: tuple[tuple[int, int, int, int], ...]
     num_local: int
     num_dense: int
     num_scalars: int
-    weights: tuple[tuple[int, ...], ...]
     products: tuple[tuple[int, ...], ...]
-    passes: int
-    wide_passes: int
+    stored: tuple[tuple[int, int], ...] = ()
+    symmetric: bool = False
+    passes: int = 0
+    edge_passes: int = 0
+    wide_passes: int = 0
 
-    def packed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The operations (int64[n, 3]) and products (int64[m, width], padded with -1) as arrays."""
-        width = max(len(p) for p in self.products)
+    def packed(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The operations (int64[n, 4]), products (int64[m, width], padded with -1), and stored (int64[s, 2])."""
+        width = max([len(p) for p in self.products] + [1])
         products = [[*p, *[-1] * (width - len(p))] for p in self.products]
-        return np.array(self.ops, np.int64).reshape(-1, 3), np.array(products, np.int64)
+        return (
+            np.array(self.ops, np.int64).reshape(-1, 4),
+            np.array(products, np.int64).reshape(-1, width),
+            np.array(self.stored, np.int64).reshape(-1, 2),
+        )
+
+
+class Make(IntEnum):
+    """How a table is made, and of which sources."""
+
+    MULTIPLY_VERTICES = 0  # vertex table = product of vertex tables; ones, if of none
+    MULTIPLY_ARCS = 1  # arc table = product of arc tables; ones, if of none
+    SUM_NEIGHBOURS = 2  # vertex table[v] = sum of arc table[v, x] * vertex table[x] over v's neighbours; -1: ones
+    HEADS = 3  # arc table[v, x] = vertex table[x]
+    TAILS = 4  # arc table[v, x] = vertex table[v]
+    REVERSE = 5  # arc table[v, x] = arc table[x, v]
+    TRIANGLES = 6  # arc table[v, x] = number of common neighbours
+    PATHS = 7  # arc table[v, x] = number of walks of three steps from v to x
+    VERTEX_ROWS = 8  # what a row program over vertices stores; source: its number
+    ARC_ROWS = 9  # what a row program over arcs stores
+
+
+class Step(NamedTuple):
+    """One table from others."""
+
+    make: Make
+    target: int
+    sources: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableProgram:
+    """Tables, one after the other, and what is summed over rows in the end.
+
+    Attributes
+    ----------
+    vertex_tables, arc_tables
+        How many tables there are.
+    steps
+        What makes them, in order.
+    rows
+        The row programs of the steps.
+    vertices, arcs
+        What is summed over the rows of vertices, and over those of arcs; the totals of the program are the products
+        of both, in this order.
+    """
+
+    vertex_tables: int
+    arc_tables: int
+    steps: tuple[Step, ...]
+    rows: tuple[RowProgram, ...]
+    vertices: RowProgram
+    arcs: RowProgram
+
+    @property
+    def needs_triangles(self) -> bool:
+        """Whether the common neighbours of all arcs are listed."""
+        lists = any(step.make in (Make.TRIANGLES, Make.ARC_ROWS) for step in self.steps)
+        edges = any(op[0] == Op.PUSH_EDGES for rows in (*self.rows, self.vertices) for op in rows.ops)
+        return lists or edges or bool(self.arcs.products)
+
+    @property
+    def needs_reverse(self) -> bool:
+        """Whether the place of every arc's reverse is listed."""
+        return self.needs_triangles or any(step.make in (Make.REVERSE, Make.PATHS) for step in self.steps)
+
+
+FLOATING = -1
+"""In place of a modulus: counts in floating point, which say how large they are."""
+WORD = 0
+"""In place of a modulus: counts modulo 2**64."""
+
+
+@dataclass(frozen=True)
+class RowTables:
+    """Tables and lists, where an engine's kernels read them.
+
+    Attributes
+    ----------
+    modulus
+        Modulus of all numbers: a prime below 2**31, `WORD`, or `FLOATING`.
+    vertices : int64[vertex tables, num_vertices] or float64
+    arcs : int64[arc tables, num_arcs] or float64
+    reverse : uint32[num_arcs] or uint32[0]
+        Place of the arc (x, v) for every arc (v, x).
+    common_indptr : int64[num_arcs + 1] or int64[1]
+    common : uint32[6 * triangles] or uint32[0]
+        For every arc (v, x) the places of the arcs (v, y) to the common neighbours y of its ends, ascending.
+    longest
+        The most common neighbours of an arc.
+    """
+
+    modulus: int
+    vertices: Array
+    arcs: Array
+    reverse: Array
+    common_indptr: Array
+    common: Array
+    longest: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        arrays = (self.vertices, self.arcs, self.reverse, self.common_indptr, self.common)
+        return sum(int(array.nbytes) for array in arrays)

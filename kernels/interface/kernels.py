@@ -10,10 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.degeneracy import DegeneracyOrder
+from longwall.kernels.interface.cliques.degeneracy import DegeneracyOrder
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import RowProgram
+from longwall.kernels.interface.homomorphism_program import Domain, RowProgram, RowTables
+from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape, TriangleGraph
 from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, RunMerger
@@ -26,9 +27,11 @@ from longwall.kernels.interface.workspaces import (
     RangeCounter,
     RowCounter,
     Searcher,
+    TriangleCounter,
     VertexCounter,
 )
 
+Array = Any  # a NumPy or a CuPy array
 Device = Any  # of the engine whose kernel it is: a CpuDevice, or the CUDA engine's Device
 
 
@@ -79,6 +82,10 @@ class Kernels(Protocol):
         """
         ...
 
+    def triangle_counter(self, device: Device, graph: GraphArrays, memory: int) -> TriangleCounter:
+        """Workspace for counting triangles; roots are arcs."""
+        ...
+
     def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> VertexCounter:
         """Workspace for counting triangles per vertex; roots are arcs."""
         ...
@@ -87,10 +94,61 @@ class Kernels(Protocol):
         """Workspace for counting 4-cycles by aggregating wedges; roots are vertices."""
         ...
 
+    def five_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
+        """Workspace for counting 5-cycles; roots are vertices, and only the sum over all of them is right."""
+        ...
+
     def row_counter(
-        self, device: Device, graph: GraphArrays, program: RowProgram, memory: int, *, exact: bool
+        self,
+        device: Device,
+        graph: GraphArrays,
+        tables: RowTables,
+        program: RowProgram,
+        domain: Domain,
+        memory: int,
     ) -> RowCounter:
-        """Workspace for a row program; `exact` counts modulo 2**64, otherwise in floating point throughout."""
+        """Workspace for a row program; roots are vertices or arcs, as `domain` says."""
+        ...
+
+    def common_neighbours(self, device: Device, graph: GraphArrays, memory: int) -> tuple[Any, Any, int]:
+        """List the common neighbours of the ends of every arc.
+
+        Returns
+        -------
+        indptr : int64[num_arcs + 1]
+        common : uint32[6 * triangles]
+            For every arc (v, x) the places of the arcs (v, y) to the common neighbours y, ascending.
+        longest : int
+            The most common neighbours of an arc.
+
+        Raises
+        ------
+        WorkspaceTooLarge
+            If they take more than `memory` bytes.
+        """
+        ...
+
+    def sum_neighbours(
+        self, device: Device, graph: GraphArrays, vertices: Any, arcs: Any, modulus: int, out: Any
+    ) -> None:
+        """Set out[v] to the sum of arcs[v, x] * vertices[x] over the neighbours x of v; None stands for ones.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph.
+        vertices : int64[num_vertices] or float64[num_vertices] or None
+        arcs : int64[num_arcs] or float64[num_arcs] or None
+        modulus
+            A prime below 2**31, or 0 for none.
+        out : int64[num_vertices] or float64[num_vertices]
+        """
+        ...
+
+    def cycles_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
+        """Add the number of 4-cycles through every edge to `out` (int64[num_arcs]), at one of its arcs or at both."""
         ...
 
     def motif_counter(
@@ -136,6 +194,46 @@ class Kernels(Protocol):
             On the host: by code of k - 1 vertices and neighbours of one more, the orbit of each of the k - 1, from 0.
         memory
             The most bytes.
+        """
+        ...
+
+    def arc_triangles(self, device: Device, graph: GraphArrays) -> tuple[Array, int]:
+        """Count the triangles of every arc.
+
+        Returns
+        -------
+        triangles : uint32[2m]
+            Where the engine's kernels read it, by the place of the arc in `indices`.
+        most
+            Most triangles that the arcs of a vertex have, added up.
+        """
+        ...
+
+    def edge_counter(
+        self, device: Device, graph: EdgeGraph, shape: EdgeShape, first: int, number: int, memory: int
+    ) -> VertexCounter:
+        """Workspace for counting what contains each edge; roots are vertices.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph, with the numbers of its edges.
+        shape
+            What is counted.
+        first, number
+            The edges that are counted: `first` to `first` + `number` - 1; its counts are int64[number].
+        memory
+            The most bytes.
+        """
+        ...
+
+    def orbit_homomorphism_counter(self, device: Device, graph: TriangleGraph, memory: int) -> VertexCounter:
+        """Workspace for counting homomorphisms of graphlets of up to 5 vertices; roots are vertices.
+
+        Its counts are int64[rows, num_vertices], modulo 2**64: a row for each orbit of
+        `longwall.kernels.interface.local_counts.COUNTED`, of the maps that send a vertex of the orbit to a vertex.
         """
         ...
 

@@ -1,6 +1,6 @@
 """Interface of a paged adjacency: one of which not all is on the device."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +43,27 @@ class Pages(Protocol):
         reads
             What will be read; see :func:`longwall.kernels.interface.frontier.frontier`.
         """
+        ...
+
+    def prepare_all(self, level: int, spatial: Callable[[], NDArray[np.uint64]]) -> None:
+        """Choose the pages for all that a phase reads, unless that was done since copies were dropped.
+
+        Parameters
+        ----------
+        level
+            The level that the reads are for.
+        spatial
+            Returns the bytes that will be read of every page, uint64[pages].
+        """
+        ...
+
+    def hold(self, first: int, last: int) -> None:
+        """Have copies of the pages of a range of arcs, as many as there is room for, and begin to make them."""
+        ...
+
+    @property
+    def cache_arcs(self) -> int:
+        """The arcs for which there is room in copies."""
         ...
 
     def settle(self) -> None:

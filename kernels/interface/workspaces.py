@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.frontier import RowReads
 
 Array = Any  # a NumPy or a CuPy array
+Targets = tuple[int, int]
+"""Vertices from the first number to the second, less one: only arcs to these count."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,11 @@ class Workspace(Protocol):
 class Searcher(Workspace, Protocol):
     """Workspace of one worker for one search program."""
 
-    def count_rows(self, rows: Array) -> int:
-        """Count the embeddings below `rows` (uint32[columns, n])."""
+    def count_rows(self, rows: Array, most: int | None = None) -> int:
+        """Count the embeddings below `rows` (uint32[columns, n]).
+
+        Where there are `most` or more, any number from `most` on may be returned: the search ends there.
+        """
         ...
 
     def extend_rows(self, rows: Array, capacity: int, first: int = 0) -> Extension:
@@ -82,6 +87,17 @@ class RangeCounter(Workspace, Protocol):
 
     def count(self, first: int, last: int) -> int:
         """Count what belongs to the roots first to last - 1."""
+        ...
+
+
+class TriangleCounter(Workspace, Protocol):
+    """Workspace of one worker that counts triangles over ranges of arcs."""
+
+    def count(self, first: int, last: int, targets: Targets | None = None) -> int:
+        """Count the triangles of the arcs first to last - 1, or of those of them to `targets`.
+
+        A triangle is of the arc from its largest vertex to the middle one.
+        """
         ...
 
 
@@ -135,7 +151,7 @@ class LeafCounter(Workspace, Protocol):
     def take(self) -> NDArray[np.int64]:
         """Return the leaves since the last call, on the host: int64[h, p], by held vertices and by pivots.
 
-        See :mod:`longwall.kernels.interface.clique_leaves`.
+        See :mod:`longwall.kernels.interface.cliques.leaves`.
         """
         ...
 

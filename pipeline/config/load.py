@@ -20,7 +20,7 @@ from longwall.pipeline.config.run_spec import RunSpec
 from longwall.pipeline.quoting import cut, dotted, quote
 from longwall.pipeline.workloads import workload_kinds
 from longwall.pipeline.workloads.sections import CLUSTER_KEYS, MOST_NAME_BYTES
-from longwall.storage.arguments import require_texts, wrong_type
+from longwall.storage.arguments import brief, require_texts, wrong_type
 from longwall.storage.errors import InputError
 from longwall.storage.paths import path_exists, user_path
 
@@ -100,6 +100,8 @@ def graph_in(source: Mapping[str, Any]) -> Graph | None:
     if home is not None and isinstance(value, home.Graph):
         graph: Graph = value
         return graph
+    if isinstance(value, str | Path):
+        raise InputError(f'config: graph: expected a section; to read a file, write {{"path": {brief(str(value))}}}')
     if value is not None and not isinstance(value, Mapping) and type(value).__module__ != "builtins":
         raise wrong_type("config: graph", value, "a section, or a graph as longwall.graph(graph) makes it")
     return None

@@ -32,7 +32,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         with os.fdopen(open_regular(path), "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise InputError(f"{name}: there is no such config file; check the path") from None
+        raise InputError(f"{name}: there is no such config file; check the path (longwall configs makes one)") from None
     except IsADirectoryError:
         raise InputError(f"{name}: this is a folder; give the TOML file itself") from None
     except SpecialFile:

@@ -78,6 +78,11 @@ class RunSpec(Section):
         return export
 
     @property
+    def limit(self) -> int | None:
+        """The number of embeddings after which the search ends; None: it finds all."""
+        return self.workload.most_embeddings if self.export.limit is None else self.export.limit
+
+    @property
     def file_format(self) -> str | None:
         """The format of the graph's file where the workload determines it; None elsewhere."""
         return self.workload.input_format if self.graph.transactions is None else None
@@ -150,6 +155,8 @@ def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str,
     given = [key for key in ("columns", "limit") if getattr(export, key) is not None]
     if workload.output != "embeddings":
         return [(key, 'only embeddings are exported: remove it, or set output = "embeddings"') for key in given]
+    if export.limit is not None and workload.most_embeddings is not None:
+        return [("limit", "workload.limit says the same: remove one of them")]
     if workload.rows_are_lists:
         text = f"{workload.kind} are written as lists, without columns to choose from: remove it"
         return [(key, text) for key in given if key == "columns"]

@@ -52,6 +52,20 @@ def aggregate(
         If the arguments do not go together, or `key` returns something else.
     RunError
         If memory or disk do not suffice.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> pairs = longwall.extend_vertices(longwall.vertices(karate))
+    >>> wedges = longwall.extend_vertices(pairs, adjacent_to=[0])
+    >>> for row in longwall.aggregate(wedges, labelled=False).select(["pattern", "count"]).to_pylist():
+    ...     print(row)
+    {'pattern': '0-1,0-2', 'count': 786}
+    {'pattern': '0-1,0-2,1-2', 'count': 270}
+    >>> degrees = longwall.aggregate(pairs, lambda columns, graph, xp: xp.diff(graph.indptr)[columns[0]])
+    >>> degrees.slice(0, 2).to_pylist()  # ends of edges by their degree
+    [{'key': 1, 'count': 1}, {'key': 2, 'count': 22}]
     """
     require_embeddings(embeddings)
     require_type("labelled", labelled, (bool, NoneType), "True or False")

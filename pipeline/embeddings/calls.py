@@ -73,6 +73,13 @@ def vertices(
         If the engine does not work here, a size is none, or the graph does not fit the GPU so.
     RunError
         If the graph does not fit the memory.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> longwall.vertices(karate, memory="64MiB")
+    <longwall.Embeddings: 34 rows of 1 vertex>
     """
     # Extension by vertices reads lists where they are.
     session = Session(graph, engine, memory, spill, disk, device, access, cache_share=0.0)
@@ -89,7 +96,15 @@ def edges(
     device: str | int | None = None,
     access: Access = "auto",
 ) -> Embeddings:
-    """Embeddings of one edge: every edge of the graph, once; parameters as in :func:`vertices`."""
+    """Embeddings of one edge: every edge of the graph, once; parameters as in :func:`vertices`.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> longwall.edges(karate)
+    <longwall.Embeddings: 78 rows of 1 edge>
+    """
     session = Session(graph, engine, memory, spill, disk, device, access, cache_share=EDGES_PAGE_SHARE)
     return Embeddings(session, session.collect(1, [AllEdges()]), "edge")
 
@@ -109,6 +124,17 @@ def extend_vertices(embeddings: Embeddings, adjacent_to: Sequence[int] | None = 
     -------
     Embeddings
         One row per embedding and new vertex; a vertex is never matched twice in a row.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> pairs = longwall.extend_vertices(longwall.vertices(karate))
+    >>> wedges = longwall.extend_vertices(pairs, adjacent_to=[0])
+    >>> wedges
+    <longwall.Embeddings: 1,056 rows of 3 vertices>
+    >>> wedges.to_arrow().column_names
+    ['v0', 'v1', 'v2']
     """
     require_embeddings(embeddings)
     if embeddings.kind != "vertex":
@@ -144,6 +170,13 @@ def extend_edges(embeddings: Embeddings) -> Embeddings:
     -------
     Embeddings
         One row per embedding and new edge; the same set of edges appears once per order in which it grew.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> longwall.extend_edges(longwall.edges(karate))
+    <longwall.Embeddings: 1,056 rows of 2 edges>
     """
     require_embeddings(embeddings)
     if embeddings.kind != "edge":
@@ -164,6 +197,14 @@ def filter(embeddings: Embeddings, keep: filtering.Predicate) -> Embeddings:  # 
         ``larger << 32 | smaller``. `graph` has `indptr`, `indices` and `labels`, `xp` is numpy or cupy.
         It is called for parts of the rows, and only the columns that it asks for are made. NumPy arrays that it
         gets are read-only.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> pairs = longwall.extend_vertices(longwall.vertices(karate))  # each edge both ways
+    >>> longwall.filter(pairs, lambda columns, graph, xp: columns[0] < columns[1])
+    <longwall.Embeddings: 78 rows of 2 vertices>
     """
     require_embeddings(embeddings)
     require_function("keep", keep)
@@ -185,6 +226,13 @@ def export(embeddings: Embeddings, path: str | Path) -> Path:
     ------
     InputError
         If the file exists.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> longwall.export(longwall.edges(karate), "edges.parquet").name
+    'edges.parquet'
     """
     from longwall.storage.parquet_files import ParquetSink, RowGroups
 

@@ -9,7 +9,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.embeddings.session import Session
 from longwall.stages.extension import unguided_edges
 from longwall.stages.tables import ROW_BYTES, ROW_COLUMN_BYTES, host_parts
-from longwall.storage.arguments import require_type, wrong_type
+from longwall.storage.arguments import require_package, require_type, wrong_type
 from longwall.storage.graph.graph import Graph
 from longwall.storage.tables.chunked_table import ChunkedTable
 from longwall.storage.tables.embedding_table import EmbeddingTable
@@ -108,6 +108,7 @@ class Embeddings:
 
     def to_pandas(self) -> Any:
         """All rows as a pandas data frame in original vertex ids; it is not part of the memory budget."""
+        require_package("pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
     def __repr__(self) -> str:

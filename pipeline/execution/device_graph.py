@@ -2,16 +2,31 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
+from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import DeviceGraph, Environment
 from longwall.stages.source import host_arrays
+from longwall.storage.memory.reservations import BudgetExceeded
+from longwall.storage.pages.orientation import orient, oriented_arc, oriented_bytes
 from longwall.storage.pages.paged_graph import GraphPages
-from longwall.storage.pages.placement import bring_graph, place_graph
+from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, place_graph
+
+_LABELS_SHARE = 4
 
 
-def load_graph(env: Environment) -> tuple[GraphArrays, int]:
+def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> tuple[GraphArrays, int]:
     """Bring the graph to the engine, inside the budget.
+
+    Parameters
+    ----------
+    env
+        What the process works with.
+    part
+        What kernels read of every row. Where that is the smaller neighbours, and the device's budget does not hold the
+        whole graph, only the arcs to these are brought, until a phase reads more.
 
     Returns
     -------
@@ -25,12 +40,99 @@ def load_graph(env: Environment) -> tuple[GraphArrays, int]:
     InputError
         If the graph does not fit the device's budget.
     """
-    resources = env.resources
+    loaded = env.device_graph
+    if loaded is not None and loaded.graph.oriented and part != NeighbourRange.SMALLER:
+        del loaded
+        _release(env)
     if env.device_graph is None:
-        host = host_arrays(env.graph)
-        placement = place_graph(host, resources, env.spec.memory.access)
-        env.device_graph = DeviceGraph(bring_graph(host, resources, placement), placement)
-    return env.device_graph.graph, resources.work.free
+        env.device_graph = _bring(env, part)
+    return env.device_graph.graph, env.resources.work.free
+
+
+def reads_known(env: Environment) -> bool:
+    """Return whether it is known of the pages of the graph on the engine what a whole phase will read of them.
+
+    So it is of arcs to smaller neighbours, unless their pages come to the device when they are touched.
+    """
+    loaded = env.device_graph
+    return (
+        loaded is not None
+        and loaded.starts is not None
+        and loaded.graph.pages is not None
+        and loaded.placement.access != "managed"
+    )
+
+
+def arc_of(env: Environment, at: int) -> int:
+    """Return an arc of the data graph, or the end of a range of arcs, as the engine's graph counts them."""
+    assert env.device_graph is not None
+    starts = env.device_graph.starts
+    return at if starts is None else oriented_arc(env.graph, starts, at)
+
+
+def _bring(env: Environment, part: NeighbourRange) -> DeviceGraph:
+    resources, wanted = env.resources, env.spec.memory.access
+    whole = host_arrays(env.graph)
+    if part == NeighbourRange.SMALLER and resources.on_device and access_of(whole, resources, wanted) != "resident":
+        try:
+            reserved = resources.host.reserve(oriented_bytes(env.graph), "the arcs to smaller neighbours")
+        except BudgetExceeded:
+            return _placed(env, whole)  # the kernels read the whole adjacency as well
+        try:
+            host = orient(env.graph, adjacency_maker(resources, wanted))
+            loaded = _placed(env, host)
+        except BaseException:
+            reserved.release()
+            raise
+        # The device's copy is the only one that is left of a resident graph's arcs.
+        kept = 0 if loaded.placement.access == "resident" else host.indices.nbytes
+        reserved.resize(host.indptr.nbytes + kept, "")
+        return replace(loaded, starts=host.indptr, charged=(loaded.charged[0] + reserved.size, loaded.charged[1]))
+    return _placed(env, whole)
+
+
+def _placed(env: Environment, host: GraphArrays) -> DeviceGraph:
+    resources = env.resources
+    before = resources.host.used, resources.work.used
+    placement = place_graph(host, resources, env.spec.memory.access)
+    graph = bring_graph(host, resources, placement)
+    return DeviceGraph(graph, placement, None, (resources.host.used - before[0], resources.work.used - before[1]))
+
+
+def _release(env: Environment) -> None:
+    """Forget the graph on the engine, between two phases."""
+    assert env.device_graph is not None
+    resources, (host, work) = env.resources, env.device_graph.charged
+    env.device_graph = None
+    resources.host.charge(-host, "")
+    if resources.on_device:
+        resources.work.charge(-work, "")
+        resources.engine.memory.release()
+
+
+def load_edge_labels(env: Environment) -> Any:
+    """Bring the labels of the edges to the engine, where they stay as the graph does.
+
+    Returns
+    -------
+    int32[2m]
+        Aligned with the adjacency; on the host where they would take more of the device than a part of what is free.
+
+    Raises
+    ------
+    InputError
+        As `load_graph`.
+    """
+    load_graph(env)
+    labels, resources, placed = env.graph.edge_labels, env.resources, env.device_graph
+    assert labels is not None
+    assert placed is not None
+    if not resources.on_device:
+        return labels
+    if placed.edge_labels is None and labels.nbytes <= resources.work.free // _LABELS_SHARE:
+        resources.work.reserve(labels.nbytes, "the labels of edges on the device")
+        env.device_graph = placed = replace(placed, edge_labels=env.engine.xp.asarray(labels))
+    return labels if placed.edge_labels is None else placed.edge_labels
 
 
 @contextmanager

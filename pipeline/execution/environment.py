@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from longwall.kernels import Engine
     from longwall.kernels.interface.graph_arrays import GraphArrays
     from longwall.pipeline.config import RunSpec
@@ -41,9 +44,13 @@ class PatternCount:
     edge_labels: tuple[int | str | None, ...] | None = None
     """The label of each edge of `pattern`, or None where edges have no labels."""
     lower_bound: bool = False
-    """Whether there may be more than `count`: ``export.limit`` ended the search."""
+    """Whether there may be more than `count`: ``workload.limit`` or ``export.limit`` ended the search."""
     value: Any = None
     """The answer of an algorithm of one's own, where that is not a whole number."""
+    name: str | None = None
+    """What the pattern is called, where a run has several patterns."""
+    seconds: float | None = None
+    """The time that it took then; what an earlier attempt of the run did is not part of it."""
 
 
 class MetricsRow(NamedTuple):
@@ -133,10 +140,27 @@ class Metrics:
 
 @dataclass(frozen=True)
 class DeviceGraph:
-    """The graph where the engine reads it, and how it came there."""
+    """The graph where the engine reads it, and how it came there.
+
+    Attributes
+    ----------
+    graph
+        The graph, or only its arcs to smaller neighbours.
+    placement
+        Where its parts are.
+    starts : int64[n + 1] or None
+        On the host, where the rows of the graph begin, if it has only such arcs.
+    charged
+        Bytes that it takes of the host's budget, and of the memory that the engine works in.
+    edge_labels : int32[2m] or None
+        The labels of the edges on the device, once a phase has read them there.
+    """
 
     graph: GraphArrays
     placement: Placement
+    starts: NDArray[np.int64] | None = None
+    charged: tuple[int, int] = (0, 0)
+    edge_labels: Any = None
 
 
 @dataclass(kw_only=True)

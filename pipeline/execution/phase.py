@@ -79,7 +79,7 @@ class Phase(ABC):
 
     @property
     def wanted_rows(self) -> int | None:
-        """Most rows of result files that are wanted, for a phase whose values are rows of such files."""
+        """Most rows that are wanted, for a phase whose values are rows of result files, or what it counts."""
         return None
 
     @property

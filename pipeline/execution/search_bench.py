@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,10 +42,19 @@ class SearchShare:
         The graph on the engine.
     memory
         What each worker may use.
+    edge_labels
+        See `VerifyBench`.
     """
 
-    def __init__(self, program: SearchProgram, env: Environment, graph: GraphArrays, memory: WorkerMemory):
-        self.program, self.env, self.graph, self.memory = program, env, graph, memory
+    def __init__(
+        self,
+        program: SearchProgram,
+        env: Environment,
+        graph: GraphArrays,
+        memory: WorkerMemory,
+        edge_labels: Any = None,
+    ):
+        self.program, self.env, self.graph, self.memory, self.edge_labels = program, env, graph, memory, edge_labels
         self.batches: dict[Verb, AdaptiveBatch] = {
             verb: AdaptiveBatch(env.engine) for verb in ("source", "extend", "filter", "count", "export")
         }
@@ -104,7 +113,7 @@ class SearchBench(StageWorker):
         resources, memory = share.env.resources, share.memory
         self.share, self.timer = share, StageTimer()
         self.most_verified = max(memory.rows // _VERIFIED, 1)
-        self.graph, self.xp = share.graph, resources.engine.xp
+        self.graph, self.edge_labels, self.xp = share.graph, share.edge_labels, resources.engine.xp
         name = f"stack-{next(_numbers)}"
         self._stack = ChunkStack(self.xp, memory.stack, memory.host_stack, resources.spill, resources.disk, name)
 

@@ -1,16 +1,18 @@
 """Workers that send their roots through stages; those of kernels that go over ranges of roots on their own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from longwall.kernels.interface.workspaces import Workspace
+from longwall.kernels.interface.workspaces import Targets, Workspace
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
-from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.device_graph import arc_of, load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.oriented_reads import OrientedReads
 from longwall.pipeline.execution.phase import Worker
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Stage, stream
-from longwall.stages.range_counting import Counter
+from longwall.stages.range_counting import Counter, CountRanges
+from longwall.stages.source import Roots
 
 
 class StageWorker(Worker):
@@ -60,18 +62,39 @@ class RangeBench(StageWorker):
     def __init__(
         self,
         env: Environment,
-        stages: Sequence[Stage],
+        stages: tuple[Roots, CountRanges],
         counter: Counter,
         take: Callable[[Counter], PartialResult],
     ):
         super().__init__(env, stages, counter)
-        self.graph, _ = load_graph(env)
+        self._source = stages[0]
+        self.graph, _ = load_graph(env, self._source.part)
+        self._reads = OrientedReads(env) if reads_known(env) else None
         self.engine, self.counter, self._take = env.engine, counter, take
         self._batch, self._make_room = AdaptiveBatch(env.engine), partial(shrink_page_cache, self.graph.pages)
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], int]) -> int:  # noqa: ARG002
         """Do a piece of work that is as large as memory allows, `most` at most."""
         return self._batch.run(most, work, self._make_room)
+
+    def prepare(self, first: int, last: int) -> None:
+        """Prepare the pages that the kernel reads for a range of roots."""
+        if self._reads is None:
+            self._source.prepare(first, last, self)
+        else:
+            self._reads.prepare()
+
+    def blocks(self, first: int, last: int) -> Iterator[Targets | None]:
+        """Prepare the pages for a range of arcs, for some vertices that they lead to at a time; None: for all."""
+        if self._reads is None:
+            self._source.prepare(first, last, self)
+            yield None
+        else:
+            yield from self._reads.blocks(first, last)
+
+    def root(self, at: int) -> int:
+        """Return a root, or the end of a range of them, as the kernel's graph counts them."""
+        return at if self._source.kind == "vertices" else arc_of(self.env, at)
 
     def take_partial(self) -> PartialResult:
         """Return what the counter found since the last call."""

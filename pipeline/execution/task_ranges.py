@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.device_graph import load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Task, equal_tasks
 from longwall.stages.source import Roots
@@ -17,7 +17,9 @@ _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that
 # A task takes about 10 us besides its work, so it has so many arcs or, where more work is estimated, so many steps.
 _ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
 _READ_BYTES = 64  # of an arc in a list of what is read
+_WORK_BYTES = 1  # of an arc where what is read needs no list: kernels list the tasks of whole blocks
 _READS_SHARE = 2  # the part of the memory that such lists may take
+_LEAST_TASKS = 8  # of a phase that may bring the graph anew for each, so that some of it is committed on the way
 _BIN = 16  # arcs that are weighed together
 _ARCS_AT_ONCE = 1 << 18
 _ARC_BYTES = 64  # of the arrays that weigh one
@@ -28,37 +30,45 @@ def pieces_of(env: Environment, cost: float) -> int:
     return max(env.engine.tasks(2 * env.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
 
 
-def range_reads(tasks: Sequence[Task], graph: GraphArrays) -> int:
+def range_reads(env: Environment, tasks: Sequence[Task], graph: GraphArrays) -> int:
     """Return the bytes that it may take to list what ranges of arcs read, and to choose the pages for it."""
-    return _READ_BYTES * max(task.last - task.first for task in tasks) + state_bytes(graph.num_arcs)
+    return _bytes_per_arc(env) * max(task.last - task.first for task in tasks) + state_bytes(graph.num_arcs)
 
 
-def range_memory(env: Environment) -> int:
+def _bytes_per_arc(env: Environment) -> int:
+    """Return the bytes of the device that a range takes for each of its arcs."""
+    return _WORK_BYTES if reads_known(env) else _READ_BYTES
+
+
+def range_memory(env: Environment, roots: Roots) -> int:
     """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots."""
-    graph, memory = load_graph(env)
+    graph, memory = load_graph(env, roots.part)
     return memory // env.engine.workers // (1 if graph.pages is None else 2)
 
 
 def root_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     """Return tasks over the roots of a source, cut by arcs or, where their work differs much, by what is estimated."""
-    arcs = _arc_tasks(env, cost)
+    arcs = _arc_tasks(env, roots, cost)
     if roots.kind == "vertices":
         return _vertex_tasks(env, arcs)
     return _weighed_tasks(env, arcs, roots.growth) if roots.growth and len(arcs) > 1 else arcs
 
 
-def _arc_tasks(env: Environment, cost: float) -> list[Task]:
-    graph, memory = load_graph(env)
-    pieces = min(pieces_of(env, cost), max(graph.num_arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
-    if graph.pages is not None:  # what a range reads is listed before
-        pieces = max(pieces, -(-graph.num_arcs * _READ_BYTES // (memory // _READS_SHARE)))
-    return equal_tasks(graph.num_arcs, pieces)
+def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
+    graph, memory = load_graph(env, roots.part)
+    arcs = 2 * env.graph.num_edges  # on every engine, whatever its graph has of them
+    pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
+    if graph.pages is not None:
+        if reads_known(env):  # every range brings lists anew: the fewer, the better
+            pieces = min(pieces, max(int(cost / _STEPS_PER_TASK), _LEAST_TASKS))
+        pieces = max(pieces, -(-arcs * _bytes_per_arc(env) // (memory // _READS_SHARE)))
+    return equal_tasks(arcs, pieces)
 
 
 def _vertex_tasks(env: Environment, tasks: Sequence[Task]) -> list[Task]:
     """Cut the vertices so that each task has about as many arcs as the others."""
     ends = np.searchsorted(env.graph.indptr, [task.last for task in tasks], side="left")
-    cuts = np.unique(np.concatenate([[0], ends, [env.graph.num_vertices]])).tolist()
+    cuts = sorted({0, *ends.tolist(), env.graph.num_vertices})  # np.unique imports numpy.ma
     arcs = env.graph.indptr[cuts].tolist()
     return [Task(*ends, b - a) for ends, (a, b) in zip(pairwise(cuts), pairwise(arcs), strict=True)]
 

@@ -11,18 +11,52 @@ from longwall.pipeline.patterns.pattern_of import source_text
 from longwall.storage.errors import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
+    from longwall.pipeline.patterns.pattern import Pattern
 
+    Queries = list[str] | list[Path] | list[Pattern] | list[Any]
+
+
+@overload
+def count(
+    graph: Any, pattern: Queries, *, induced: bool = False, limit: int | None = None, **options: Unpack[Options]
+) -> list[int]: ...
+@overload
 def count(
     graph: Any,
     pattern: Any,
     *,
     labels: Sequence[int | str] | None = None,
     induced: bool = False,
+    limit: int | None = None,
+    per: None = None,
     **options: Unpack[Options],
-) -> int:
-    """Count the embeddings of a pattern: the distinct subgraphs that are like it.
+) -> int: ...
+@overload
+def count(
+    graph: Any,
+    pattern: Any,
+    *,
+    labels: Sequence[int | str] | None = None,
+    induced: bool = False,
+    limit: int | None = None,
+    per: Literal["edge"],
+    **options: Unpack[Options],
+) -> pa.Table: ...
+def count(
+    graph: Any,
+    pattern: Any,
+    *,
+    labels: Sequence[int | str] | None = None,
+    induced: bool = False,
+    limit: int | None = None,
+    per: Literal["edge"] | None = None,
+    **options: Unpack[Options],
+) -> int | list[int] | pa.Table:
+    """Count the embeddings of a pattern, the distinct subgraphs that are like it; or those of several patterns.
 
     Parameters
     ----------
@@ -30,13 +64,25 @@ def count(
         A `longwall.Graph`, the path of a graph file or a graph store, or anything that `longwall.graph` takes: a graph
         of networkx or igraph, a sparse matrix, a table, an array of edges.
     pattern
-        As `longwall.pattern` takes it: a name, an edge list, a text such as ``"(a:1)-(b:2)"``, or a graph.
+        As `longwall.pattern` takes it: a name, an edge list, a text such as ``"(a:1)-(b:2)"``, or a graph. A list of
+        these (which no list of pairs is) stands for several patterns, whose counts are returned as a list.
     labels
         One label for each vertex of the pattern, where `pattern` itself has none.
     induced
         Whether non-edges of the pattern must be non-edges of the graph.
+    limit
+        Stop at so many embeddings of a pattern: a count of so many says that there may be more.
+    per
+        None for the number of all, or ``"edge"``: of those that contain each edge, where the pattern is ``"triangle"``,
+        ``"clique-4"`` or ``"cycle-4"``.
     options
         `engine`, `threads`, `memory`, `device_memory`, `disk`, `spill`, `progress`; see `longwall.Options`.
+
+    Returns
+    -------
+    int, list of int or pyarrow.Table
+        The table has the columns ``source`` and ``target``, the ends of each edge, and ``triangles``, ``cliques`` or
+        ``cycles``, in the order of `longwall.Graph.to_arrow`.
 
     Raises
     ------
@@ -51,9 +97,24 @@ def count(
     151
     >>> longwall.count(karate, "(a)-(b)-(c)-(d)-(a)", induced=True)
     36
+    >>> longwall.count(karate, ["triangle", "cycle-5"], limit=100)
+    [45, 100]
+    >>> longwall.count(karate, "cycle-4", per="edge").slice(0, 1).to_pylist()
+    [{'source': 32, 'target': 33, 'cycles': 12}]
     """
-    with_labels = pattern_of(pattern, labels)
-    workload = {"kind": "match", "pattern": source_text(with_labels), "induced": induced}
+    _require_per(per, "edge")
+    workload: dict[str, Any] = {"kind": "match", "induced": induced, "limit": limit}
+    if _are_several(pattern):
+        if labels is not None:
+            raise InputError("labels: several patterns have labels of their own, leave it out")
+        if per is not None:
+            raise InputError("per: several patterns are counted in all, leave it out")
+        sources = [source_text(pattern_of(one)) for one in pattern]
+        with Question.of(graph, workload | {"pattern": sources}, options).answered() as result:
+            return [_number(one.count) for one in result.patterns]
+    workload["pattern"] = source_text(pattern_of(pattern, labels))
+    if per == "edge":
+        return _per_edge(graph, workload, options)
     with Question.of(graph, workload, options).answered() as result:
         return _number(result.count)
 
@@ -61,21 +122,22 @@ def count(
 @overload
 def triangles(graph: Any, per: None = None, **options: Unpack[Options]) -> int: ...
 @overload
-def triangles(graph: Any, per: Literal["vertex"], **options: Unpack[Options]) -> pa.Table: ...
-def triangles(graph: Any, per: Literal["vertex"] | None = None, **options: Unpack[Options]) -> int | pa.Table:
-    """Count the triangles, in all or of each vertex.
+def triangles(graph: Any, per: Literal["vertex", "edge"], **options: Unpack[Options]) -> pa.Table: ...
+def triangles(graph: Any, per: Literal["vertex", "edge"] | None = None, **options: Unpack[Options]) -> int | pa.Table:
+    """Count the triangles, in all, of each vertex or of each edge.
 
     Parameters
     ----------
     graph, options
         As of `longwall.count`.
     per
-        None for their number, or ``"vertex"``.
+        None for their number, or ``"vertex"``, or ``"edge"``.
 
     Returns
     -------
     int or pyarrow.Table
-        The table has the columns ``vertex``, ascending, and ``triangles``.
+        The table of vertices has the columns ``vertex``, ascending, and ``triangles``; that of edges ``source``,
+        ``target`` and ``triangles``, in the order of `longwall.Graph.to_arrow`.
 
     Examples
     --------
@@ -86,7 +148,9 @@ def triangles(graph: Any, per: Literal["vertex"] | None = None, **options: Unpac
     >>> longwall.triangles(karate, per="vertex").slice(0, 3).to_pylist()
     [{'vertex': 0, 'triangles': 18}, {'vertex': 1, 'triangles': 12}, {'vertex': 2, 'triangles': 11}]
     """
-    _require_per(per, "triangles")
+    _require_per(per, "vertex", "edge")
+    if per == "edge":
+        return _per_edge(graph, {"kind": "triangles"}, options)
     if per is None:
         with Question.of(graph, {"kind": "triangles"}, options).answered() as result:
             return _number(result.count)
@@ -98,14 +162,18 @@ def cliques(graph: Any, k: int, per: None = None, **options: Unpack[Options]) ->
 @overload
 def cliques(graph: Any, k: Literal["all"], per: None = None, **options: Unpack[Options]) -> pa.Table: ...
 @overload
-def cliques(graph: Any, k: int | Literal["all"], per: Literal["vertex"], **options: Unpack[Options]) -> pa.Table: ...
+def cliques(
+    graph: Any, k: int | Literal["all"], per: Literal["vertex", "edge"], **options: Unpack[Options]
+) -> pa.Table: ...
 def cliques(
     graph: Any,
     k: int | Literal["all"],
-    per: Literal["vertex"] | None = None,
+    per: Literal["vertex", "edge"] | None = None,
     **options: Unpack[Options],
 ) -> int | pa.Table:
-    """Count the cliques of k vertices, in all or of each vertex: sets in which every two are joined by an edge.
+    """Count the cliques of k vertices, in all or of each vertex or edge.
+
+    A clique is a set of vertices in which every two are joined by an edge.
 
     Parameters
     ----------
@@ -115,7 +183,7 @@ def cliques(
         Number of vertices, 3 or more, or ``"all"``: every size from 3 on. ``longwall.match(graph, "clique-4")`` lists
         cliques.
     per
-        None for their number, or ``"vertex"``.
+        None for their number, ``"vertex"`` or, for k = 3 or 4, ``"edge"``.
 
     Returns
     -------
@@ -123,7 +191,8 @@ def cliques(
         The number of cliques. With ``"all"``, a table with the columns ``size``, ascending, and ``count``. Per vertex,
         one with ``vertex``, ascending, and ``cliques``; with ``"all"`` it has a column ``size``, too, and a row for
         each size of the cliques that the vertex is in. Numbers of cliques are exact: columns whose numbers do not fit
-        64-bit integers are ``decimal128(38, 0)`` or, where that does not do, texts.
+        64-bit integers are ``decimal128(38, 0)`` or, where that does not do, texts. Per edge, a table with ``source``,
+        ``target`` and ``cliques`` (``triangles`` for k = 3), in the order of `longwall.Graph.to_arrow`.
 
     Examples
     --------
@@ -136,8 +205,10 @@ def cliques(
     >>> longwall.cliques(karate, 4, per="vertex").slice(0, 3).to_pylist()
     [{'vertex': 0, 'cliques': 7}, {'vertex': 1, 'cliques': 7}, {'vertex': 2, 'cliques': 7}]
     """
-    _require_per(per, "cliques")
+    _require_per(per, "vertex", "edge")
     workload = {"kind": "cliques", "k": k}
+    if per == "edge":
+        return _per_edge(graph, workload, options)
     if per is not None:
         table = _per_vertex(graph, workload | {"output": "vertices"}, options)
         return table.sort_by([("vertex", "ascending"), ("size", "ascending")]) if k == "all" else table
@@ -192,7 +263,7 @@ def orbits(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:
     graph, options
         As of `longwall.count`.
     k
-        3 or 4: orbits 0 to 3, or 0 to 14, in the order of Przulj's numbers.
+        3, 4 or 5: orbits 0 to 3, 0 to 14, or 0 to 72, with Przulj's numbers, which ORCA has, too.
 
     Returns
     -------
@@ -257,9 +328,13 @@ def frequent(
         return result.table("patterns")
 
 
-def _require_per(per: object, what: str) -> None:
-    if per not in (None, "vertex"):
-        raise InputError(f'per: expected None, for the number of all {what}, or "vertex"')
+def _are_several(pattern: Any) -> bool:
+    """Whether a list is one of patterns, and not of the edges of one."""
+    return (
+        isinstance(pattern, list | tuple)
+        and bool(pattern)
+        and not any(isinstance(one, list | tuple) for one in pattern)
+    )
 
 
 def _number(found: int | None) -> int:
@@ -271,6 +346,18 @@ def _per_vertex(graph: Any, workload: dict[str, Any], options: Options) -> pa.Ta
     """Return the table of vertices of a run, by their ids."""
     with Question.of(graph, workload, options).answered() as result:
         return result.table("vertices").sort_by("vertex")
+
+
+def _per_edge(graph: Any, workload: dict[str, Any], options: Options) -> pa.Table:
+    """Return the table of edges of a run, in the order of the graph's edges."""
+    with Question.of(graph, {**workload, "output": "edges"}, options).answered() as result:
+        return result.table("edges")
+
+
+def _require_per(per: object, *known: str) -> None:
+    if per is not None and per not in known:
+        names = " or ".join(f'"{one}"' for one in known)
+        raise InputError(f"per: expected None, for the number of all, or {names}")
 
 
 def _names(texts: Sequence[str]) -> list[str | None]:

@@ -11,6 +11,7 @@ from longwall.pipeline.functions.one_run import KeptRun, Options, Question, requ
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern_of import pattern as pattern_of
 from longwall.pipeline.patterns.pattern_of import source_text
+from longwall.storage.arguments import require_package
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.html import html_table
@@ -125,15 +126,12 @@ class Matches:
 
     def to_pandas(self) -> Any:
         """Return all rows as a data frame of pandas; it is not part of the memory budget."""
+        require_package("pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """Return all rows as a data frame of polars; it is not part of the memory budget."""
-        try:
-            import polars
-        except ImportError:
-            raise InputError("to_polars needs polars: pip install polars") from None
-        return polars.from_arrow(self.to_arrow())
+        return require_package("polars", "to_polars").from_arrow(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """Return the rows as an Arrow stream, batch by batch: other libraries read it."""

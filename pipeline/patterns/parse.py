@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from longwall.pipeline.patterns.pattern import MAX_VERTICES, Pattern, make_pattern
+from longwall.pipeline.patterns.pattern import MAX_FAMILY, Pattern, make_pattern
 from longwall.pipeline.patterns.pattern_text import is_pattern_text, parse_pattern_text
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
@@ -31,27 +31,27 @@ _FIXED: dict[str, list[tuple[int, int]]] = {
     "bowtie": [(0, 1), (0, 2), (1, 2), (0, 3), (0, 4), (3, 4)],
 }
 _FAMILIES: dict[str, tuple[int, int, Callable[[int], list[tuple[int, int]]], str]] = {
-    "clique": (2, MAX_VERTICES, _clique, "k vertices, every pair joined"),
-    "cycle": (3, MAX_VERTICES, _cycle, "a closed walk through k vertices"),
+    "clique": (2, MAX_FAMILY, _clique, "k vertices, every pair joined"),
+    "cycle": (3, MAX_FAMILY, _cycle, "a closed walk through k vertices"),
     "path": (
         2,
-        MAX_VERTICES,
+        MAX_FAMILY,
         lambda k: [(i, i + 1) for i in range(k - 1)],
         "an open walk through k vertices",
     ),
     "star": (
         2,
-        MAX_VERTICES - 1,
+        MAX_FAMILY - 1,
         lambda k: [(0, i + 1) for i in range(k)],
         "a centre (vertex 0) with k leaves",
     ),
     "wheel": (
         4,
-        MAX_VERTICES,
+        MAX_FAMILY,
         lambda k: [(0, i) for i in range(1, k)] + [(i, i + 1) for i in range(1, k - 1)] + [(1, k - 1)],
         "k vertices: a centre (vertex 0) joined to a cycle",
     ),
-    "quasi-clique": (4, MAX_VERTICES, lambda k: _clique(k)[:-1], "k vertices, one edge short of a clique"),
+    "quasi-clique": (4, MAX_FAMILY, lambda k: _clique(k)[:-1], "k vertices, one edge short of a clique"),
 }
 
 
@@ -87,6 +87,18 @@ def is_pattern_file(text: str) -> bool:
     return text.strip().endswith((".graph", ".graphml"))
 
 
+_FAMILY = re.compile(r"([a-z-]+?)-(\d{1,999})")
+_EDGE_LIST = re.compile(r"\s*\d{1,999}\s*-\s*\d{1,999}\s*(,\s*\d{1,999}\s*-\s*\d{1,999}\s*)*")
+
+
+def is_pattern_name(text: str) -> bool:
+    """Say whether a pattern is given by its name, its edge list, or its vertices in parentheses."""
+    text = text.strip()
+    family = _FAMILY.fullmatch(text)
+    known = text in _FIXED or (family is not None and family[1] in _FAMILIES)
+    return known or is_pattern_text(text) or _EDGE_LIST.fullmatch(text) is not None
+
+
 def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     """Read a pattern from its name, its edge list, or the path of a file.
 
@@ -106,14 +118,14 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     text = text.strip()
     if text in _FIXED:
         return make_pattern(_FIXED[text], labels, name=text)
-    family = re.fullmatch(r"([a-z-]+?)-(\d{1,999})", text)
+    family = _FAMILY.fullmatch(text)
     if family and family[1] in _FAMILIES:
         low, high, build, _ = _FAMILIES[family[1]]
         k = int(family[2])
         if not low <= k <= high:
             raise InputError(f"pattern {brief(text)}: k must lie between {low} and {high}")
         return make_pattern(build(k), labels, name=text)
-    if re.fullmatch(r"\s*\d{1,999}\s*-\s*\d{1,999}\s*(,\s*\d{1,999}\s*-\s*\d{1,999}\s*)*", text):
+    if _EDGE_LIST.fullmatch(text):
         pairs = [part.split("-") for part in text.split(",")]
         return make_pattern([(int(u), int(v)) for u, v in pairs], labels, name=text)
     if is_pattern_file(text):

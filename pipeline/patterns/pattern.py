@@ -1,6 +1,6 @@
 """Patterns (query graphs).
 
-Covers connected patterns of 2 to 16 vertices with optional vertex labels. How a pattern is searched for
+Covers connected patterns of 2 to 64 vertices with optional vertex labels. How a pattern is searched for
 is not decided here, see :mod:`longwall.pipeline.planning.search_planner`.
 """
 
@@ -11,7 +11,10 @@ from functools import cached_property
 from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 
-MAX_VERTICES = 16
+MAX_VERTICES = 64
+"""A set of vertices is a word of 64 bits in the kernels."""
+MAX_FAMILY = 16
+"""The largest patterns of a family, such as ``clique-16``; what is larger is written as edges, or in a file."""
 MAX_LABEL = 2**31 - 1
 ANY_LABEL = -1
 """In place of the label of a vertex that may have any."""

@@ -15,7 +15,7 @@ from longwall.storage.errors import InputError
 
 Label = int | str
 _TOKEN = re.compile(r'(?P<space>\s+)|(?P<word>\w+)|"(?P<quoted>[^"]*)"|(?P<mark>[(),:\[\]-])')
-_EXAMPLE = "'(a:1)-(b:2)-(c), (a)-(c)'"
+_EXAMPLE = """'(a:1)-(b:"New York")-(c), (a)-(c)'"""
 
 
 def is_pattern_text(text: str) -> bool:
@@ -120,7 +120,11 @@ class _Parser:
         while at < len(self._text):
             match = _TOKEN.match(self._text, at)
             if match is None:
-                what = "the text in quotes does not end" if self._text[at] == '"' else "this character has no meaning"
+                what = (
+                    "the text in quotes does not end"
+                    if self._text[at] == '"'
+                    else "this character stands in quotes only"
+                )
                 self._refuse(at, what)
             kind = match.lastgroup or ""
             if kind != "space":

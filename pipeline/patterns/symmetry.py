@@ -89,22 +89,79 @@ def _automorphism_exists(pattern: Pattern, fixed: frozenset[int], source: int, t
     return _extend_isomorphism(pattern, pattern, {v: v for v in fixed} | {source: target})
 
 
+def subdivided(pattern: Pattern) -> Pattern:
+    """Return a pattern without labels of edges that has the same automorphisms: labelled edges have a vertex inside.
+
+    These vertices come behind the others, with labels that no other vertex has; so an automorphism is known by what it
+    does to the others, and keeps the labels of edges.
+    """
+    if pattern.edge_labels is None:
+        return pattern
+    given = [label for label in pattern.edge_labels if label is not None]
+    kinds = {label: -2 - number for number, label in enumerate(dict.fromkeys(given))}
+    labels, edges = [pattern.label(v) for v in range(pattern.num_vertices)], []
+    for (u, v), label in zip(pattern.edges, pattern.edge_labels, strict=True):
+        if label is None:
+            edges.append((u, v))
+        else:
+            edges += [(u, len(labels)), (v, len(labels))]
+            labels.append(kinds[label])
+    return Pattern(len(labels), tuple(sorted(edges)), tuple(labels))
+
+
 def orbit(pattern: Pattern, vertex: int, fixed: Sequence[int] = ()) -> frozenset[int]:
     """Vertices to which automorphisms that fix `fixed` point by point can send `vertex`."""
+    pattern = subdivided(pattern)
     return _orbit(pattern, vertex, frozenset(fixed))
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _orbit(pattern: Pattern, vertex: int, fixed: frozenset[int]) -> frozenset[int]:
-    return frozenset(v for v in range(pattern.num_vertices) if _automorphism_exists(pattern, fixed, vertex, v))
+    colours = _colours(pattern, fixed)
+    alike = [v for v, colour in enumerate(colours) if colour == colours[vertex]]
+    if len(alike) == 1:
+        return frozenset(alike)
+    return frozenset(
+        v for v in alike if _are_twins(pattern, vertex, v) or _automorphism_exists(pattern, fixed, vertex, v)
+    )
+
+
+def _are_twins(pattern: Pattern, first: int, second: int) -> bool:
+    """Whether two vertices, neither of which is fixed, have the same label and the same other neighbours."""
+    near = pattern.neighbours
+    return pattern.label(first) == pattern.label(second) and near[first] - {second} == near[second] - {first}
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _colours(pattern: Pattern, fixed: frozenset[int]) -> tuple[int, ...]:
+    """Return colours of the vertices that automorphisms keep which fix some vertices, each of a colour of its own.
+
+    They begin as the label and the degree, and are refined by the colours of the neighbours until nothing changes.
+    Labels mostly tell all vertices of a query apart: then nothing else has to be looked at.
+    """
+    near = pattern.neighbours
+    looks: list[Any] = [(v if v in fixed else -1, pattern.label(v), len(near[v])) for v in range(pattern.num_vertices)]
+    classes = 0
+    while True:
+        number = {look: at for at, look in enumerate(sorted(set(looks)))}
+        colours = [number[look] for look in looks]
+        if len(number) in (classes, pattern.num_vertices):
+            return tuple(colours)
+        classes = len(number)
+        looks = [(colours[v], *sorted([colours[w] for w in near[v]])) for v in range(pattern.num_vertices)]
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def automorphism_count(pattern: Pattern) -> int:
     """Size of the automorphism group, by the orbit-stabiliser theorem."""
+    pattern = subdivided(pattern)
     size = 1
+    fixed: frozenset[int] = frozenset()
     for v in range(pattern.num_vertices):
-        size *= len(orbit(pattern, v, range(v)))
+        moved = _orbit(pattern, v, fixed)
+        if len(moved) > 1:
+            size *= len(moved)
+            fixed |= {v}
     return size
 
 
@@ -132,6 +189,7 @@ def restrictions(pattern: Pattern, order: Sequence[int], suffix: int = 0) -> tup
     redundancy : int
         How often each embedding is found under these restrictions.
     """
+    pattern = subdivided(pattern)
     free = set(order[len(order) - suffix :]) if suffix else set()
     fixed: list[int] = []
     pairs: list[tuple[int, int]] = []
@@ -140,7 +198,8 @@ def restrictions(pattern: Pattern, order: Sequence[int], suffix: int = 0) -> tup
         moved = orbit(pattern, v, fixed)
         if moved & free:
             continue
-        pairs += [(v, w) for w in sorted(moved) if w != v]
-        divided *= len(moved)
-        fixed.append(v)
+        if len(moved) > 1:  # what moves no vertex fixes it already
+            pairs += [(v, w) for w in sorted(moved) if w != v]
+            divided *= len(moved)
+            fixed.append(v)
     return pairs, automorphism_count(pattern) // divided

@@ -50,7 +50,7 @@ class CountPerVertex(RangePhase, MergingPhase):
 
         Yields
         ------
-        int64[num_vertices] or int64[rows, num_vertices]
+        int64[num_vertices] or int64[rows, num_vertices], or what else the stage has places for
             The result of the stage's aggregation.
 
         Raises
@@ -63,7 +63,7 @@ class CountPerVertex(RangePhase, MergingPhase):
             yield self.count.aggregation.finalize(self._sum(env, record.files()))
 
     def _bytes(self, env: Environment) -> int:
-        return 2 * 8 * self.count.rows * env.graph.num_vertices
+        return 2 * 8 * self.count.places(env.graph.num_vertices)
 
     def _write(self, env: Environment, counts: VertexCounts) -> dict[str, Any]:
         """Write a file of counts; return what a commit says of it. It must be there as long as the run goes on."""

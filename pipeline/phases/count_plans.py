@@ -7,42 +7,42 @@ of all patterns with more edges, where those are cheaper than a search.
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, pairwise
 from math import comb
 from typing import Any
 
 import numpy as np
 
-from longwall.kernels.interface.homomorphism_program import RowProgram
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
+from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import count_matches
-from longwall.pipeline.planning.homomorphisms import HomomorphismSum, plan_homomorphisms
+from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
+from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.stages.clique_leaves import PIVOTS_FROM, CountCliquesByPivots
+from longwall.stages.cliques.leaves import PIVOTS_FROM, CountCliquesByPivots
 from longwall.stages.range_counting import (
     CountCliques,
+    CountFiveCycles,
     CountFourCycles,
-    CountHomomorphisms,
     CountRanges,
     CountTrianglesOfVertices,
-    Totals,
 )
-from longwall.storage.errors import FinalError, RunError
+from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.stats import GraphStats
 
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
 FEW_ABSENT_EDGES = 2  # with so few, there are few whatever the vertices
-_EXACT_BELOW = 2.0**62
-_ARCS_AT_ONCE = 1 << 22
+_VERTICES_AT_ONCE = 1 << 22
+_TRIANGLE_SKEW = 3.0  # how much larger the mean square of the triangles of an arc is than the square of their mean
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,10 @@ class CountPlan(ABC):
     @abstractmethod
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
+
+    def count_up_to(self, limit: int, env: Coordinator) -> int:  # noqa: ARG002 - a formula finds all at once
+        """Count the embeddings until there are so many, or all of them where that is no work of its own."""
+        return self.count(env)
 
     def _searched(self, env: Coordinator, short: str = "") -> int:
         """Count by a search, where the specialised kernel does not suffice, or there is no room for what it needs."""
@@ -109,6 +113,10 @@ class CountBySearch(CountPlan):
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
         return count_matches(self.search, env)
+
+    def count_up_to(self, limit: int, env: Coordinator) -> int:
+        """Count the embeddings until there are so many."""
+        return count_matches(self.search, env, limit)
 
 
 @dataclass(frozen=True)
@@ -156,45 +164,85 @@ class CountTrianglesPerVertex(CountPlan):
         import pyarrow as pa
 
         from longwall.storage.parquet_files import write_parquet
+        from longwall.storage.tables.arrow_columns import of_array
 
         began = time.perf_counter()
         with self.phase.run(env) as counts:
             total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
             env.metrics.record("count", 2, len(env.graph.indices), total, time.perf_counter() - began)
-            table = pa.table({"vertex": env.graph.all_ids(), "triangles": counts})
+            table = pa.table({"vertex": env.graph.all_ids(), "triangles": of_array(counts)})
             write_parquet(table, env.results / "vertices.parquet")
         return total
 
 
 @dataclass(frozen=True)
-class CountByHomomorphisms(CountPlan):
-    """A signed sum of homomorphism counts, all taken by one row program."""
-
-    parts: HomomorphismSum
-
-    @property
-    def program(self) -> RowProgram:
-        """The row program."""
-        return self.parts.program
-
-    def phase(self, *, exact: bool) -> RangeCount:
-        """Return what runs the program, for integers or in floating point alone."""
-        return RangeCount(CountHomomorphisms(self.program, self.pattern.edge_text, exact), self.cost)
+class CountStars(CountPlan):
+    """Stars of three leaves or more: every vertex of degree d has as many as there are choices of its neighbours."""
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
-        terms = [{"coefficient": c, "pattern": q.edge_text} for c, q in self.parts.quotients]
+        return self._facts("degrees")
+
+    def describe(self) -> str:
+        """The plan as text."""
+        leaves = self.pattern.num_vertices - 1
+        return f"{self._title()}count        degrees: a vertex of degree d is the centre of (d choose {leaves}) stars"
+
+    def count(self, env: Coordinator) -> int:
+        """Count the embeddings."""
+        began, leaves, indptr = time.perf_counter(), self.pattern.num_vertices - 1, env.graph.indptr
+        total = 0
+        for first in range(0, env.graph.num_vertices, _VERTICES_AT_ONCE):
+            degrees = np.diff(indptr[first : first + _VERTICES_AT_ONCE + 1])
+            pairs = zip(*(part.tolist() for part in np.unique(degrees, return_counts=True)), strict=True)
+            total += sum(comb(degree, leaves) * number for degree, number in pairs)
+        env.metrics.record("degrees", 0, env.graph.num_vertices, total, time.perf_counter() - began)
+        return total
+
+
+@dataclass(frozen=True)
+class CountByHomomorphisms(CountPlan):
+    """Signed sums of homomorphism counts, all taken by one table program.
+
+    Attributes
+    ----------
+    counted
+        Counts the mappings of patterns: of this one or, where its induced embeddings are counted, of all patterns with
+        the same vertices and more edges, too.
+    signs
+        What the mappings of each are multiplied by.
+    """
+
+    counted: HomomorphismCount
+    signs: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        sums = self.counted.sums
+        coefficients: Counter[tuple[str, int]] = Counter()
+        for sign, terms in zip(self.signs, sums.terms, strict=True):
+            for term in terms:
+                coefficients[term.kind, term.number] += sign * term.coefficient
+        terms_ = [
+            {"coefficient": c, "pattern": sums.quotients[n].edge_text if kind == "total" else f"{kind} of {n} vertices"}
+            for (kind, n), c in coefficients.items()
+            if c
+        ]
+        rows = (sums.program.vertices, sums.program.arcs, *sums.program.rows)
         return self._facts("homomorphisms") | {
-            "passes": self.program.passes,
-            "wide_passes": self.program.wide_passes,
-            "terms": terms,
+            "passes": sum(program.passes for program in rows),
+            "wide_passes": sum(program.wide_passes for program in rows),
+            "terms": terms_,
         }
 
     def describe(self) -> str:
         """The plan as text."""
-        terms = "\n".join(f"             {c:+d} x hom({q.edge_text})" for c, q in self.parts.quotients)
+        terms = "\n".join(
+            f"             {one['coefficient']:+d} x hom({one['pattern']})" for one in self.to_dict()["terms"]
+        )
+        induced = "matching     induced, by the patterns with more edges\n" if len(self.signs) > 1 else ""
         return (
-            f"{self._title()}{self.phase(exact=True).describe()}\n"
+            f"{self._title()}{induced}{self.counted.describe()}\n"
             f"sum          of homomorphism counts, divided by {self.automorphisms}\n"
             f"{terms}\nestimate     {self.cost:.3g} elementary steps"
         )
@@ -202,26 +250,24 @@ class CountByHomomorphisms(CountPlan):
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
         try:
-            totals: Totals = self.phase(exact=True).run(env)
-            counts, magnitudes = totals
-            if _largest_scalar(self.pattern.num_vertices, env.graph) >= _EXACT_BELOW:
-                # Scalars may have wrapped around, and their floating-point twins with them.
-                _, magnitudes = self.phase(exact=False).run(env)
+            found = self.counted.mappings(env)
         except DoesNotFit:
-            return self._searched(env, CountHomomorphisms.method)
-        coefficients = [c for c, _ in self.parts.quotients]
-        size = sum(c * m for c, m in zip(coefficients, magnitudes, strict=True))
-        error = sum(abs(c) * m for c, m in zip(coefficients, magnitudes, strict=True)) * 1e-9
-        if size - error >= _EXACT_BELOW:
-            raise FinalError(f"about {size:.3g} mappings of {self.pattern.edge_text} do not fit 64-bit integers")
-        if size + error >= _EXACT_BELOW:
-            # Large parts cancel to something that floating point cannot tell; a search can.
-            return self._searched(env)
-        mappings = sum(c * n for c, n in zip(coefficients, counts, strict=True)) % 2**64
+            return self._otherwise(env)
+        mappings = sum(sign * number for sign, number in zip(self.signs, found, strict=True))
         embeddings, rest = divmod(mappings, self.automorphisms)
-        if rest:
+        if rest or embeddings < 0:
             raise RunError(f"internal fault: {mappings} mappings, {self.automorphisms} automorphisms")
         return embeddings
+
+    def _otherwise(self, env: Coordinator) -> int:
+        """Count without lists of common neighbours or, where that needs too much as well, by a search."""
+        sums = self.counted.sums
+        shorter = plan_homomorphisms(sums.patterns, replace(sums.costs, lists=False)) if sums.costs.lists else None
+        if shorter is not None:
+            env.observer.note("the budget has no room for the common neighbours of every edge: counting without them")
+            return replace(self, counted=HomomorphismCount(shorter)).count(env)
+        env.observer.note("the budget has no room for rows: searching instead")
+        return _search(self.pattern, env.graph.stats, induced=len(self.signs) > 1).count(env)
 
 
 @dataclass(frozen=True)
@@ -279,10 +325,7 @@ def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Coun
             return _non_induced(pattern, stats)
         absent = comb(pattern.num_vertices, 2) - len(pattern.edges)
         if pattern.num_vertices <= MAX_INDUCED_VERTICES or absent <= FEW_ABSENT_EDGES:
-            search = _search(pattern, stats, induced=True)
-            parts = tuple((c, _non_induced(q, stats)) for c, q in _denser(pattern))
-            cost = sum(plan.cost for _, plan in parts)
-            return CountByInclusionExclusion(pattern, cost, parts) if cost < search.cost else search
+            return _induced(pattern, stats)
     return _search(pattern, stats, induced=induced)
 
 
@@ -306,48 +349,43 @@ def _by_kernel(pattern: Pattern, cost: float, count: CountRanges) -> CountByKern
     return CountByKernel(pattern, cost, RangeCount(count, cost))
 
 
+def _induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
+    """The cheapest way to count an unlabelled pattern, induced."""
+    search = _search(pattern, stats, induced=True)
+    more = denser(pattern)
+    sums = plan_homomorphisms(tuple(q for q, _ in more), pass_costs(stats))
+    best: CountPlan = search
+    if sums is not None and sums.cost < search.cost:
+        best = CountByHomomorphisms(pattern, sums.cost, HomomorphismCount(sums), tuple(c for _, c in more))
+    parts = tuple((c, _non_induced(q, stats)) for q, c in more)
+    cost = sum(plan.cost for _, plan in parts)
+    return CountByInclusionExclusion(pattern, cost, parts) if cost < best.cost else best
+
+
 def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     """The cheapest way to count an unlabelled pattern, non-induced."""
     if pattern.is_clique:
         return _clique(pattern, stats)
-    if pattern.num_vertices == 4 and all(len(near) == 2 for near in pattern.neighbours):
+    degrees = sorted(map(len, pattern.neighbours))
+    if pattern.num_vertices == 4 and degrees == [2] * 4:
         return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountFourCycles())
+    if pattern.num_vertices == 5 and degrees == [2] * 5:
+        return _by_kernel(pattern, float(stats.sum_degree_squared) * 4, CountFiveCycles())
+    if pattern.num_vertices > 3 and degrees[-2] == 1:
+        return CountStars(pattern, float(stats.num_vertices))
     search = _search(pattern, stats, induced=False)
-    parts = plan_homomorphisms(Pattern(pattern.num_vertices, pattern.edges))
-    if parts is None:
+    sums = plan_homomorphisms((Pattern(pattern.num_vertices, pattern.edges),), pass_costs(stats))
+    if sums is None or sums.cost >= search.cost:
         return search
-    program = parts.program
-    cost = float(program.passes) * stats.sum_degree_squared + 4.0 * stats.num_edges
-    cost += 2.0 * program.wide_passes * stats.num_vertices * stats.num_edges
-    return CountByHomomorphisms(pattern, cost, parts) if cost < search.cost else search
+    return CountByHomomorphisms(pattern, sums.cost, HomomorphismCount(sums), (1,))
 
 
-def _largest_scalar(vertices: int, graph: Graph) -> float:
-    """A bound on the scalars of a row program: homomorphisms of a tree of `vertices`, one of which is fixed."""
-    degree = float(graph.stats.max_degree)
-    if degree ** (vertices - 1) < _EXACT_BELOW or vertices < 3:
-        return degree ** (vertices - 1)
-    # The fixed vertex, one below it and one below that are a walk of two steps.
-    degrees, walks = np.diff(graph.indptr), 0
-    cuts = np.searchsorted(graph.indptr, range(0, len(graph.indices), _ARCS_AT_ONCE), side="right") - 1
-    for first, last in pairwise(np.unique([*cuts, graph.num_vertices]).tolist()):
-        rows = graph.indptr[first : last + 1]
-        sums = np.add.reduceat(degrees[graph.indices[rows[0] : rows[-1]]], rows[:-1] - rows[0])
-        walks = max(walks, int(sums.max()))
-    return walks * degree ** (vertices - 3)
-
-
-def _denser(pattern: Pattern) -> list[tuple[int, Pattern]]:
-    """Patterns with the same vertices and more edges, with the signs of inclusion-exclusion."""
-    pairs = set(combinations(range(pattern.num_vertices), 2)) - set(pattern.edges)
-    found: list[tuple[int, Pattern]] = []
-    for size in range(len(pairs) + 1):
-        for added in combinations(sorted(pairs), size):
-            denser = Pattern(pattern.num_vertices, tuple(sorted({*pattern.edges, *added})))
-            for i, (coefficient, known) in enumerate(found):
-                if isomorphic(known, denser):
-                    found[i] = coefficient + (-1) ** size, known
-                    break
-            else:
-                found.append(((-1) ** size, denser))
-    return [(c, q) for c, q in found if c]
+def pass_costs(stats: GraphStats) -> PassCosts:
+    """Return what passes over a graph cost."""
+    arcs = 2.0 * stats.num_edges
+    common = stats.closed_wedge_fraction * (stats.sum_degree_squared - arcs)
+    return PassCosts(
+        vertices=float(stats.sum_degree_squared),
+        arcs=_TRIANGLE_SKEW * common * common / arcs,
+        wide=stats.num_vertices * arcs,
+    )

@@ -61,7 +61,7 @@ class _Level(Phase):
         """Reserve the workers' tables, and read chunks ahead."""
         share = search_share(self.plan, env)
         with share.memory.reserved(env, self.tasks(env)), self._read_ahead(share) as ahead:
-            made_by = [self.plan.stages[0]]
+            made_by = list(self.plan.level_stages(1))
             if self.before is not None:
                 made_by = [_StoredChunks(ahead), *self.plan.level_stages(self.columns - 1)]
             yield self._workers(share, made_by)

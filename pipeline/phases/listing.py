@@ -59,5 +59,5 @@ def list_matches(plan: MatchPlan, env: Coordinator, *, written: int = 0) -> List
     rows: int = sum(record.values)
     if not rows:
         embedding_writer(plan, search_share(plan, env), RowLimit(None)).write_empty()
-    limit = env.spec.export.limit
+    limit = env.spec.limit
     return Listed(rows, limit is not None and written + rows >= limit)

@@ -19,8 +19,9 @@ from longwall.pipeline.execution.phase import ARCS, DoesNotFit, MakeWorker, Phas
 from longwall.pipeline.execution.stage_workers import RangeBench
 from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.stages.base import Aggregation, Stage
+from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges
+from longwall.stages.source import Roots
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class RangePhase(Phase):
     cost: float
 
     @property
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[Roots, CountRanges]:
         """What the ranges go through."""
         return self.count.source, self.count
 
@@ -71,14 +72,14 @@ class RangePhase(Phase):
         """Reserve the workers' counts; let the page cache grow, where the kernel reads copies of pages."""
         graph = self.arrays(env)
         grows = self.count.source.copies and graph.pages is not None
-        reads = range_reads(self.tasks(env), graph) if grows else None
+        reads = range_reads(env, self.tasks(env), graph) if grows else None
         counts = self.count.host_bytes(env.engine.workers)
         with env.resources.host.reserve(counts, "the workers' counts"), growing_page_cache(env):
             yield partial(self._worker, env, graph, reads)
 
     def arrays(self, env: Environment) -> GraphArrays:
         """Return the graph as the stage's kernel reads it."""
-        return load_graph(env)[0]
+        return load_graph(env, self.count.source.part)[0]
 
     @abstractmethod
     def take(self, env: Environment) -> Callable[[Any], PartialResult]:
@@ -87,7 +88,7 @@ class RangePhase(Phase):
     def _worker(self, env: Environment, graph: GraphArrays, reads: int | None) -> RangeBench:
         try:
             counter: Counter = make_workspace(
-                env.engine, range_memory(env), partial(self.count.counter, env.engine, graph)
+                env.engine, range_memory(env, self.count.source), partial(self.count.counter, env.engine, graph)
             )
         except WorkspaceTooLarge as error:
             if self.count.optional:

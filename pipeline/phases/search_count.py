@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
@@ -25,6 +25,7 @@ from longwall.pipeline.planning.prediction import estimate_levels, predicted_row
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation, Stage
+from longwall.stages.export import RowLimit
 from longwall.storage.errors import InputError, RunError
 
 _PREDICTION_SHARE, _LEAST_EFFORT, _MOST_EFFORT = 0.01, 1e5, 1e7  # in steps, as the planner estimates them
@@ -34,9 +35,18 @@ _LONG_COUNT = 1e11  # steps: the kernels that sample would have to be compiled b
 
 @dataclass(frozen=True)
 class SearchCount(Phase):
-    """Count the matches of a plan: embeddings times the plan's redundancy; every partial result is a number."""
+    """Count the matches of a plan: embeddings times the plan's redundancy; every partial result is a number.
+
+    Attributes
+    ----------
+    plan
+        The pattern's.
+    limit
+        Matches that are wanted, None: all.
+    """
 
     plan: MatchPlan
+    limit: int | None = None
 
     @property
     def name(self) -> str:
@@ -47,6 +57,11 @@ class SearchCount(Phase):
     def activity(self) -> str:
         """See `Phase`."""
         return "counting"
+
+    @property
+    def wanted_rows(self) -> int | None:
+        """See `Phase`."""
+        return self.limit
 
     @property
     def aggregation(self) -> Aggregation[int, int]:
@@ -64,43 +79,66 @@ class SearchCount(Phase):
         stages = self.plan.stages
         if self._fused(share.graph):  # one kernel walks through all levels behind the source
             stages = (stages[0], stages[-1])
+        limit = RowLimit(self.limit)
         with share.memory.reserved(env, self.tasks(env)):
-            yield lambda: _CountWorker(share, stages)
+            yield lambda: _CountWorker(share, stages, limit)
 
     def _fused(self, graph: GraphArrays) -> bool:
         """Return whether one kernel walks through all levels."""
         return graph.pages is None and not self.plan.joined
 
     def _share(self, env: Environment) -> SearchShare:
+        edge_labels = load_edge_labels(env) if self.plan.has_edge_labels else None
         graph, memory = load_graph(env)
         program = self.plan.program
         if self._fused(graph):
             return SearchShare(program, env, graph, WorkerMemory.for_edges(env, memory))
         of_worker = WorkerMemory.within(program.depth, graph, env, memory, exporting=False)
-        return SearchShare(program, env, graph, of_worker)
+        return SearchShare(program, env, graph, of_worker, edge_labels)
 
 
 class _CountWorker(SearchBench):
-    def __init__(self, share: SearchShare, stages: Sequence[Stage]):
+    def __init__(self, share: SearchShare, stages: Sequence[Stage], limit: RowLimit):
         super().__init__(share, stages)
-        self.most_rows, self._sum = share.memory.rows, 0
+        self.most_rows, self._sum, self._limit = share.memory.rows, 0, limit
+
+    @property
+    def done(self) -> bool:
+        """Whether no more matches are wanted, or the run is to end."""
+        return self._limit.reached or super().done
+
+    @property
+    def wanted(self) -> int | None:
+        """How many matches are still wanted; None: all."""
+        return self._limit.left
 
     def add(self, number: int) -> None:
         """Add to the count."""
-        self._sum += number
+        self._sum += self._limit.take(number)
 
     def take_partial(self) -> PartialResult:
         found, self._sum = self._sum, 0
         return PartialResult(found, levels=self.timer.take())
 
 
-def count_matches(plan: MatchPlan, env: Coordinator) -> int:
-    """Count the embeddings (distinct subgraphs) of a plan; nothing but the source's edges is ever written."""
-    predicted = predict(plan, env) if plan.cost > _LONG_COUNT else {}
+def count_matches(plan: MatchPlan, env: Coordinator, limit: int | None = None) -> int:
+    """Count the embeddings (distinct subgraphs) of a plan; nothing but the source's edges is ever written.
+
+    With a limit, the search ends once it has found so many.
+    """
+    predicted = predict(plan, env) if plan.cost > _LONG_COUNT and limit is None else {}
     phase = SearchCount(plan)
+    if limit is not None:
+        phase = SearchCount(plan, wanted_left(limit * plan.redundancy, env, phase))
     record = env.run(phase)
     record_levels(env, record.partials, {1: "source", plan.pattern.num_vertices - 1: "count"}, predicted)
     return phase.aggregation.result(record.values)
+
+
+def wanted_left(limit: int, env: Coordinator, phase: Phase) -> int:
+    """Return how many a phase shall still find, of a limit; an earlier attempt may have found some."""
+    found: int = sum(env.log.values(phase.name))
+    return limit - found
 
 
 def predict(plan: MatchPlan, env: Coordinator) -> dict[int, float]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.device_graph import load_edge_labels, load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
 from longwall.pipeline.execution.search_bench import SearchBench, SearchShare
@@ -126,6 +126,7 @@ def embedding_writer(plan: MatchPlan, share: SearchShare, limit: RowLimit) -> Em
         metadata={
             "pattern": plan.pattern.edge_text,
             "labels": label_texts(plan.pattern.labels, env.graph.label_names),
+            "edge_labels": label_texts(plan.pattern.edge_labels, env.graph.edge_label_names),
             "induced": plan.induced,
             "graph": env.graph.content_hash,
             "version": longwall_version(),
@@ -141,14 +142,15 @@ def search_share(plan: MatchPlan, env: Environment) -> SearchShare:
     InputError
         If a chunk of one row's extensions does not fit a budget.
     """
+    edge_labels = load_edge_labels(env) if plan.has_edge_labels else None
     graph, memory = load_graph(env)
     of_worker = WorkerMemory.within(plan.pattern.num_vertices, graph, env, memory, exporting=True)
-    return SearchShare(plan.program, env, graph, of_worker)
+    return SearchShare(plan.program, env, graph, of_worker, edge_labels)
 
 
 def rows_left(env: Coordinator, phase: str, written: int) -> int | None:
     """Return the rows that a phase may still write, None where there is no limit."""
-    limit = env.spec.export.limit
+    limit = env.spec.limit
     return None if limit is None else limit - written - sum(env.log.values(phase))
 
 

@@ -2,282 +2,196 @@
 
 The number of injective homomorphisms of a pattern is a fixed linear combination of the numbers of all
 homomorphisms of its quotients, the patterns that arise when non-adjacent vertices are merged (Lovasz; Curticapean,
-Dell and Marx, STOC 2017). Where a quotient becomes a forest once one vertex r is taken away, a row program counts
-its homomorphisms: in time proportional to the sum of squared degrees where every edge of the forest (but those of
-hanging trees) touches a neighbour of r, otherwise to vertices times edges. That covers, among others, every
-pattern on four vertices but the clique, and houses, bowties, books, K(2,3), cycles and trees.
+Dell and Marx, STOC 2017). Quotients of several patterns are often the same, and are counted once; how each is counted
+is found by :mod:`longwall.pipeline.planning.decompositions`. Cliques and the cycle of five vertices have kernels of
+their own, which count subgraphs in the order of their degrees.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from math import factorial
-from typing import Any
+from typing import Literal, NamedTuple
 
-from longwall.kernels.interface.homomorphism_program import MAX_SCALARS, Op, RowProgram
+from longwall.kernels.interface.homomorphism_program import Make, RowProgram, TableProgram
+from longwall.kernels.patterns.pattern_codes import MAX_VERTICES as MAX_CANONICAL
+from longwall.kernels.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import isomorphic
+from longwall.pipeline.planning.decompositions import Decomposer
+from longwall.pipeline.planning.pattern_core import NoDecomposition, PassCosts, Sum
 from longwall.pipeline.planning.set_partitions import set_partitions
+from longwall.pipeline.planning.table_compiler import compile_sums
 
-MAX_VERTICES = 7  # 877 set partitions; the next size has 4,140
+MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
+_TRIANGLE, _CYCLE = 3, 5
+Edges = tuple[tuple[int, int], ...]
 
-# An expression is a nested tuple, so that equal vectors are found by comparing expressions:
-#   weight  ("weight", children...)         message of a tree that holds no neighbour of r, to a vertex
-#   local   ("local", factors...)           factors are ("pull", dense) or weights
-#   dense   ("scatter", local) or ("spread", factors...), factors are ("push", local), ("widen", dense) or weights
-#   scalar  ("sum", local) or ("sum", dense)
-Expression = tuple[Any, ...]
+
+class Term(NamedTuple):
+    """One summand of a number of mappings."""
+
+    coefficient: int
+    kind: Literal["total", "cliques", "five-cycles"]
+    """A total of the program, or what a kernel of its own counts as subgraphs."""
+    number: int
+    """Of the total; vertices of the cliques."""
 
 
 @dataclass(frozen=True)
-class HomomorphismSum:
-    """How the number of injective homomorphisms of a pattern is put together.
+class HomomorphismSums:
+    """How the mappings (injective homomorphisms) of several patterns are put together.
 
     Attributes
     ----------
+    patterns
+        The patterns.
     program
-        Counts the homomorphisms of every quotient.
+        Counts homomorphisms.
     quotients
-        (coefficient, quotient), in the order of the program's products.
+        The quotient that each total of the program counts.
+    terms
+        The summands of each pattern.
+    costs
+        What passes over the graph cost.
     """
 
-    program: RowProgram
-    quotients: tuple[tuple[int, Pattern], ...]
+    patterns: tuple[Pattern, ...]
+    program: TableProgram
+    quotients: tuple[Pattern, ...]
+    terms: tuple[tuple[Term, ...], ...]
+    costs: PassCosts
+
+    @property
+    def cost(self) -> float:
+        """Elementary steps of the program."""
+        program, costs = self.program, self.costs
+        total = rows_cost(program.vertices, costs.vertices, costs) + rows_cost(program.arcs, costs.arcs, costs)
+        for step in program.steps:
+            if step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
+                unit = costs.vertices if step.make == Make.VERTEX_ROWS else costs.arcs
+                total += rows_cost(program.rows[step.sources[0]], unit, costs)
+            elif step.make == Make.PATHS:
+                total += costs.vertices / 2
+        return total + (costs.vertices if program.needs_triangles else 0.0)
+
+    @property
+    def tables_text(self) -> str:
+        """What is made before rows are counted."""
+        program = self.program
+        kinds = Counter(step.make for step in program.steps)
+        made = ", ".join(f"{number} x {make.name.lower().replace('_', ' ')}" for make, number in kinds.items())
+        lists = "the common neighbours of every edge; " if program.needs_triangles else ""
+        return f"tables       {lists}{program.vertex_tables} over vertices and {program.arc_tables} over arcs" + (
+            f": {made}" if made else ""
+        )
 
 
 @lru_cache(maxsize=256)
-def plan_homomorphisms(pattern: Pattern) -> HomomorphismSum | None:
-    """Find a row program for an unlabelled pattern; None where it has none."""
-    if pattern.labels is not None or pattern.num_vertices > MAX_VERTICES:
+def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> HomomorphismSums | None:
+    """Find sums for unlabelled patterns; None where one of them has none.
+
+    Parameters
+    ----------
+    patterns
+        The patterns, of at most `MAX_VERTICES` vertices.
+    costs
+        What passes over the graph cost.
+    """
+    if any(pattern.labels is not None or pattern.num_vertices > MAX_VERTICES for pattern in patterns):
         return None
-    quotients = _quotients(pattern)
-    builder = _Builder()
-    products: list[tuple[int, ...]] = []
-    for _, quotient in quotients:
-        best: tuple[tuple[int, int], tuple[Expression, ...]] | None = None
-        for scalars in _scalars(quotient):
-            cost = _cost({pass_ for scalar in scalars for pass_ in _passes(scalar)} - builder.passes)
-            if best is None or cost < best[0]:
-                best = cost, scalars
-        if best is None:
-            return None
-        products.append(tuple(builder.scalar(scalar) for scalar in best[1]))
-    if builder.num_scalars > MAX_SCALARS:
+    needed = [quotients(pattern) for pattern in patterns]
+    wanted = sorted({edges for some in needed for edges, _ in some}, key=lambda edges: (-len(edges), edges))
+    decomposer = Decomposer(costs)
+    sums: list[Sum] = []
+    counted: dict[Edges, int] = {}
+    try:
+        for edges in wanted:
+            if _kernel(edges) is None:
+                counted[edges] = len(sums)
+                sums.append(decomposer.count(_pattern(edges)))
+        program, places = compile_sums(sums)
+    except NoDecomposition:
         return None
-    program = RowProgram(
-        tuple(builder.ops),
-        builder.num_local,
-        builder.num_dense,
-        builder.num_scalars,
-        tuple(builder.weights),
-        tuple(products),
-        passes=sum(pass_[0] != "widen" for pass_ in builder.passes),
-        wide_passes=sum(pass_[0] == "widen" for pass_ in builder.passes),
+    of_total = dict(zip(places, counted, strict=True))
+    terms = tuple(
+        tuple(
+            Term(coefficient, *(_kernel(edges) or ("total", places[counted[edges]])))
+            for edges, coefficient in _without_multiples(some)
+        )
+        for some in needed
     )
-    return HomomorphismSum(program, tuple(quotients))
+    counts = tuple(_pattern(of_total[place]) for place in sorted(of_total))
+    return HomomorphismSums(patterns, program, counts, terms, costs)
 
 
-def _quotients(pattern: Pattern) -> list[tuple[int, Pattern]]:
-    """Distinct loop-free quotients with their coefficients, the largest first."""
-    found: list[tuple[int, Pattern]] = []
+def _kernel(edges: Edges) -> tuple[Literal["cliques", "five-cycles"], int] | None:
+    """Return which kernel counts the subgraphs of a pattern, None if there is none."""
+    size = 1 + max(v for _, v in edges)
+    if size > _TRIANGLE and len(edges) == size * (size - 1) // 2:
+        return "cliques", size
+    degrees = Counter(v for edge in edges for v in edge)
+    return ("five-cycles", _CYCLE) if size == len(edges) == _CYCLE and set(degrees.values()) == {2} else None
+
+
+def _without_multiples(some: Sequence[tuple[Edges, int]]) -> list[tuple[Edges, int]]:
+    """Write homomorphisms of patterns that kernels count as subgraphs by means of these."""
+    found: Counter[Edges] = Counter()
+    for edges, coefficient in some:
+        kernel = _kernel(edges)
+        if kernel is None:
+            found[edges] += coefficient
+        elif kernel[0] == "cliques":
+            found[edges] += coefficient * factorial(kernel[1])
+        else:
+            # All but the mappings: 5 and 10 times two of the vertices, or two pairs of them, have one image.
+            found[edges] += coefficient * 2 * _CYCLE
+            for quotient, multiple in quotients(_pattern(edges)):
+                if quotient != edges:
+                    found[quotient] -= coefficient * multiple
+    return [(edges, coefficient) for edges, coefficient in found.items() if coefficient]
+
+
+def _pattern(edges: Edges) -> Pattern:
+    return Pattern(1 + max(v for _, v in edges), edges)
+
+
+@lru_cache(maxsize=1 << 10)
+def quotients(pattern: Pattern) -> tuple[tuple[Edges, int], ...]:
+    """Return the canonical edges of all loop-free quotients of a pattern, with their coefficients."""
+    found: Counter[Edges] = Counter()
     for partition in set_partitions(range(pattern.num_vertices)):
-        if any(pattern.neighbours[v].intersection(block) for block in partition for v in block):
+        merged = {v: i for i, block in enumerate(partition) for v in block}
+        edges = {(min(merged[u], merged[v]), max(merged[u], merged[v])) for u, v in pattern.edges}
+        if any(u == v for u, v in edges):
             continue
         coefficient = 1
         for block in partition:
             coefficient *= (-1) ** (len(block) - 1) * factorial(len(block) - 1)
-        merged = {v: i for i, block in enumerate(partition) for v in block}
-        ends = ((merged[u], merged[v]) for u, v in pattern.edges)
-        edges = {(min(pair), max(pair)) for pair in ends}
-        quotient = Pattern(len(partition), tuple(sorted(edges)))
-        for i, (earlier, known) in enumerate(found):
-            if isomorphic(known, quotient):
-                found[i] = earlier + coefficient, known
-                break
-        else:
-            found.append((coefficient, quotient))
-    kept = [(c, q) for c, q in found if c]
-    return sorted(kept, key=lambda item: -len(item[1].edges))
+        found[canonical_pattern(tuple(sorted(edges)), None, len(partition))[0]] += coefficient
+    return tuple((edges, coefficient) for edges, coefficient in found.items() if coefficient)
 
 
-def _scalars(pattern: Pattern) -> Iterator[tuple[Expression, ...]]:
-    """Ways to count homomorphisms: for each possible r, one scalar per tree of the forest that is left."""
-    for r in range(pattern.num_vertices):
-        near = pattern.neighbours[r]
-        left = set(range(pattern.num_vertices)) - {r}
-        if sum(1 for u, v in pattern.edges if r not in (u, v)) > len(left) - _num_trees(pattern, left):
-            continue  # a cycle is left
-        scalars: list[Expression] = []
-        for tree in _trees(pattern, left):
-            rooted = (_rooted(pattern, tree, near, root) for root in sorted(tree))
-            scalars.append(min((one for one in rooted if one is not None), key=lambda one: _cost(_passes(one))))
-        yield tuple(scalars)
+def denser(pattern: Pattern) -> tuple[tuple[Pattern, int], ...]:
+    """Return the patterns with the same vertices and more edges, with the signs of inclusion-exclusion."""
+    pairs = sorted(set(combinations(range(pattern.num_vertices), 2)) - set(pattern.edges))
+    found: dict[Pattern, int] = {}
+    for size in range(len(pairs) + 1):
+        for added in combinations(pairs, size):
+            more = _canonical(Pattern(pattern.num_vertices, tuple(sorted({*pattern.edges, *added}))), found)
+            found[more] = found.get(more, 0) + (-1) ** size
+    return tuple((more, coefficient) for more, coefficient in found.items() if coefficient)
 
 
-def _trees(pattern: Pattern, left: set[int]) -> list[frozenset[int]]:
-    trees, todo = [], set(left)
-    while todo:
-        tree, frontier = set(), [min(todo)]
-        while frontier:
-            v = frontier.pop()
-            if v not in tree:
-                tree.add(v)
-                frontier.extend(pattern.neighbours[v] & left)
-        todo -= tree
-        trees.append(frozenset(tree))
-    return trees
+def _canonical(pattern: Pattern, known: Iterable[Pattern]) -> Pattern:
+    """Return the canonical form of a pattern; where it has many vertices, the same one among those that are known."""
+    if pattern.num_vertices <= MAX_CANONICAL:
+        return _pattern(canonical_pattern(pattern.edges, None, pattern.num_vertices)[0])
+    return next((one for one in known if isomorphic(one, pattern)), pattern)
 
 
-def _num_trees(pattern: Pattern, left: set[int]) -> int:
-    return len(_trees(pattern, left))
-
-
-def _rooted(pattern: Pattern, tree: frozenset[int], near: frozenset[int], root: int) -> Expression | None:
-    """The scalar of a tree, computed towards `root`; None where nothing below the root holds a neighbour of r."""
-
-    def children(v: int, parent: int | None) -> list[int]:
-        return [w for w in pattern.neighbours[v] & tree if w != parent]
-
-    def holds_near(v: int, parent: int) -> bool:
-        return v in near or any(holds_near(w, v) for w in children(v, parent))
-
-    def weight(v: int, parent: int) -> Expression:
-        return ("weight", *sorted(weight(w, v) for w in children(v, parent)))
-
-    def vector(v: int, parent: int | None) -> Expression | None:
-        factors: list[Expression] = []
-        for w in children(v, parent):
-            if not holds_near(w, v):
-                factors.append(weight(w, v))
-                continue
-            below = vector(w, v)
-            assert below is not None, "a tree that holds a neighbour of r has a vector"
-            if v not in near:
-                factors.append(("push", below) if w in near else ("widen", below))
-            else:
-                factors.append(("pull", ("scatter", below) if w in near else below))
-        if v in near:
-            return ("local", *sorted(factors, key=repr))
-        if all(factor[0] == "weight" for factor in factors):
-            return None
-        return ("spread", *sorted(factors, key=repr))
-
-    top = vector(root, None)
-    return None if top is None else ("sum", top)
-
-
-def _passes(expression: Expression) -> set[Expression]:
-    """The distinct pull, push and widen operations below an expression."""
-    found = {expression} if expression[0] in ("pull", "push", "widen") else set()
-    for part in expression[1:]:
-        found |= _passes(part)
-    return found
-
-
-def _cost(passes: set[Expression]) -> tuple[int, int]:
-    """Wide passes first: one costs more than many others."""
-    wide = sum(pass_[0] == "widen" for pass_ in passes)
-    return wide, len(passes) - wide
-
-
-@dataclass
-class _Builder:
-    """Emits operations, every distinct vector once."""
-
-    ops: list[tuple[int, int, int]] = field(default_factory=list)
-    weights: list[tuple[int, ...]] = field(default_factory=list)
-    passes: set[Expression] = field(default_factory=set)
-    num_local: int = 0
-    num_dense: int = 0
-    num_scalars: int = 0
-    _numbers: dict[Expression, int] = field(default_factory=dict)
-
-    def scalar(self, expression: Expression) -> int:
-        if expression not in self._numbers:
-            inner = expression[1]
-            if inner[0] == "local":
-                self._emit(Op.SUM, self.num_scalars, self._local(inner))
-            else:
-                self._emit(Op.SUM_DENSE, self.num_scalars, self._dense(inner))
-            self._numbers[expression] = self.num_scalars
-            self.num_scalars += 1
-        return self._numbers[expression]
-
-    def _emit(self, op: Op, target: int, source: int) -> None:
-        self.ops.append((int(op), target, source))
-
-    def _new_local(self) -> int:
-        self.num_local += 1
-        return self.num_local - 1
-
-    def _new_dense(self) -> int:
-        self.num_dense += 1
-        return self.num_dense - 1
-
-    def _weight(self, expression: Expression) -> int:
-        if expression not in self._numbers:
-            entry = tuple(self._weight(child) for child in expression[1:])
-            self._numbers[expression] = len(self.weights)
-            self.weights.append(entry)
-        return self._numbers[expression]
-
-    def _local(self, expression: Expression) -> int:
-        if expression not in self._numbers:
-            sources = [
-                (Op.WEIGH, self._weight(factor)) if factor[0] == "weight" else (Op.MULTIPLY, self._pull(factor))
-                for factor in expression[1:]
-            ]
-            number = self._new_local()
-            self._emit(Op.ONES, number, 0)
-            for op, source in sources:
-                self._emit(op, number, source)
-            self._numbers[expression] = number
-        return self._numbers[expression]
-
-    def _pull(self, expression: Expression) -> int:
-        if expression not in self._numbers:
-            source = self._dense(expression[1])
-            self._numbers[expression] = self._new_local()
-            self._emit(Op.PULL, self._numbers[expression], source)
-            self.passes.add(expression)
-        return self._numbers[expression]
-
-    def _push(self, expression: Expression) -> int:
-        if expression not in self._numbers:
-            source = self._local(expression[1])
-            self._numbers[expression] = self._new_dense()
-            self._emit(Op.PUSH, self._numbers[expression], source)
-            self.passes.add(expression)
-        return self._numbers[expression]
-
-    def _widen(self, expression: Expression) -> int:
-        if expression not in self._numbers:
-            source = self._dense(expression[1])
-            self._numbers[expression] = self._new_dense()
-            self._emit(Op.WIDEN, self._numbers[expression], source)
-            self.passes.add(expression)
-        return self._numbers[expression]
-
-    def _dense(self, expression: Expression) -> int:
-        if expression not in self._numbers:
-            if expression[0] == "scatter":
-                source = self._local(expression[1])
-                self._numbers[expression] = self._new_dense()
-                self._emit(Op.SCATTER, self._numbers[expression], source)
-            else:
-                self._numbers[expression] = self._spread(expression[1:])
-        return self._numbers[expression]
-
-    def _spread(self, factors: tuple[Expression, ...]) -> int:
-        vectors = [self._push(factor) for factor in factors if factor[0] == "push"]
-        vectors += [self._widen(factor) for factor in factors if factor[0] == "widen"]
-        weights = [self._weight(factor) for factor in factors if factor[0] == "weight"]
-        if len(vectors) == 1 and not weights:
-            return vectors[0]
-        number = self._new_dense()
-        self._emit(Op.COPY_DENSE, number, vectors[0])
-        for source in vectors[1:]:
-            self._emit(Op.MULTIPLY_DENSE, number, source)
-        for source in weights:
-            self._emit(Op.WEIGH_DENSE, number, source)
-        return number
+def rows_cost(rows: RowProgram, unit: float, costs: PassCosts) -> float:
+    """Return the elementary steps of a row program whose passes take `unit` steps."""
+    return rows.passes * unit + rows.edge_passes * costs.arcs + rows.wide_passes * costs.wide

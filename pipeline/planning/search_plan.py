@@ -10,7 +10,7 @@ from longwall.stages.base import Stage
 from longwall.stages.counting import FusedCount
 from longwall.stages.export import Export
 from longwall.stages.extension.planned import Extend
-from longwall.stages.filtering import Verify
+from longwall.stages.filtering import Verify, VerifyLabels
 from longwall.stages.source import EdgeSource
 
 
@@ -45,8 +45,8 @@ class MatchPlan:
     rows
         Estimated number of partial embeddings per enumerated depth.
     joined
-        In a plan of edge joins, whose program has the edges of a spanning tree only: for each depth, the other
-        (non-)edges between its vertex and earlier ones, which are verified when its level is made. Empty in others.
+        What is verified when levels are made. In a plan of edge joins, whose program has the edges of a spanning tree
+        only: the other (non-)edges between the vertex of a depth and earlier ones. Labels of edges in any plan.
     """
 
     pattern: Pattern
@@ -61,20 +61,28 @@ class MatchPlan:
     program: SearchProgram
     cost: float
     rows: tuple[float, ...]
-    joined: tuple[Verify, ...] = ()
+    joined: tuple[Verify | VerifyLabels, ...] = ()
 
     @property
     def title(self) -> str:
         """What is searched for, as the phases of a run name it."""
         labels = "" if self.pattern.labels is None else f", labels {' '.join(map(_called, self.pattern.labels))}"
+        if self.has_edge_labels:
+            labels += f", edge labels {' '.join(map(_called, self.pattern.edge_labels or ()))}"
         return f"{self.pattern.edge_text}{labels}{', induced' if self.induced else ''}"
+
+    @property
+    def has_edge_labels(self) -> bool:
+        """Whether labels of edges are verified."""
+        return self.pattern.edge_labels is not None
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data, for the manifest."""
         return {
-            "kind": "edge joins" if self.joined else "search",
+            "kind": "edge joins" if any(isinstance(one, Verify) for one in self.joined) else "search",
             "pattern": self.pattern.edge_text,
             "labels": self.pattern.labels,
+            **({"edge_labels": self.pattern.edge_labels} if self.has_edge_labels else {}),
             "induced": self.induced,
             "order": self.order,
             "counted_suffix": self.suffix,
@@ -90,18 +98,20 @@ class MatchPlan:
     def stages(self) -> tuple[Stage, ...]:
         """The stages, one for each level that is enumerated, and one that counts or exports."""
         program = self.program
-        stages: list[Stage] = [EdgeSource((program.levels[0], program.levels[1]), self._sets(0) + self._sets(1))]
-        for depth in range(2, len(program.levels)):
+        stages: list[Stage] = []
+        for depth in range(1, len(program.levels)):
             stages += self.level_stages(depth)
         if not self.counting:
             return (*stages, Export(program.depth))
         return (*stages, self.fused_count)
 
     def level_stages(self, depth: int) -> tuple[Stage, ...]:
-        """Return the stages that make a level of the rows of the one before (depth >= 2)."""
-        candidates = self.program.levels[depth].candidates
-        extend = Extend(depth, self.order[depth], candidates, self._sets(depth))
-        return extend, *(one for one in self.joined if one.level == depth)
+        """Return the stages that make a level of the rows of the one before, or the first two of the graph's edges."""
+        verified = tuple(one for one in self.joined if one.level == depth)
+        levels = self.program.levels
+        if depth == 1:
+            return EdgeSource((levels[0], levels[1]), self._sets(0) + self._sets(1)), *verified
+        return Extend(depth, self.order[depth], levels[depth].candidates, self._sets(depth)), *verified
 
     @property
     def fused_count(self) -> FusedCount:
@@ -150,5 +160,5 @@ class MatchPlan:
         return text + (", size only" if op.size_only else "")
 
 
-def _called(label: int) -> str:
-    return "any" if label == ANY_LABEL else str(label)
+def _called(label: int | str | None) -> str:
+    return "any" if label in (ANY_LABEL, None) else str(label)

@@ -20,6 +20,7 @@ from longwall.storage.graph.stats import GraphStats
 BEAM = 24
 ROW_STEPS = 50.0  # what one row costs beside its set operations, in set elements read (measured)
 MAX_SUFFIX = 6
+_WIDE = 16  # vertices of patterns whose orders are compared; those of larger ones would take seconds
 _Beginning = tuple[float, float, tuple[int, ...]]  # cost and rows so far, and the order
 _Looks = dict[tuple[int, ...], list[int]]  # by beginning of an order, what each vertex looks like
 
@@ -75,6 +76,25 @@ def _orders(pattern: Pattern, sizes: _Sizes) -> list[tuple[int, ...]]:
         beam = list(islice(_distinct(pattern, sorted(grow(beam)), looks, seen), BEAM * 4))
         looks = seen
     return [order for _, _, order in beam[:BEAM]]
+
+
+def _greedy_order(pattern: Pattern, sizes: _Sizes) -> tuple[int, ...]:
+    """Return a connected order whose next vertex has the fewest candidates each time, and then the most neighbours."""
+    size = pattern.num_vertices
+    near, shares = pattern.neighbours, [sizes.share(pattern.label(v)) for v in range(size)]
+    order = [min(range(size), key=lambda v: (shares[v] / len(near[v]), v))]
+    backward = [0] * size
+    while len(order) < size:
+        for w in near[order[-1]]:
+            backward[w] += 1
+        left = set(range(size)).difference(order)
+        order.append(
+            min(
+                (v for v in left if backward[v]),
+                key=lambda v: (sizes.candidates(backward[v], ANY_LABEL) * shares[v], -len(near[v]), v),
+            )
+        )
+    return tuple(order)
 
 
 def _first_looks(pattern: Pattern) -> list[int]:
@@ -139,7 +159,14 @@ def _estimate(
     return cost, per_depth
 
 
-def plan_match(pattern: Pattern, stats: GraphStats, *, induced: bool = False, counting: bool = True) -> MatchPlan:
+def plan_match(
+    pattern: Pattern,
+    stats: GraphStats,
+    *,
+    induced: bool = False,
+    counting: bool = True,
+    longest_suffix: int = MAX_SUFFIX,
+) -> MatchPlan:
     """Plan the search for a pattern.
 
     Parameters
@@ -152,6 +179,8 @@ def plan_match(pattern: Pattern, stats: GraphStats, *, induced: bool = False, co
         Whether non-edges of the pattern must be non-edges of the graph.
     counting
         Whether only the number of embeddings is wanted; then the last levels are fused into a count.
+    longest_suffix
+        The most vertices that are counted instead of enumerated.
 
     Returns
     -------
@@ -161,8 +190,11 @@ def plan_match(pattern: Pattern, stats: GraphStats, *, induced: bool = False, co
     sizes = _sizes(stats)
     automorphisms = automorphism_count(pattern)
     best: MatchPlan | None = None
-    for order in _orders(pattern, sizes):
-        for suffix in _suffixes(pattern, order, induced=induced, counting=counting):
+    wide = pattern.num_vertices > _WIDE
+    for order in [_greedy_order(pattern, sizes)] if wide else _orders(pattern, sizes):
+        lengths = _suffixes(pattern, order, induced=induced, counting=counting)
+        lengths = [length for length in lengths if length <= longest_suffix] or lengths[:1]
+        for suffix in lengths[-1:] if wide else lengths:
             pairs, redundancy = restrictions(pattern, order, suffix if suffix > 1 else 0)
             program = compile_program(pattern, order, pairs, induced=induced, suffix=suffix, descending=True)
             # Which sets have bounds does not depend on the direction, so the first program tells.

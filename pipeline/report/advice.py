@@ -73,7 +73,12 @@ def _work_warnings(facts: Facts) -> Iterator[str]:
             if off > _WRONG:
                 yield f"Prediction: {level.name} was {off:,.0f} times off; another plan might have been cheaper."
     if facts.lower_bound:
-        yield "export.limit ended the run: the counts are those of the rows that were written, there may be more."
+        counted = facts.asked.get("workload.output", "count") == "count"
+        yield (
+            "workload.limit ended the search: there may be more than the counts say."
+            if counted
+            else "export.limit ended the run: the counts are those of the rows that were written, there may be more."
+        )
 
 
 def advice_of(facts: Facts) -> list[str]:

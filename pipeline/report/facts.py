@@ -214,7 +214,7 @@ def _total(counts: list[dict[str, Any]], rows: int, asked: Mapping[str, Any]) ->
     kind = asked.get("workload.kind")
     if not counts or rows > len(counts) or any(one["value"] is not None for one in counts):
         return None
-    if kind in ("motifs", "frequent", "transactions"):
+    if kind in ("motifs", "frequent", "transactions") or any(one.get("name") for one in counts):
         return None
     numbers = [one["count"] for one in counts if isinstance(one.get("count"), int)]
     return sum(numbers) if len(numbers) == len(counts) else None

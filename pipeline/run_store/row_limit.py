@@ -1,4 +1,4 @@
-"""Cut the results of a cluster's workers to the rows that a run wants: no worker knows the rows of the others."""
+"""Cut the results of workers to the rows that a run wants: no worker of a cluster knows the rows of the others."""
 
 from __future__ import annotations
 
@@ -37,10 +37,14 @@ class RowCut:
         Parameters
         ----------
         partial
-            Its value is the number of the rows in its files.
+            Its value is the number of the rows in its files or, where there are none, of what was counted.
         """
         if self._left is None:
             return partial
+        if not partial.files:
+            granted = min(partial.value, self._left)
+            self._left -= granted
+            return replace(partial, value=granted)
         files: list[dict[str, Any]] = []
         rows = 0
         for file in partial.files:

@@ -14,7 +14,7 @@ RESULTS, PUBLISHED, CHECKPOINT = "results.partial/", "results/", "checkpoint/"
 NEW = "+new"
 """Behind the name of a run that is replaced: the place of the run that replaces it. The name of a run has no ``+``."""
 
-_TABLE = r"(embeddings|vertices|counts|sizes|patterns|rows)(-\d+)*\.(parquet|shorter)"
+_TABLE = r"(embeddings|vertices|edges|counts|sizes|patterns|rows)(-\d+)*\.(parquet|shorter)"
 _OWN = re.compile(
     rf"""
     ( config\.toml | (manifest\.json | history\.json | report\.html)(\.tmp)? | (metrics|heat)\.parquet

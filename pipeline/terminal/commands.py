@@ -1,4 +1,4 @@
-"""The commands that look at runs: ``show`` and ``runs``."""
+"""The commands beside runs: ``show``, ``runs``, ``configs`` and ``doctor``."""
 
 from __future__ import annotations
 
@@ -58,6 +58,30 @@ def add_commands(app: typer.Typer, reporting: Callable[[], AbstractContextManage
         """List the runs in a folder, the newest last."""
         with reporting():
             _runs(user_path(folder), as_json)
+
+    @app.command(epilog="Example:  longwall configs demo")
+    def configs(
+        name: Annotated[
+            str | None,
+            typer.Argument(
+                metavar="NAME",
+                help="The config to print.",
+                show_default="lists them",
+                autocompletion=completion.shipped_configs,
+            ),
+        ] = None,
+        output: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Write it to a file.", show_default=False)
+        ] = None,
+    ) -> None:
+        """List the commented configs that come with Longwall, or print one, to begin with."""
+        with reporting():
+            from longwall.pipeline.terminal.shipped_configs import config_list, config_text, write_config
+
+            if output is not None:
+                write_config(name, user_path(output))
+            else:
+                write_stdout(config_list() if name is None else config_text(name))
 
     @app.command()
     def doctor(

@@ -67,6 +67,13 @@ def settings(incomplete: str) -> list[str]:
     return [f"{key}={value}" for value in known if f"{key}={value}".startswith(incomplete)]
 
 
+def shipped_configs(incomplete: str) -> list[str]:
+    """Return the configs that come with Longwall which a word may become."""
+    from longwall.pipeline.terminal.shipped_configs import shipped_configs as all_configs
+
+    return [name for name in all_configs() if name.startswith(incomplete)]
+
+
 def one_of(*words: str) -> Complete:
     """Return what completes one of a few words."""
     return lambda incomplete: [word for word in words if word.startswith(incomplete)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -15,6 +16,7 @@ _BLOCK = 4 << 20
 _MOST_BLOCKS = 32
 _MOST_SECONDS = 1.0  # of writing
 _LINK_BYTES = 1 << 28
+_DRIVER = Path("/proc/driver/nvidia/version")
 _PACKAGES = {
     "cupy": ("for a GPU", "cuda"),
     "dask": ("for a cluster", "cluster"),
@@ -34,6 +36,8 @@ def examine(disk: Path) -> dict[str, str]:
     """
     import psutil
 
+    from longwall.storage.memory.machine_budget import default_host_bytes
+    from longwall.storage.memory.sizes import round_size
     from longwall.storage.version import longwall_version
 
     memory = psutil.virtual_memory()
@@ -44,8 +48,10 @@ def examine(disk: Path) -> dict[str, str]:
         "CPU limit (cgroup)": _cpu_limit(),
         "memory": f"{memory.total / 2**30:.1f} GiB, {memory.available / 2**30:.1f} GiB free",
         "memory limit (cgroup)": _memory_limit(),
+        "memory.host if not given": round_size(default_host_bytes()),
         "disk": _disk(disk),
         "CPU engine": _cpu_engine(),
+        "NVIDIA driver": _driver() or "none found",
         **_gpu_facts(),
     }
     for name, (use, extra) in _PACKAGES.items():
@@ -70,34 +76,28 @@ def _cpu_model() -> str:
 
 
 def _cpu_limit() -> str:
-    quota, _, period = _cgroup("cpu.max").partition(" ")
+    from longwall.storage.memory.machine_budget import cgroup_limit
+
+    limit = cgroup_limit("cpu.max", ("cpu", "cpu.cfs_quota_us"))
+    quota, _, period = limit.partition(" ")  # version 1 of cgroups has the period in a file of its own
+    period = period or cgroup_limit("cpu.max", ("cpu", "cpu.cfs_period_us"))
     return f"{int(quota) / int(period):.3g} cores" if quota.isdigit() and period.isdigit() else "none"
 
 
 def _memory_limit() -> str:
-    limit = _cgroup("memory.max")
-    return f"{int(limit) / 2**30:.1f} GiB" if limit.isdigit() else "none"
+    from longwall.storage.memory.machine_budget import cgroup_limit, cgroup_room
 
-
-def _cgroup(name: str) -> str:
-    """Return a limit of the innermost group of this process that has one; "" where there is none."""
-    with suppress(OSError, IndexError):
-        group = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1].partition("::")[2].strip("/")
-        folder = Path("/sys/fs/cgroup") / group
-        while folder.is_relative_to("/sys/fs/cgroup"):
-            with suppress(OSError):
-                limit = (folder / name).read_text(encoding="ascii").strip()
-                if not limit.startswith("max"):
-                    return limit
-            folder = folder.parent
-    return ""
+    limit = cgroup_limit("memory.max", ("memory", "memory.limit_in_bytes"))
+    if not limit.isdigit():
+        return "none"
+    return f"{int(limit) / 2**30:.1f} GiB, {max(cgroup_room(), 0) / 2**30:.1f} GiB left"
 
 
 def _disk(folder: Path) -> str:
     try:
         free, block, done = shutil.disk_usage(folder).free, os.urandom(_BLOCK), 0
         if free < 2 * _BLOCK * _MOST_BLOCKS:
-            return f"{free / 2**30:.2f} GiB free, too little to measure it"
+            return f"{folder.absolute()}: {free / 2**30:.2f} GiB free, too little to measure it"
         with tempfile.TemporaryFile(dir=folder) as file:
             began = time.perf_counter()
             while done < _MOST_BLOCKS and time.perf_counter() - began < _MOST_SECONDS:
@@ -108,7 +108,7 @@ def _disk(folder: Path) -> str:
             seconds = time.perf_counter() - began
     except OSError as error:
         return f"{folder} cannot be written ({error.strerror})"
-    return f"{free / 2**30:.1f} GiB free, writes {done * _BLOCK / seconds / 1e9:.2f} GB/s"
+    return f"{folder.absolute()}: {free / 2**30:.1f} GiB free, writes {done * _BLOCK / seconds / 1e9:.2f} GB/s"
 
 
 def _cpu_engine() -> str:
@@ -125,9 +125,19 @@ def _cpu_engine() -> str:
     return f"works; {cache_note() or 'compiled kernels are kept'}"
 
 
+def _driver() -> str:
+    """Return the version of NVIDIA's driver; "" where there is none."""
+    with suppress(OSError):
+        found = re.search(r"\s(\d+\.\d+(\.\d+)?)\s", _DRIVER.read_text(encoding="utf-8", errors="replace"))
+        return found[1] if found else "of an unknown version"
+    return ""
+
+
 def _gpu_facts() -> dict[str, str]:
     if find_spec("cupy") is None:
-        return {"GPU": "not looked for: CuPy is missing"}
+        install = "to use a GPU, pip install 'longwall[cuda]'"
+        missing = f"CuPy is missing; {install}" if _driver() else "CuPy is missing, and no NVIDIA driver was found"
+        return {"GPU": f"not looked for: {missing}"}
     try:
         from longwall.kernels.cuda.runtime.device import open_device, visible_devices
 
@@ -150,8 +160,9 @@ def _versions(cupy: Any) -> dict[str, str]:
     with suppress(Exception):  # a fact less
         runtime = cupy.cuda.runtime
         numbers = {"driver": runtime.driverGetVersion(), "runtime": runtime.runtimeGetVersion()}
-        shown = ", ".join(f"{name} {number // 1000}.{number % 1000 // 10}" for name, number in numbers.items())
-        return {"CUDA": f"{shown}, CuPy {cupy.__version__}"}
+        shown = {name: f"{number // 1000}.{number % 1000 // 10}" for name, number in numbers.items()}
+        versions = f"the driver knows {shown['driver']}, the runtime is {shown['runtime']}, CuPy {cupy.__version__}"
+        return {"CUDA": versions}
     return {}
 
 

@@ -64,6 +64,27 @@ Disk = Annotated[
     str | None,
     typer.Option(metavar="SIZE", help="Use at most so much disk space there.", show_default="80% of what is free"),
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B",
+        help="The two columns of a table that hold the edges, as of ingest.",
+        show_default="by their names",
+    ),
+]
+LabelFile = Annotated[
+    str | None, typer.Option(help="The labels of the vertices: a file, as of ingest.", show_default=False)
+]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line names the columns.", show_default="as it looks"),
+]
 Ids = Annotated[
     str, typer.Option(help="auto, integers or names: what vertices are.", autocompletion=completion.one_of(*IDS))
+]
+VertexLabel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The attribute of nodes, or column of --vertices, with the labels.", show_default=False
+    ),
 ]

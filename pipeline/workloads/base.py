@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
 
-Output = Literal["count", "embeddings", "vertices"]
+Output = Literal["count", "embeddings", "vertices", "edges"]
 
 
 class Workload(Section, ABC):
@@ -28,8 +28,6 @@ class Workload(Section, ABC):
     config, so it imports libraries that take time in its methods.
     """
 
-    adds_up: ClassVar[bool] = True
-    """Whether the counts of the patterns add up to the answer; False: the answer is a table of patterns."""
     rows_are_lists: ClassVar[bool] = False
     """Whether rows are lists of vertices: they can be limited, but have neither columns nor levels."""
 
@@ -53,6 +51,16 @@ class Workload(Section, ABC):
         if count == "mappings":
             raise ValueError(f'{info.data["kind"]} counts distinct subgraphs; use kind = "match" for mappings')
         return count
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the counts of the patterns add up to the answer; False: the answer is a table of patterns."""
+        return True
+
+    @property
+    def most_embeddings(self) -> int | None:
+        """After how many embeddings the search ends, where the workload's own section says so."""
+        return None
 
     @property
     def input_format(self) -> str | None:
@@ -87,21 +95,41 @@ Join = Literal["vertices", "edges"]
 
 
 def plan_pattern(
-    pattern: Pattern, graph: Graph, output: Output, *, induced: bool = False, join: Join = "vertices"
+    pattern: Pattern,
+    graph: Graph,
+    output: Output,
+    *,
+    induced: bool = False,
+    join: Join = "vertices",
+    limit: int | None = None,
 ) -> CountPlan | MatchPlan:
-    """Plan how to count the embeddings of a pattern or, where they are the output, how to list them."""
+    """Plan how to count the embeddings of a pattern, up to a limit, or, where they are the output, how to list them."""
     from longwall.pipeline.phases.count_plans import CountBySearch, plan_count
+    from longwall.pipeline.phases.limited_count import plan_limited_count
+    from longwall.pipeline.phases.query_plans import plan_query
     from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 
+    if pattern.edge_labels is not None:
+        from longwall.pipeline.planning.edge_labels import plan_labelled_edges
+
+        counting, joining = output == "count", join == "edges"
+        search = plan_labelled_edges(pattern, graph.stats, induced=induced, counting=counting, joining=joining)
+        return CountBySearch(pattern, search.cost, search) if counting else search
     if join == "edges":
         search = plan_edge_joins(pattern, graph.stats, induced=induced, counting=output == "count")
         return CountBySearch(pattern, search.cost, search) if search.counting else search
     if output == "embeddings":
         return plan_match(pattern, graph.stats, induced=induced, counting=False)
+    if (query := plan_query(pattern, graph, induced=induced)) is not None:
+        return query
+    if limit is not None:
+        return plan_limited_count(pattern, graph, limit, induced=induced)
     return plan_count(pattern, graph, induced=induced)
 
 
-def count_or_list(plan: CountPlan | MatchPlan, env: Coordinator, *, written: int = 0) -> PatternCount:
+def count_or_list(
+    plan: CountPlan | MatchPlan, env: Coordinator, *, written: int = 0, limit: int | None = None
+) -> PatternCount:
     """Count the embeddings of a pattern or, if the plan says so, write them.
 
     Parameters
@@ -112,13 +140,19 @@ def count_or_list(plan: CountPlan | MatchPlan, env: Coordinator, *, written: int
         The run.
     written
         Embeddings of other patterns that the run has written: ``export.limit`` is for all of them.
+    limit
+        Embeddings after which a count ends.
     """
     from longwall.pipeline.phases.listing import list_matches
     from longwall.pipeline.planning.search_plan import MatchPlan
 
     if isinstance(plan, MatchPlan):
         count, lower_bound = list_matches(plan, env, written=written)
+    elif limit is not None:
+        count = min(plan.count_up_to(limit, env), limit)
+        lower_bound = count == limit
     else:
         count, lower_bound = plan.count(env), False
     labels = label_texts(plan.pattern.labels, env.graph.label_names)
-    return PatternCount(plan.pattern.edge_text, labels, count, lower_bound=lower_bound)
+    edge_labels = label_texts(plan.pattern.edge_labels, env.graph.edge_label_names)
+    return PatternCount(plan.pattern.edge_text, labels, count, lower_bound=lower_bound, edge_labels=edge_labels)

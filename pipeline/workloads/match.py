@@ -1,24 +1,27 @@
-"""Subgraph matching: count or list the embeddings of any connected pattern."""
+"""Subgraph matching: count or list the embeddings of any connected pattern, or count those of many patterns."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.label_names import placeholders, with_label_numbers
-from longwall.pipeline.patterns.parse import is_pattern_file, parse_pattern
+from longwall.pipeline.patterns.parse import is_pattern_file
+from longwall.pipeline.patterns.query_folder import Query, is_folder, queries_of, read_query
+from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.quoting import quote
 from longwall.pipeline.workloads.base import Join, Workload, count_or_list, plan_pattern
 from longwall.pipeline.workloads.sections import as_tuple
 from longwall.storage.errors import InputError
-from longwall.storage.paths import path_exists
+from longwall.storage.paths import path_exists, user_path
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.patterns.pattern import Pattern
     from longwall.pipeline.phases.count_plans import CountPlan
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
@@ -33,21 +36,44 @@ def _labels(value: object) -> object:
     return labels
 
 
+@dataclass(frozen=True)
+class QueriesPlan:
+    """A plan for each of several patterns, with what it is called."""
+
+    queries: tuple[tuple[str, CountPlan | MatchPlan], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        return {"kind": "queries", "queries": [{"name": name} | plan.to_dict() for name, plan in self.queries]}
+
+    def describe(self) -> str:
+        """The plan as text."""
+        parts = "\n".join(f"query        {name}\n{plan.describe()}" for name, plan in self.queries)
+        return f"queries      {len(self.queries)}, one after another on one open graph\n{parts}"
+
+
 class Match(Workload):
-    """``kind = "match"``: the embeddings of a query graph."""
+    """``kind = "match"``: the embeddings of a query graph, or of several."""
 
     kind: Literal["match"] = Field(description="the embeddings of any small pattern")
     pattern_labels: Annotated[tuple[int | str, ...] | None, BeforeValidator(_labels)] = Field(
         default=None,
         description="one label per pattern vertex, integers or texts as in the graph; by default labels do not matter",
     )
-    pattern: str = Field(
+    output: Literal["count", "embeddings", "edges"] = Field(
+        default="count",
+        description="`count`, `embeddings`, or, for triangles, 4-cliques and 4-cycles without labels, `edges`: the "
+        "number of embeddings that contain each edge",
+    )
+    pattern: Annotated[str | tuple[str, ...], BeforeValidator(as_tuple)] = Field(
         description="a name, an edge list, vertices with names and labels such as `(a:1)-(b:2)-(c), (a)-(c)`, a "
-        "`.graph` (`t n m`, `t id n` or `t # id`, then `v` and `e` lines) or `.graphml` file; connected, at most 16 "
-        "vertices"
+        "`.graph` (`t n m`, `t id n` or `t # id`, then `v` and `e` lines) or `.graphml` file; connected, at most 64 "
+        "vertices. Or several to be counted one after another: a list, or a folder of such files"
     )
     induced: bool = Field(default=False, description="whether non-edges of the pattern must be non-edges of the graph")
-    output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
+    limit: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="stop after so many embeddings of a pattern; by default all are counted or listed"
+    )
     join: Join = Field(
         default="vertices",
         description="`vertices`: a vertex of the pattern at a time; or, for comparison, `edges`: an edge at a time, "
@@ -56,43 +82,146 @@ class Match(Workload):
 
     @field_validator("pattern")
     @classmethod
-    def _pattern_can_be_searched_for(cls, pattern: str, info: ValidationInfo) -> str:
+    def _pattern_can_be_searched_for(cls, pattern: str | tuple[str, ...], info: ValidationInfo) -> object:
+        labels = info.data.get("pattern_labels") or None
+        several = isinstance(pattern, tuple) or is_folder(pattern)
+        if several and labels is not None:
+            raise ValueError("several patterns have labels of their own: remove workload.pattern_labels")
+        if several and info.data.get("output") == "embeddings":
+            raise ValueError("embeddings of several patterns have different columns: count them, or list one at a time")
+        if several and info.data.get("output") == "edges":
+            raise ValueError("counts per edge are of one pattern; give one")
         try:
-            parse_pattern(pattern, placeholders(info.data.get("pattern_labels") or None))
+            for query in queries_of((pattern,) if isinstance(pattern, str) else pattern):
+                read_query(query.source, placeholders(labels))
         except InputError as error:
             raise ValueError(str(error)) from None
         return pattern
 
+    @field_validator("join")
+    @classmethod
+    def _joins_are_for_searches(cls, join: str, info: ValidationInfo) -> str:
+        if join == "edges" and info.data.get("output") == "edges":
+            raise ValueError("counts per edge are not taken by joins; remove it")
+        return join
+
+    @field_validator("pattern")
+    @classmethod
+    def _edges_are_of_known_shapes(cls, pattern: str | tuple[str, ...], info: ValidationInfo) -> object:
+        if info.data.get("output") != "edges" or not isinstance(pattern, str):
+            return pattern
+        from longwall.pipeline.phases.count_per_edge import edge_shape
+
+        parsed = read_query(pattern, placeholders(info.data.get("pattern_labels") or None))
+        labelled = parsed.labels is not None or parsed.edge_labels is not None
+        if labelled or edge_shape(parsed) is None:
+            raise ValueError("counts per edge are given for triangles, 4-cliques and 4-cycles without labels only")
+        return pattern
+
+    @field_validator("limit")
+    @classmethod
+    def _edges_are_counted_whole(cls, limit: int | None, info: ValidationInfo) -> int | None:
+        if limit is not None and info.data.get("output") == "edges":
+            raise ValueError("counts per edge are whole; remove it")
+        return limit
+
+    @field_validator("induced")
+    @classmethod
+    def _edges_have_chords(cls, induced: bool, info: ValidationInfo) -> bool:
+        if induced and info.data.get("output") == "edges":
+            raise ValueError("counts per edge are of embeddings that may have further edges; remove it")
+        return induced
+
     @field_validator("count")
     @classmethod
     def _counts_what_it_can(cls, count: str, info: ValidationInfo) -> str:
+        if count == "mappings" and info.data.get("output") == "edges":
+            raise ValueError('counts per edge are of embeddings; use output = "count" to count mappings')
         if count == "mappings" and info.data.get("output") == "embeddings":
             raise ValueError('embeddings are written once each; use output = "count" to count mappings')
         return count
 
     @property
-    def num_columns(self) -> int:
+    def adds_up(self) -> bool:
+        """Whether there is one pattern."""
+        return not self._several
+
+    @property
+    def most_embeddings(self) -> int | None:
+        """See `Workload`."""
+        return self.limit
+
+    @property
+    def num_columns(self) -> int | None:
         """Number of columns of the embeddings."""
-        return parse_pattern(self.pattern).num_vertices
+        return None if self._several else read_query(self._queries[0].source).num_vertices
 
     def with_absolute_paths(self) -> Match:
-        """Return the section with the absolute path of the pattern's file, if it is in a file."""
-        text = self.pattern.strip()
-        if not is_pattern_file(text) or not path_exists(text):
-            return self
-        return self.model_copy(update={"pattern": str(Path(text).absolute())})
+        """Return the section with absolute paths of the patterns that are in files, or in a folder."""
+        absolute = tuple(map(_absolute, self._sources))
+        return self.model_copy(update={"pattern": absolute[0] if isinstance(self.pattern, str) else absolute})
 
-    def plan(self, graph: Graph) -> CountPlan | MatchPlan:
-        """Plan the matching of the pattern."""
-        pattern = parse_pattern(self.pattern, placeholders(self.pattern_labels))
-        pattern = with_label_numbers(pattern, self.pattern_labels, graph)
-        if pattern.edge_labels is not None:
-            raise InputError("workload.pattern has a label of an edge: edges are matched without labels, remove it")
-        return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join)
+    def plan(self, graph: Graph) -> CountPlan | MatchPlan | QueriesPlan:
+        """Plan the matching of the pattern, or of each of several."""
+        if self._several:
+            return QueriesPlan(tuple((query.name, self._plan(query, graph)) for query in self._queries))
+        return self._plan(self._queries[0], graph)
 
-    def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:
+    def execute(self, plan: CountPlan | MatchPlan | QueriesPlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the embeddings."""
-        found = count_or_list(plan, env)
+        if not isinstance(plan, QueriesPlan):
+            return [self._answer(plan, env)]
+        found = []
+        for name, one in plan.queries:
+            began = time.perf_counter()
+            answer = self._answer(one, env)
+            found.append(replace(answer, name=name, seconds=time.perf_counter() - began))
+        return found
+
+    @property
+    def _sources(self) -> tuple[str, ...]:
+        return (self.pattern,) if isinstance(self.pattern, str) else self.pattern
+
+    @property
+    def _several(self) -> bool:
+        return not isinstance(self.pattern, str) or is_folder(self.pattern)
+
+    @property
+    def _queries(self) -> list[Query]:
+        return queries_of(self._sources)
+
+    def _plan(self, query: Query, graph: Graph) -> CountPlan | MatchPlan:
+        pattern = read_query(query.source, placeholders(self.pattern_labels))
+        pattern = with_label_numbers(pattern, self.pattern_labels, graph)
+        if self.output == "edges":
+            from longwall.pipeline.phases.count_per_edge import edge_shape, plan_per_edge
+
+            shape = edge_shape(pattern)
+            assert shape is not None, "the config was checked"
+            return plan_per_edge(pattern, shape, graph)
+        limit = self._limit(pattern)
+        return plan_pattern(pattern, graph, self.output, induced=self.induced, join=self.join, limit=limit)
+
+    def _limit(self, pattern: Pattern) -> int | None:
+        """Return the limit in embeddings; the mappings of an embedding are as many as automorphisms."""
+        if self.limit is None or self.count == "embeddings":
+            return self.limit
+        return -(-self.limit // automorphism_count(pattern))
+
+    def _answer(self, plan: CountPlan | MatchPlan, env: Coordinator) -> PatternCount:
+        """Count or list the embeddings of one pattern."""
+        found = count_or_list(plan, env, limit=self._limit(plan.pattern))
         if self.count == "mappings" and found.count is not None:
-            found = replace(found, count=found.count * plan.automorphisms)
-        return [found]
+            count = found.count * plan.automorphisms
+            if self.limit is not None:
+                count = min(count, self.limit)
+            found = replace(found, count=count, lower_bound=self.limit is not None and count == self.limit)
+        return found
+
+
+def _absolute(source: str) -> str:
+    """Return a pattern with the absolute path of its file or folder, if it is in one."""
+    text = source.strip()
+    if not is_folder(text) and not (is_pattern_file(text) and path_exists(text)):
+        return source
+    return str(user_path(text).absolute())

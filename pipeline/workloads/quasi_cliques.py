@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from longwall.pipeline.execution.environment import PatternCount
-from longwall.pipeline.patterns.pattern import MAX_VERTICES, Pattern
+from longwall.pipeline.patterns.pattern import MAX_FAMILY, Pattern
 from longwall.pipeline.patterns.symmetry import isomorphic
 from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
 
@@ -47,7 +47,7 @@ class QuasiCliques(Workload):
 
     kind: Literal["quasi-cliques"] = Field(description="connected sets of vertices with a few absent edges at most")
     output: Literal["count", "embeddings"] = Field(default="count", description="`count` or `embeddings`")
-    k: Annotated[int, Field(ge=3, le=MAX_VERTICES)] = Field(description=f"number of vertices, 3 to {MAX_VERTICES}")
+    k: Annotated[int, Field(ge=3, le=MAX_FAMILY)] = Field(description=f"number of vertices, 3 to {MAX_FAMILY}")
     missing: Annotated[int, Field(ge=0, le=_MAX_MISSING)] = Field(
         default=1, description=f"number of edges that may be absent, 0 to {_MAX_MISSING}"
     )

@@ -175,7 +175,13 @@ class GraphSection(Section):
     )
     edge_label: Annotated[str | int | None, BeforeValidator(_column)] = Field(
         default=None,
-        description="the column of a table that labels the edges: integers or texts",
+        description="the column of a table, or the attribute in GraphML, GEXF and GML, that labels the edges: integers "
+        "or texts",
+    )
+    vertex_label: str | None = Field(
+        default=None,
+        description="the attribute of nodes in GraphML, GEXF and GML that labels the vertices; or, with `vertices`, "
+        "the column of that table, if it is not `label`",
     )
     ids: Literal["auto", "integers", "names"] = Field(
         default="auto",
@@ -214,7 +220,7 @@ class GraphSection(Section):
             refuse("generator", faults)
         return generator
 
-    @field_validator("columns", "edge_label", "header", "labels", "vertices", "transactions")
+    @field_validator("columns", "edge_label", "vertex_label", "header", "labels", "vertices", "transactions")
     @classmethod
     def _generated_graphs_have_no_files(cls, value: object, info: ValidationInfo) -> object:
         if value is not None and info.data.get("generator") is not None:
@@ -232,7 +238,7 @@ class GraphSection(Section):
             raise ValueError("the graph is directed, and Longwall drops directions; remove strict to allow it")
         if self.labels is not None and self.vertices is not None:
             raise ValueError("give one of labels and vertices: both say which labels the vertices have")
-        of_files = ("columns", "edge_label", "header", "labels", "vertices", "transactions")
+        of_files = ("columns", "edge_label", "vertex_label", "header", "labels", "vertices", "transactions")
         if self.in_memory is not None and any(getattr(self, key) is not None for key in of_files):
             raise ValueError(f"{', '.join(of_files)} are for files; a graph in memory has its labels already")
         return self

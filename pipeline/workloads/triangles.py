@@ -1,4 +1,4 @@
-"""Triangles: their number, the triangles themselves, or how many each vertex is part of."""
+"""Triangles: their number, the triangles themselves, or how many each vertex or each edge is part of."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class Triangles(Workload):
     """``kind = "triangles"``."""
 
     kind: Literal["triangles"] = Field(description="three vertices, every two joined by an edge")
-    output: Literal["count", "embeddings", "vertices"] = Field(
-        default="count", description="`count`, `embeddings`, or `vertices`: the number of triangles of each vertex"
+    output: Literal["count", "embeddings", "vertices", "edges"] = Field(
+        default="count",
+        description="`count`, `embeddings`, or `vertices`, `edges`: the number of triangles of each vertex or edge",
     )
 
     @property
@@ -37,8 +38,12 @@ class Triangles(Workload):
             from longwall.pipeline.phases.count_plans import plan_triangles_per_vertex
 
             return plan_triangles_per_vertex(pattern, graph)
+        if self.output == "edges":
+            from longwall.pipeline.phases.count_per_edge import plan_per_edge
+
+            return plan_per_edge(pattern, "triangle", graph)
         return plan_pattern(pattern, graph, self.output)
 
     def execute(self, plan: CountPlan | MatchPlan, env: Coordinator) -> list[PatternCount]:
-        """Count or list the triangles, in all or per vertex."""
+        """Count or list the triangles, in all, per vertex or per edge."""
         return [count_or_list(plan, env)]

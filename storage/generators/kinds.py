@@ -81,7 +81,7 @@ def generate(
     Parameters
     ----------
     kind
-        A key of `GENERATORS`.
+        ``"rmat"``, ``"erdos-renyi"`` or ``"barabasi-albert"``.
     seed
         From 0 to 2^64 - 1.
     num_labels
@@ -92,7 +92,8 @@ def generate(
     adjacency
         Makes the array of the neighbours.
     **params
-        The kind's parameters.
+        The kind's parameters: `scale` and `edge_factor` (and `a`, `b`, `c`) of R-MAT, `vertices` and `edges` of
+        Erdős-Rényi, `vertices` and `edges_per_vertex` of Barabási-Albert.
 
     Raises
     ------
@@ -100,6 +101,14 @@ def generate(
         The kind or a parameter is unknown, missing or out of range.
     RunError
         A budget or the disk is too small.
+
+    Examples
+    --------
+    >>> import longwall
+    >>> longwall.generate_graph("barabasi-albert", vertices=100, edges_per_vertex=3, seed=1)
+    <longwall.Graph: 100 vertices, 291 edges>
+    >>> longwall.generate_graph("rmat", scale=10, edge_factor=8, seed=1, num_labels=4).stats.num_labels
+    4
     """
     require_type("resources", resources, (Resources, NoneType), "longwall's own resources, or nothing")
     with (

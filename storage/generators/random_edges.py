@@ -5,12 +5,13 @@ alone. NumPy promises that raw words never change, which it does not for its dis
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.arguments import brief
-from longwall.storage.concurrency import core_count, map_ordered
+from longwall.storage.concurrency import core_count, map_all, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
 from longwall.storage.lazy_kernel import lazy_kernel
@@ -21,12 +22,13 @@ from longwall.storage.memory.sizes import round_size
 _BLOCK = 2**20  # edges that share a block of random words
 _PIECE = 2**17  # edges drawn at a time
 _EDGES, _PERMUTATION, LABELS = range(3)
-_WORDS_A_STEP = 4  # of Philox's counter
+_TOGETHER = 2**14  # edges whose words are in a core's cache together
+_BUCKET_BITS = 16  # of a vertex's number: so many are put in order together, on average
 _KEY = 8  # bytes of an edge that is sorted
 
 # Bytes, temporaries included: a vertex while the permutation is made, an edge of R-MAT in a piece, an edge that
 # Erdos-Renyi has chosen and a pair that it might have, an edge of Barabasi-Albert.
-_SHUFFLED, _DRAWN, _CHOSEN, _COMPLEMENT, _ATTACHED = 28, 64, 80, 64, 16
+_SHUFFLED, _DRAWN, _CHOSEN, _COMPLEMENT, _ATTACHED = 28, 32, 80, 64, 16
 
 Words = npt.NDArray[np.uint64]
 Int64s = npt.NDArray[np.int64]
@@ -34,16 +36,20 @@ Int64s = npt.NDArray[np.int64]
 
 def word_source(seed: int, stream: int, block: int) -> np.random.Philox:
     """Return the generator of a block's words."""
-    return np.random.Philox(key=np.array([seed, stream << 56 | block], np.uint64))
+    return np.random.Philox(key=np.array(_key(seed, stream, block), np.uint64))
 
 
 def draw_words(seed: int, stream: int, block: int, size: int, start: int = 0) -> Words:
     """Return words `start` to `start + size` of a block of a stream."""
-    bits = word_source(seed, stream, block)
-    bits.advance(start // _WORDS_A_STEP)
-    skipped = start % _WORDS_A_STEP
-    words: Words = bits.random_raw(skipped + size)
-    return words[skipped:]
+    from longwall.kernels.cpu.random_words.philox import fill_words
+
+    words = np.empty(size, np.uint64)
+    fill_words(*_key(seed, stream, block), np.uint64(start), words)
+    return words
+
+
+def _key(seed: int, stream: int, block: int) -> tuple[np.uint64, np.uint64]:
+    return np.uint64(seed), np.uint64(stream << 56 | block)
 
 
 def rmat(
@@ -60,6 +66,8 @@ def rmat(
     BudgetExceeded
         There is no room in memory, or not for what will be sorted.
     """
+    from longwall.kernels.cpu.random_words.philox import draw_edges
+
     host = resources.host
     _need(1 <= scale <= 31, "scale", scale, "from 1 to 31")
     _need(1 <= edge_factor < 2**62, "edge_factor", edge_factor, "at least 1 and below 2^62")
@@ -70,23 +78,42 @@ def rmat(
     _require_scratch(resources, edges)
     thresholds = np.array([min(round(p * 2**32), 2**32) for p in (a, a + b, a + b + c)], np.uint64)
     with host.reserve(_SHUFFLED << scale, "the permutation of an R-MAT graph's vertices") as reserved:
-        order = np.argsort(draw_words(seed, _PERMUTATION, 0, 1 << scale), kind="stable")
-        permutation = order.astype(np.uint32)
-        del order
+        permutation = _permutation(seed, scale)
         reserved.resize(permutation.nbytes, "")
         drawn = _DRAWN * min(_PIECE, edges)
         workers = max(1, min(core_count(), host.free // 2 // drawn - 1))
 
         def draw(piece: tuple[int, int, int, int]) -> EdgeBlock:
             block, length, start, size = piece
-            src, dst = np.zeros(size, np.int64), np.zeros(size, np.int64)
-            for pair in range((scale + 1) // 2):
-                words = draw_words(seed, _EDGES, block, size, pair * length + start)
-                _descend(words, thresholds, 2 * pair + 1 < scale, src, dst)
-            return EdgeBlock(permutation[src].astype(np.int64), permutation[dst].astype(np.int64))
+            src, dst, words = np.zeros(size, np.int64), np.zeros(size, np.int64), np.empty(_TOGETHER, np.uint64)
+            key = _key(seed, _EDGES, block)
+            draw_edges(*key, length, start, scale, thresholds, permutation, words, src, dst)
+            return EdgeBlock(src, dst)
 
         with host.reserve(drawn * (workers + 1), "drawing edges"):
             yield from map_ordered(draw, _pieces(edges), workers)
+
+
+def _permutation(seed: int, scale: int) -> npt.NDArray[np.uint32]:
+    """Put the vertices in the order of random words, those of equal words in their own; on all cores."""
+    from longwall.kernels.cpu.random_words.philox import fill_words, scatter_words
+
+    n, bits = 1 << scale, max(0, scale - _BUCKET_BITS)
+    key, words = _key(seed, _PERMUTATION, 0), np.empty(n, np.uint64)
+    scattered, places, starts = np.empty_like(words), np.empty(n, np.uint32), np.zeros((1 << bits) + 1, np.int64)
+
+    def fill(start: int) -> None:
+        fill_words(*key, np.uint64(start), words[start : start + _PIECE])
+
+    def sort(bucket: int) -> None:
+        part = slice(starts[bucket], starts[bucket + 1])
+        places[part] = places[part][np.argsort(scattered[part], kind="stable")]
+
+    with ThreadPoolExecutor(core_count()) as pool:
+        map_all(pool, core_count(), fill, range(0, n, _PIECE))
+        scatter_words(words, bits, starts, scattered, places)
+        map_all(pool, core_count(), sort, range(1 << bits))
+    return places
 
 
 def _pieces(edges: int) -> Iterator[tuple[int, int, int, int]]:
@@ -95,19 +122,6 @@ def _pieces(edges: int) -> Iterator[tuple[int, int, int, int]]:
         length = min(_BLOCK, edges - first)
         for start in range(0, length, _PIECE):
             yield first // _BLOCK, length, start, min(_PIECE, length - start)
-
-
-@lazy_kernel
-def _descend(words: Words, thresholds: Words, twice: bool, src: Int64s, dst: Int64s) -> None:
-    """Choose a quadrant by the low half of each word and, if `twice`, a quadrant of that by the high half."""
-    for at in range(words.size):
-        word = words[at]
-        for _ in range(2 if twice else 1):
-            draw = word & np.uint64(0xFFFFFFFF)
-            word >>= np.uint64(32)
-            below, right = draw >= thresholds[1], (thresholds[0] <= draw < thresholds[1]) or draw >= thresholds[2]
-            src[at] = 2 * src[at] + below
-            dst[at] = 2 * dst[at] + right
 
 
 def _require_scratch(resources: Resources, edges: int) -> None:
@@ -173,7 +187,8 @@ def barabasi_albert(seed: int, resources: Resources, *, vertices: int, edges_per
     _need(edges_per_vertex < vertices < 2**32, "vertices", vertices, "above edges_per_vertex and below 2^32")
     edges = (vertices - edges_per_vertex) * edges_per_vertex
     with resources.host.reserve(_ATTACHED * edges, "drawing the edges of a Barabasi-Albert graph"):
-        src, dst = _attach(np.uint64(seed), vertices, edges_per_vertex)
+        src, dst = np.empty(edges, np.uint64), np.empty(edges, np.uint64)
+        _attach(np.uint64(seed), vertices, edges_per_vertex, src, dst)
         for start in range(0, edges, _PIECE):
             yield _block(src[start : start + _PIECE], dst[start : start + _PIECE])
 
@@ -183,14 +198,12 @@ def _block(src: Words, dst: Words) -> EdgeBlock:
 
 
 @lazy_kernel
-def _attach(seed: np.uint64, vertices: int, each: int) -> tuple[Words, Words]:
-    """Grow a star of `each` + 1 vertices: a new vertex picks `each` distinct ends of earlier edges.
+def _attach(seed: np.uint64, vertices: int, each: int, src: Words, dst: Words) -> None:
+    """Write the edges of a star of `each` + 1 vertices that grows: a new vertex picks `each` distinct ends of edges.
 
     An end is picked by its place in the list of all ends: vertices are picked in proportion to their degree.
     Words come from SplitMix64, which is counter-based like Philox and fits in a kernel.
     """
-    edges = (vertices - each) * each
-    src, dst = np.empty(edges, np.uint64), np.empty(edges, np.uint64)
     state = seed
     done = 0
     for leaf in range(1, each + 1):
@@ -216,7 +229,6 @@ def _attach(seed: np.uint64, vertices: int, each: int) -> tuple[Words, Words]:
                 src[done] = vertex
                 dst[done] = picked
                 done += 1
-    return src, dst
 
 
 def _need(holds: bool, name: str, value: float, range_text: str) -> None:

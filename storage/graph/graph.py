@@ -35,8 +35,9 @@ class Graph:
     """uint32[2m]: neighbours, each row ascending."""
     split: npt.NDArray[np.int64]
     """int64[n]: `indices[indptr[v]:split[v]]` are the neighbours with an id smaller than v."""
-    original_ids: npt.NDArray[np.int64]
-    """int64[n]: internal id -> id in the input; the number of its name where vertices have names."""
+    original_ids: npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+    """int64[n], uint64[n] if one is 2^63 or more: internal id -> id in the input; the number of its name where vertices
+    have names."""
     labels: npt.NDArray[np.int32] | None
     """int32[n]: vertex labels."""
     edge_labels: npt.NDArray[np.int32] | None
@@ -65,10 +66,10 @@ class Graph:
 
     @property
     def id_type(self) -> "pa.DataType":
-        """The type of the ids of the input: int64, or large_string."""
+        """The type of the ids of the input: int64, uint64 if one is 2^63 or more, or large_string."""
         import pyarrow as pa
 
-        return pa.large_string() if self.has_names else pa.int64()
+        return pa.large_string() if self.has_names else pa.from_numpy_dtype(self.original_ids.dtype)
 
     @property
     def id_bytes(self) -> int:
@@ -92,11 +93,11 @@ class Graph:
         """
         return self.as_ids(self.original_ids[vertices])
 
-    def as_ids(self, original_ids: npt.NDArray[np.int64]) -> "pa.Array":
+    def as_ids(self, original_ids: npt.NDArray[Any]) -> "pa.Array":
         """Return values of `original_ids` as ids of the input."""
-        import pyarrow as pa
+        from longwall.storage.tables.arrow_columns import of_array
 
-        numbers = pa.array(original_ids)
+        numbers = of_array(original_ids)
         return numbers if self.names is None else self.names.take(numbers)
 
     def all_ids(self) -> "pa.Array":
@@ -152,7 +153,7 @@ class Graph:
         Returns
         -------
         pyarrow.Table
-            The columns ``source`` and ``target``, int64, and ``label``, int32, where edges are labelled.
+            The columns ``source`` and ``target``, of `id_type`, and ``label``, int32, where edges are labelled.
         """
         from longwall.storage.ingest.objects.graph_to import edge_table
 

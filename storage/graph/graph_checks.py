@@ -4,10 +4,9 @@ Kernels use ids as positions in arrays and take sizes of buffers from the statis
 be those of a graph before anything is done with them. A store's hashes only say that they are what was written.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +19,31 @@ from longwall.storage.stored_files import Damage
 Array = npt.NDArray[Any]
 Int64s = npt.NDArray[np.int64]
 
-_PIECE = 2**13  # items that are looked at together, so that what is made of them stays small
+_PIECE = 2**13  # items that are looked at together, where much is made of them
+_BITS = 64  # of a word
+
+
+class Facts(NamedTuple):
+    """What threads find out about a block of an array."""
+
+    first: int = 0
+    """The first item."""
+    last: int = 0
+    """The last item."""
+    low: int = 0
+    """The smallest one, where it matters."""
+    high: int = 0
+    """The largest one, or how many there are, where it matters."""
+    more: Any = None
+    """What else there is to say of the array."""
 
 
 class GraphChecks:
-    """Checks the arrays of a graph while they pass by in blocks, array by array, `indptr` first.
+    """Checks the arrays of a graph in blocks, array by array, `indptr` first.
 
-    It sees no two arcs at once: that rows ascend, fit `split`, and hold both directions of each edge is the business
-    of `RowChecks`, and that ids are distinct that of `check_distinct`.
+    Any threads `examine` blocks, in any order; what they found is joined in the order of the array. No two arcs are
+    seen at once: that rows ascend, fit `split`, and hold both directions of each edge is the business of `RowChecks`,
+    and that ids are distinct that of `check_distinct`.
 
     Parameters
     ----------
@@ -51,48 +67,53 @@ class GraphChecks:
     ) -> None:
         self._vertices, self._arcs, self._transactions = vertices, 2 * edges, transactions
         self._most_labels, self._name_bytes = labels, name_bytes
-        self._ids_end = 2**63
-        self._checks: dict[str, Callable[[int, Any], None]] = {
-            "indptr": self._look_at_indptr,
-            "name_starts": self._look_at_name_starts,
-            "original_ids": self._look_at_ids,
-            "split": self._look_at_split,
-            "labels": self._look_at_labels,
-            "transaction_ids": self._look_at_transaction_ids,
-            "transactions": self._look_at_transactions,
-            "indices": self._look_at_indices,
-            "edge_labels": _look_at_edge_labels,
+        self._ids_end = 2**64
+        self._checks: dict[str, tuple[Callable[[int, Any], Facts], Callable[[int, Facts], None]]] = {
+            "indptr": (self._examine_indptr, self._join_indptr),
+            "name_starts": (_examine_name_starts, self._join_name_starts),
+            "original_ids": (self._examine_ids, self._join_ids),
+            "split": (self._examine_split, self._join_split),
+            "labels": (self._examine_labels, self._join_labels),
+            "transaction_ids": (_examine_transaction_ids, self._join_transaction_ids),
+            "transactions": (self._examine_transactions, _join_nothing),
+            "indices": (self._examine_indices, _join_nothing),
+            "edge_labels": (_examine_edge_labels, _join_nothing),
         }
         self._degrees: list[int] = []  # distinct, descending
         self._first_ranks: list[int] = []
-        self._last: dict[str, int] = {"original_ids": -1, "transaction_ids": -1, "name_starts": -1}
+        self._last: dict[str, int] = {"original_ids": -(2**63) - 1, "transaction_ids": -1, "name_starts": -1}
         self._max_out_degree = 0
         self._histogram: DegreeHistogram | None = None
+        self._starts: tuple[Int64s, Int64s] | None = None
         self.labels: Counter[int] = Counter()
-        self.id_range = (2**63, -1)
+        self.id_range = (2**64, -(2**63) - 1)
 
-    def look(self, name: str, start: int, block: Array) -> None:
-        """Check items of an array from `start` on.
+    def examine(self, name: str, start: int, block: Array) -> Facts:
+        """Check items of an array from `start` on; return what `join` needs.
 
         Raises
         ------
         Damage
             If they are not those of a graph.
         """
+        check = self._checks.get(name)
+        return check[0](start, block) if check else Facts()
+
+    def join(self, name: str, start: int, facts: Facts) -> None:
+        """Put what `examine` returned of a block beside what it returned of all blocks before; errors as there."""
         if check := self._checks.get(name):
-            for low in range(0, len(block), _PIECE):
-                check(start + low, block[low : low + _PIECE])
+            check[1](start, facts)
 
     @property
     def histogram(self) -> DegreeHistogram:
-        """The degrees; once all of `indptr` passed by."""
+        """The degrees; once all of `indptr` was joined."""
         if self._histogram is None:
             bounds = np.array([*self._first_ranks, self._vertices], np.int64)
             self._histogram = DegreeHistogram(np.array(self._degrees, np.int64), np.diff(bounds))
         return self._histogram
 
     def stats(self, closed_wedge_fraction: object) -> GraphStats:
-        """Return the statistics of what passed by.
+        """Return the statistics of what was joined.
 
         Parameters
         ----------
@@ -109,255 +130,203 @@ class GraphChecks:
             raise Damage("zarr.json: the closed_wedge_fraction is no number from 0 to 1")
         return summarize_graph(self.histogram, self._max_out_degree, self.labels, float(fraction))
 
-    def _look_at_indptr(self, start: int, block: Int64s) -> None:
-        _require(bool((block >= 0).all() and (block <= self._arcs).all()), "indptr: a row lies outside of the array")
+    def _examine_indptr(self, _: int, block: Int64s) -> Facts:
+        require(int(block.min()) >= 0 and int(block.max()) <= self._arcs, "indptr: a row lies outside of the array")
+        changes = np.empty(len(block), np.int64)
+        count = _degree_changes(block, changes)
+        require(count >= 0, "indptr: the degrees are not positive and descending")
+        at = changes[:count].copy()
+        return Facts(int(block[0]), int(block[-1]), high=len(block), more=(block[at + 1] - block[at], at))
+
+    def _join_indptr(self, start: int, facts: Facts) -> None:
+        degrees, ranks = (found.tolist() for found in facts.more)
+        ranks = [start + rank for rank in ranks]
         if start == 0:
-            _require(block[0] == 0, "indptr: the first row does not begin at 0")
-            starts = block
+            require(facts.first == 0, "indptr: the first row does not begin at 0")
         else:
-            starts = np.concatenate((np.array([self._last["indptr"]]), block))
-        self._last["indptr"] = int(block[-1])
-        degrees = np.diff(starts)
-        first = max(start - 1, 0)  # the vertex of the first of these degrees
-        largest = self._degrees[-1] if self._degrees else self._vertices - 1
-        descends = not len(degrees) or bool(degrees[0] <= largest and (degrees[1:] <= degrees[:-1]).all())
-        _require(descends and bool((degrees > 0).all()), "indptr: the degrees are not positive and descending")
-        for at in [0, *(np.flatnonzero(degrees[1:] != degrees[:-1]) + 1).tolist()] if len(degrees) else []:
-            if not self._degrees or degrees[at] != self._degrees[-1]:
-                self._degrees.append(int(degrees[at]))
-                self._first_ranks.append(first + at)
-        if start + len(block) == self._vertices + 1:
-            _require(self._last["indptr"] == self._arcs, "indptr: the last row does not end with the array")
+            degrees, ranks = [facts.first - self._last["indptr"], *degrees], [start - 1, *ranks]
+        self._last["indptr"] = facts.last
+        for degree, rank in zip(degrees, ranks, strict=True):
+            largest = self._degrees[-1] if self._degrees else self._vertices - 1
+            require(0 < degree <= largest, "indptr: the degrees are not positive and descending")
+            if not self._degrees or degree != largest:
+                self._degrees.append(degree)
+                self._first_ranks.append(rank)
+        if start + facts.high == self._vertices + 1:
+            require(facts.last == self._arcs, "indptr: the last row does not end with the array")
+            arcs = self.histogram.degrees * self.histogram.counts
+            self._starts = self.histogram.first_ranks, np.cumsum(arcs) - arcs
 
-    def _look_at_name_starts(self, start: int, block: Int64s) -> None:
-        before = np.concatenate((np.array([self._last["name_starts"]]), block[:-1]))
-        _require(bool((block > before).all()) and (start > 0 or block[0] == 0), "name_starts: a name has no length")
-        self._last["name_starts"] = int(block[-1])
-        self._ids_end = start + len(block) - 1
+    def _join_name_starts(self, start: int, facts: Facts) -> None:
+        good = facts.first > self._last["name_starts"] and (start > 0 or facts.first == 0)
+        require(good, "name_starts: a name has no length")
+        self._last["name_starts"] = facts.last
+        self._ids_end = start + facts.high - 1
 
-    def _look_at_ids(self, start: int, block: Int64s) -> None:
-        before = np.concatenate((np.array([self._last["original_ids"]]), block[:-1]))
-        self._last["original_ids"] = int(block[-1])
+    def _examine_ids(self, start: int, block: Array) -> Facts:
         low, high = int(block.min()), int(block.max())
         named = self._name_bytes is None or self._last["name_starts"] == self._name_bytes
-        _require(named, "name_starts: the last name does not end with the bytes")
-        _require(high < self._ids_end, "original_ids: there is the number of no name")
-        self.id_range = min(self.id_range[0], low), max(self.id_range[1], high)
+        require(named, "name_starts: the last name does not end with the bytes")
+        require(high < self._ids_end, "original_ids: there is the number of no name")
         # Of two vertices of the same degree the one with the smaller id comes first.
-        falls = np.flatnonzero(block <= before) + start
-        first_ranks = self.histogram.first_ranks
-        at = np.minimum(np.searchsorted(first_ranks, falls), len(first_ranks) - 1)
-        _require(low >= 0 and bool((first_ranks[at] == falls).all()), "original_ids: these are no ids in their order")
+        assert self._starts is not None
+        ordered = bool(_ids_ascend(start, block, self._starts[0]))
+        require((low >= 0 or self._name_bytes is None) and ordered, "original_ids: these are no ids in their order")
+        return Facts(int(block[0]), int(block[-1]), low, high)
 
-    def _look_at_split(self, start: int, block: Int64s) -> None:
-        begins = self.histogram.row_starts(np.arange(start, start + len(block) + 1))
-        inside = bool(((block >= begins[:-1]) & (block <= begins[1:])).all())
-        _require(inside, "split: a row is split outside of it")
-        self._max_out_degree = max(self._max_out_degree, int((block - begins[:-1]).max()))
+    def _join_ids(self, start: int, facts: Facts) -> None:
+        if facts.first <= self._last["original_ids"]:
+            assert self._starts is not None
+            first_ranks = self._starts[0]
+            at = min(int(np.searchsorted(first_ranks, start)), len(first_ranks) - 1)
+            require(int(first_ranks[at]) == start, "original_ids: these are no ids in their order")
+        self._last["original_ids"] = facts.last
+        self.id_range = min(self.id_range[0], facts.low), max(self.id_range[1], facts.high)
 
-    def _look_at_labels(self, _: int, block: Array) -> None:
-        _require(int(block.min()) >= 0, "labels: there is a negative one")
-        values, times = np.unique(block, return_counts=True)
-        self.labels.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
-        _require(len(self.labels) <= self._most_labels, "labels: there are more than zarr.json says")
+    def _examine_split(self, start: int, block: Int64s) -> Facts:
+        assert self._starts is not None
+        largest = int(_largest_split(start, block, self.histogram.degrees, *self._starts))
+        require(largest >= 0, "split: a row is split outside of it")
+        return Facts(high=largest)
 
-    def _look_at_transaction_ids(self, _: int, block: Int64s) -> None:
-        ascending = block[0] > self._last["transaction_ids"] and bool((block[1:] > block[:-1]).all())
-        _require(ascending, "transaction_ids: these are no ids in ascending order")
-        self._last["transaction_ids"] = int(block[-1])
+    def _join_split(self, _: int, facts: Facts) -> None:
+        self._max_out_degree = max(self._max_out_degree, facts.high)
 
-    def _look_at_transactions(self, _: int, block: Array) -> None:
+    def _examine_labels(self, _: int, block: Array) -> Facts:
+        require(int(block.min()) >= 0, "labels: there is a negative one")
+        labels: Counter[int] = Counter()
+        for low in range(0, len(block), _PIECE):
+            values, times = np.unique(block[low : low + _PIECE], return_counts=True)
+            labels.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
+            require(len(labels) <= self._most_labels, "labels: there are more than zarr.json says")
+        return Facts(more=labels)
+
+    def _join_labels(self, _: int, facts: Facts) -> None:
+        self.labels.update(facts.more)
+        require(len(self.labels) <= self._most_labels, "labels: there are more than zarr.json says")
+
+    def _join_transaction_ids(self, _: int, facts: Facts) -> None:
+        ascending = facts.first > self._last["transaction_ids"]
+        require(ascending, "transaction_ids: these are no ids in ascending order")
+        self._last["transaction_ids"] = facts.last
+
+    def _examine_transactions(self, _: int, block: Array) -> Facts:
         inside = int(block.min()) >= 0 and int(block.max()) < self._transactions
-        _require(inside, "transactions: there is a number of none")
+        require(inside, "transactions: there is a number of none")
+        return Facts()
 
-    def _look_at_indices(self, _: int, block: Array) -> None:
-        _require(int(block.max()) < self._vertices, "indices: there is an id of no vertex")
+    def _examine_indices(self, _: int, block: Array) -> Facts:
+        require(int(block.max()) < self._vertices, "indices: there is an id of no vertex")
+        return Facts()
 
 
-def check_distinct(ids: Int64s) -> None:
-    """Refuse ids that are there twice; they are sorted in their place.
+def _examine_name_starts(_: int, block: Int64s) -> Facts:
+    require(bool((block[1:] > block[:-1]).all()), "name_starts: a name has no length")
+    return Facts(int(block[0]), int(block[-1]), high=len(block))
+
+
+def _examine_transaction_ids(_: int, block: Int64s) -> Facts:
+    require(bool((block[1:] > block[:-1]).all()), "transaction_ids: these are no ids in ascending order")
+    return Facts(int(block[0]), int(block[-1]))
+
+
+def _examine_edge_labels(_: int, block: npt.NDArray[np.int32]) -> Facts:
+    require(int(block.min()) >= 0, "edge_labels: there is a negative one")
+    return Facts()
+
+
+def _join_nothing(_: int, __: Facts) -> None:
+    """All is known of each block."""
+
+
+def check_distinct(ids: Int64s, largest: int, space: Int64s) -> None:
+    """Refuse ids that are there twice.
+
+    Parameters
+    ----------
+    ids : int64[n]
+        The ids.
+    largest
+        None is larger; 2^63 where some are negative.
+    space : int64[n]
+        Is overwritten: a bit for each id where there is room for so many, sorted ids where there is not.
 
     Raises
     ------
     Damage
         If there are any.
     """
-    ids.sort()
-    for start in range(0, len(ids), _PIECE):
-        block = ids[start : start + _PIECE + 1]
-        _require(bool((block[1:] > block[:-1]).all()), "original_ids: two vertices have the same id")
+    if largest < _BITS * len(space):
+        space[: largest // _BITS + 1] = 0
+        distinct = bool(_mark(ids, space.view(np.uint64)))
+    else:
+        space[:] = ids
+        space.sort()
+        pieces = (space[low : low + _PIECE + 1] for low in range(0, len(space), _PIECE))
+        distinct = all(bool((piece[1:] > piece[:-1]).all()) for piece in pieces)
+    require(distinct, "original_ids: two vertices have the same id")
 
 
-class RowChecks:
-    """Checks the rows of a graph: ascending, split where they should be, and each edge there in both directions.
-
-    Both directions are compared by sums of a hash of the edges, with a key that only this process knows: who writes
-    arrays cannot find two sets of edges of the same sum. Threads may check blocks at once, in any order.
-
-    Parameters
-    ----------
-    indptr, split, transactions
-        Arrays of the graph, whole and checked by `GraphChecks`; `transactions` may be None.
-    """
-
-    def __init__(self, indptr: Int64s, split: Int64s, transactions: npt.NDArray[np.int32] | None) -> None:
-        self._indptr, self._split = indptr, split
-        self._transactions = np.zeros(0, np.int32) if transactions is None else transactions
-        self._key = np.frombuffer(os.urandom(24), np.uint64) | np.uint64(1)
-
-    def check(self, start: int, block: npt.NDArray[np.uint32]) -> int:
-        """Check neighbours from arc `start` on; the sum over all blocks must be 0 modulo 2^64.
-
-        Raises
-        ------
-        Damage
-            If they are not those of a graph.
-        """
-        hashed = np.zeros(1, np.uint64)
-        row = self._row_of(start)
-        good = _check_rows(start, row, block, self._indptr, self._split, self._transactions, self._key, hashed)
-        _require(bool(good), "indices: a row does not ascend, or does not fit the other arrays")
-        return int(hashed[0])
-
-    def check_labels(self, start: int, block: npt.NDArray[np.int32], indices: npt.NDArray[np.uint32]) -> int:
-        """Check labels of edges, from arc `start` on, and hash them with their ends; the sum must be 0 as in `check`.
-
-        Raises
-        ------
-        Damage
-            If one is negative.
-        """
-        _look_at_edge_labels(start, block)
-        hashed = np.zeros(1, np.uint64)
-        _hash_labels(
-            start, self._row_of(start), block, indices[start : start + len(block)], self._indptr, self._key, hashed
-        )
-        return int(hashed[0])
-
-    def _row_of(self, arc: int) -> int:
-        return int(np.searchsorted(self._indptr, arc, side="right")) - 1
-
-    def check_seams(self, starts: Int64s, indices: npt.NDArray[np.uint32]) -> None:
-        """Check that rows ascend where a block began, too.
-
-        Parameters
-        ----------
-        starts
-            The first arcs of the blocks.
-        indices
-            All neighbours.
-
-        Raises
-        ------
-        Damage
-            If they do not.
-        """
-        rows = np.searchsorted(self._indptr, starts, side="right") - 1
-        within = starts[self._indptr[rows] < starts]
-        _require(bool((indices[within - 1] < indices[within]).all()), "indices: a row does not ascend")
-
-
-def _look_at_edge_labels(_: int, block: npt.NDArray[np.int32]) -> None:
-    _require(int(block.min()) >= 0, "edge_labels: there is a negative one")
-
-
-def check_sum(sums: list[int], name: str) -> None:
-    """Refuse edges that are not the same in both directions.
-
-    Parameters
-    ----------
-    sums
-        What `RowChecks` returned for the blocks of an array.
-    name
-        The array's name.
+def require(good: bool, fault: str) -> None:
+    """Refuse what is not good.
 
     Raises
     ------
     Damage
-        If they are not.
+        With the fault.
     """
-    _require(sum(sums) % 2**64 == 0, f"{name}: an edge is not the same in both directions")
-
-
-def _require(good: bool, fault: str) -> None:
     if not good:
         raise Damage(fault)
 
 
 @lazy_kernel
-def _check_rows(
-    start: int,
-    row: int,
-    block: npt.NDArray[np.uint32],
-    indptr: Int64s,
-    split: Int64s,
-    transactions: npt.NDArray[np.int32],
-    key: npt.NDArray[np.uint64],
-    hashed: npt.NDArray[np.uint64],
-) -> bool:
-    """Check the pieces of rows in a block, from inside of a row on; add up hashes of its edges.
+def _degree_changes(block: Int64s, changes: Int64s) -> int:
+    """Note where a degree is another than the one before; -1 if degrees are not positive and descending."""
+    count, before = 0, np.int64(2**62)
+    for at in range(block.size - 1):
+        degree = block[at + 1] - block[at]
+        if degree != before:
+            if degree <= 0 or degree > before:
+                return -1
+            changes[count] = at
+            count += 1
+            before = degree
+    return count
 
-    An edge is hashed as a word, the smaller end in the high half; hashes count with a minus in the row of that end.
-    """
-    n = indptr.size - 1
-    add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
-    total = np.uint64(0)
-    at = 0
-    while at < block.size:
-        end = min(indptr[row + 1] - start, block.size)
-        middle = min(max(split[row] - start, at), end)
-        own = np.uint64(row)
-        before: Any = -1
-        good: Any = True
-        for arc in range(at, middle):
-            other = np.int64(block[arc])
-            good &= before < other
-            before = other
-            mixed = ((np.uint64(other) << shift | own) + add) * first
-            mixed = (mixed ^ (mixed >> shift)) * second
-            total += mixed ^ (mixed >> shift)
-        good &= before < row
-        before = row
-        for arc in range(middle, end):
-            other = np.int64(block[arc])
-            good &= before < other
-            before = other
-            mixed = ((own << shift | np.uint64(other)) + add) * first
-            mixed = (mixed ^ (mixed >> shift)) * second
-            total -= mixed ^ (mixed >> shift)
-        if not good or before >= n:
+
+@lazy_kernel
+def _ids_ascend(start: int, block: Array, first_ranks: Int64s) -> bool:
+    """Whether ids ascend but where a degree begins."""
+    at = np.searchsorted(first_ranks, start + 1)
+    for i in range(1, block.size):
+        begins = at < first_ranks.size and first_ranks[at] == start + i
+        at += begins
+        if block[i] <= block[i - 1] and not begins:
             return False
-        if transactions.size:
-            for arc in range(at, end):
-                if transactions[block[arc]] != transactions[row]:
-                    return False
-        at = end
-        row += 1
-    hashed[0] = total
     return True
 
 
 @lazy_kernel
-def _hash_labels(
-    start: int,
-    row: int,
-    labels: npt.NDArray[np.int32],
-    block: npt.NDArray[np.uint32],
-    indptr: Int64s,
-    key: npt.NDArray[np.uint64],
-    hashed: npt.NDArray[np.uint64],
-) -> None:
-    """Add up hashes of edges and their labels, those from the larger to the smaller end with the other sign."""
-    add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
-    total = np.uint64(0)
-    for arc in range(block.size):
-        while indptr[row + 1] <= start + arc:
-            row += 1
-        own, other = np.uint64(row), np.uint64(block[arc])
-        small, large = min(own, other), max(own, other)
-        mixed = ((small << shift | large) + add) * first
-        mixed = ((mixed ^ (mixed >> shift)) + np.uint64(np.uint32(labels[arc]))) * second
-        mixed = (mixed ^ (mixed >> shift)) * first
-        mixed ^= mixed >> shift
-        total += mixed if other < own else np.uint64(0) - mixed
-    hashed[0] = total
+def _largest_split(start: int, block: Int64s, degrees: Int64s, first_ranks: Int64s, first_arcs: Int64s) -> int:
+    """The most that a row has before it is split; -1 where one is split outside of it."""
+    at, largest = np.searchsorted(first_ranks, start, side="right") - 1, np.int64(0)
+    for i in range(block.size):
+        if at + 1 < first_ranks.size and first_ranks[at + 1] == start + i:
+            at += 1
+        smaller = block[i] - first_arcs[at] - (start + i - first_ranks[at]) * degrees[at]
+        if smaller < 0 or smaller > degrees[at]:
+            return -1
+        largest = max(largest, smaller)
+    return int(largest)
+
+
+@lazy_kernel
+def _mark(ids: Int64s, words: npt.NDArray[np.uint64]) -> bool:
+    """Set the bit of each id; returns whether none was set before."""
+    distinct = True
+    for at in range(ids.size):
+        bit = np.uint64(1) << np.uint64(ids[at] & 63)
+        word = words[ids[at] >> 6]
+        distinct &= (word & bit) == 0
+        words[ids[at] >> 6] = word | bit
+    return distinct

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.sorting.scratch_arrays import Scratch
 
 Array = npt.NDArray[Any]
@@ -18,34 +19,6 @@ HASHED = (
     *("name_starts", "name_bytes"),
 )
 """Arrays that the content hash covers; `split` follows from them."""
-
-
-class ArrayHash:
-    """The SHA-256 of one array of a graph, taken block by block.
-
-    Parameters
-    ----------
-    dtype, length
-        Of the whole array.
-
-    Attributes
-    ----------
-    dtype, length
-        See above.
-    """
-
-    def __init__(self, dtype: npt.DTypeLike, length: int) -> None:
-        self.dtype = np.dtype(dtype).newbyteorder("<")
-        self.length = length
-        self._digest = hashlib.sha256()
-
-    def update(self, values: npt.NDArray[Any]) -> None:
-        """Add the next items."""
-        self._digest.update(np.ascontiguousarray(values, self.dtype).data)
-
-    def line(self, name: str) -> str:
-        """Return what the content hash is made of: name, type, length and digest."""
-        return f"{name} {self.dtype.str} {self.length} {self._digest.hexdigest()}\n"
 
 
 LabelTexts = Mapping[str, tuple[str, ...] | None]
@@ -70,13 +43,12 @@ class Sink(ABC):
 
     def begin(self, name: str, dtype: npt.DTypeLike, length: int, scratch: Scratch | None) -> None:
         """Make room for an array of `length` items; `scratch` pays for the memory, if there is one."""
-        self._begin(name, np.dtype(dtype), length, scratch)
         self.hashes[name] = ArrayHash(dtype, length)
+        self._begin(name, np.dtype(dtype), length, scratch)
 
+    @abstractmethod
     def append(self, name: str, values: Array) -> None:
-        """Add items at the end of an array; they are copied or written at once."""
-        self.hashes[name].update(values)
-        self._append(name, values)
+        """Add items at the end of an array; they are copied, and hashed."""
 
     @property
     def content_hash(self) -> str:
@@ -87,8 +59,8 @@ class Sink(ABC):
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None: ...
 
     @abstractmethod
-    def _append(self, name: str, values: Array) -> None: ...
+    def read_back(self, name: str, memory: int) -> Iterator[Array]:
+        """Yield a complete array in blocks, not to be changed; a sink that keeps it elsewhere checks it.
 
-    @abstractmethod
-    def read_back(self, name: str) -> Iterator[Array]:
-        """Yield a complete array in blocks, not to be changed; a sink that keeps it elsewhere checks it."""
+        `memory` bytes are for blocks that are read ahead.
+        """

@@ -6,29 +6,34 @@ Longwall writes; and arrays are used only if they are those of a graph, see :mod
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from longwall.storage.concurrency import core_count, map_ordered
+from longwall.storage.arrays import array_hash
+from longwall.storage.arrays.array_hash import ArrayHash
+from longwall.storage.arrays.array_reader import StoredArray
+from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.errors import InputError
-from longwall.storage.graph import sharded_array
 from longwall.storage.graph.graph import Graph, NewArray
-from longwall.storage.graph.graph_checks import GraphChecks, RowChecks, check_distinct, check_sum
-from longwall.storage.graph.graph_sink import Array, ArrayHash, content_hash
+from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct
+from longwall.storage.graph.graph_sink import HASHED, Array, content_hash
 from longwall.storage.graph.info import id_facts
-from longwall.storage.graph.sharded_array import StoredArray, read_blocks
+from longwall.storage.graph.row_checks import RowChecks, check_sum
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, StoreHeader, is_store, read_header
 from longwall.storage.ingest.text.input_file import input_errors
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.stored_files import Damage
 
+Check = Callable[[int, Array], int]
 _OPTIONAL = ("labels", "edge_labels", "transactions", "transaction_ids", "name_starts", "name_bytes")
 _ANY_LENGTH = ("transaction_ids", "name_starts", "name_bytes")
-_READ_FACTOR = 4  # memory of a read, over its size: encoded, decoded, and what checks make of it
+_READ_FACTOR = 2  # memory of a read, over its size: what is encoded, and what checks make of it
 
 
 def open_store(path: str | Path, host: MemoryBudget | None = None, adjacency: NewArray = np.empty) -> Graph:
@@ -53,16 +58,15 @@ def open_store(path: str | Path, host: MemoryBudget | None = None, adjacency: Ne
         large for `host`.
     """
     with _opened(Path(path), host) as (header, stored), ExitStack() as undo:
-        workers, chunks = core_count(), sharded_array.CHUNKS_A_READ
+        workers = core_count()
         if host is not None:
-            undo.enter_context(host.reserve(sum(array.nbytes for array in stored.values()), "the graph"))
-            # With little room, fewer and then smaller reads at a time; one block more is in this thread's hands.
-            chunk = max(array.chunk_bytes for array in stored.values()) * _READ_FACTOR
-            workers = max(1, min(workers, host.free // (chunk * chunks) - 1))
-            chunks = max(1, min(chunks, host.free // (chunk * (workers + 1))))
-            buffers = host.reserve(chunk * chunks * (workers + 1), "reading the graph")
+            undo.enter_context(host.reserve(sum(array.layout.nbytes for array in stored.values()), "the graph"))
+            block = _READ_FACTOR * max(map(_block_bytes, stored.values()))
+            workers = max(1, min(workers, host.free // block))
+            buffers = host.reserve(block * workers, "reading the graph")
             undo.enter_context(buffers)
-        graph = _Loader(header, stored, workers, chunks, adjacency).graph()
+        with _Reader(header, stored, workers) as reader:
+            graph = _load(reader, adjacency)
         undo.pop_all()
         if host is not None:
             buffers.release()
@@ -80,22 +84,18 @@ def describe_store(path: str | Path) -> dict[str, Any]:
     InputError
         As `open_store`.
     """
-    with _opened(Path(path), None) as (header, stored):
-        checks, hashes = _checks(header, stored), {}
-        for name, array in stored.items():
-            hashes[name] = ArrayHash(array.layout.dtype, array.layout.length)
-            for start, block in read_blocks(array, core_count()):
-                checks.look(name, start, block)
-                hashes[name].update(block)
-        stats = _compared(header, checks, hashes)
-        smallest, largest = checks.id_range
+    with _opened(Path(path), None) as (header, stored), _Reader(header, stored, core_count()) as reader:
+        for name in stored:
+            reader.read(name)
+        stats = reader.stats()
+        smallest, largest = reader.checks.id_range
         return {
             **stats.to_dict(),
             **id_facts("name_bytes" in stored, smallest, largest),
             "vertex_labels": "labels" in stored,
             "edge_labels": "edge_labels" in stored,
             "transactions": _transactions(stored),
-            "bytes": sum(array.nbytes for array in stored.values()),
+            "bytes": sum(array.layout.nbytes for array in stored.values()),
             "content_hash": header.content_hash,
         }
 
@@ -127,34 +127,14 @@ def _stored_arrays(path: Path, header: StoreHeader) -> dict[str, StoredArray]:
         raise Damage("transactions, or their ids, are missing")
     if ("name_starts" in there) != ("name_bytes" in there):
         raise Damage("names, or where they begin, are missing")
+    types: dict[str, npt.DTypeLike] = {**DTYPES, "original_ids": header.id_type}
     return {
-        name: StoredArray(path, name, DTYPES[name], None if name in _ANY_LENGTH else lengths[name]) for name in there
+        name: StoredArray(path, name, types[name], None if name in _ANY_LENGTH else lengths[name]) for name in there
     }
 
 
 def _transactions(stored: dict[str, StoredArray]) -> int:
     return stored["transaction_ids"].layout.length if "transaction_ids" in stored else 0
-
-
-def _checks(header: StoreHeader, stored: dict[str, StoredArray]) -> GraphChecks:
-    names = stored["name_bytes"].layout.length if "name_bytes" in stored else None
-    return GraphChecks(header.vertices, header.edges, _transactions(stored), len(header.stats["label_counts"]), names)
-
-
-def _compared(header: StoreHeader, checks: GraphChecks, hashes: dict[str, ArrayHash]) -> GraphStats:
-    """Return the statistics of what was read.
-
-    Raises
-    ------
-    Damage
-        If the store says otherwise.
-    """
-    if content_hash(hashes, header.label_names) != header.content_hash:
-        raise Damage("the arrays are not those that were written")
-    stats = checks.stats(header.stats["closed_wedge_fraction"])
-    if stats.to_dict() != header.stats:
-        raise Damage("zarr.json: the statistics are not those of the graph")
-    return stats
 
 
 def _require_label_names(graph: Graph) -> None:
@@ -175,85 +155,141 @@ def _require_text(graph: Graph) -> None:
             raise Damage("name_bytes: a name is not UTF-8") from None
 
 
-class _Loader:
-    """Reads all arrays of a store, each block decoded where it will stay, and checks them.
+def _block_bytes(stored: StoredArray) -> int:
+    """Bytes of an array that are read at a time: a segment of its hash, or less where the array is shorter."""
+    layout = stored.layout
+    return min(max(array_hash.SEGMENT_BYTES, layout.chunk_bytes), layout.nbytes)
+
+
+class _Reader:
+    """Reads the arrays of a store: threads read, decode, hash and check blocks; a context manager.
 
     Parameters
     ----------
     header, stored
         The store.
-    workers, chunks
-        Blocks that are read at a time, and chunks of a block.
-    adjacency
-        Makes the array of the neighbours.
+    workers
+        Blocks that are read at a time.
+
+    Attributes
+    ----------
+    header, stored
+        See above.
+    checks
+        What is known of the arrays that were read.
     """
 
-    def __init__(
-        self, header: StoreHeader, stored: dict[str, StoredArray], workers: int, chunks: int, adjacency: NewArray
-    ) -> None:
-        self._header, self._stored, self._workers, self._chunks = header, stored, workers, chunks
-        self._checks = _checks(header, stored)
+    def __init__(self, header: StoreHeader, stored: dict[str, StoredArray], workers: int) -> None:
+        self.header, self.stored, self._workers = header, stored, workers
+        names = stored["name_bytes"].layout.length if "name_bytes" in stored else None
+        labels = len(header.stats["label_counts"])
+        self.checks = GraphChecks(header.vertices, header.edges, _transactions(stored), labels, names)
         self._hashes: dict[str, ArrayHash] = {}
-        self._arrays: dict[str, Any] = dict.fromkeys(DTYPES)
-        for name, array in stored.items():
-            new = adjacency if name == "indices" else np.empty
-            self._arrays[name] = new(array.layout.length, array.layout.dtype)
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="read-store")
 
-    def graph(self) -> Graph:
-        """Read the graph.
+    def read(self, name: str, array: Array | None = None, check: Check | None = None) -> list[int]:
+        """Read an array, check it, and hash it.
+
+        Parameters
+        ----------
+        name
+            Which; arrays are read in the order of `DTYPES`.
+        array
+            Takes it; if None, it is not kept.
+        check
+            Is called by threads with each block, too.
+
+        Returns
+        -------
+        list of int
+            The results of `check`.
 
         Raises
         ------
         Damage
-            If it is none, or another one than the store says.
+            If it is no array of a graph.
         """
-        arrays = self._arrays
-        for name in self._stored:
-            if name == "split":
-                # The array is not filled yet: what must be sorted takes no memory of its own.
-                arrays["split"][:] = arrays["original_ids"]
-                check_distinct(arrays["split"])
-            if name not in ("indices", "edge_labels"):
-                self._load(name)
-        self._load_rows()
-        stats = _compared(self._header, self._checks, self._hashes)
-        texts = self._header.label_names
-        graph = Graph(
-            **arrays,
-            stats=stats,
-            content_hash=self._header.content_hash,
-            label_names=texts.get("vertices"),
-            edge_label_names=texts.get("edges"),
-        )
-        _require_text(graph)
-        _require_label_names(graph)
-        return graph
+        stored = self.stored[name]
+        hashed = self._hashes[name] = ArrayHash(stored.layout.dtype, stored.layout.length)
 
-    def _load_rows(self) -> None:
-        arrays = self._arrays
-        rows = RowChecks(arrays["indptr"], arrays["split"], arrays["transactions"])
-        check_sum(self._load("indices", rows.check), "indices")
-        starts = [start for start, _ in self._stored["indices"].blocks(self._chunks)]
-        rows.check_seams(np.array(starts), arrays["indices"])
-        if "edge_labels" in self._stored:
-            indices = arrays["indices"]
-            sums = self._load("edge_labels", lambda start, block: rows.check_labels(start, block, indices))
-            check_sum(sums, "edge_labels")
+        def read(bounds: tuple[int, int]) -> tuple[Facts, int]:
+            start, stop = bounds
+            block = np.empty(stop - start, stored.layout.dtype) if array is None else array[start:stop]
+            stored.read(start, block)
+            if name in HASHED:
+                hashed.put(start, block)
+            return self.checks.examine(name, start, block), check(start, block) if check else 0
 
-    def _load(self, name: str, check: Callable[[int, Array], int] | None = None) -> list[int]:
-        """Read an array and hash it on the way; `check` is called by threads; return its results."""
-        stored, array = self._stored[name], self._arrays[name]
-        self._hashes[name] = ArrayHash(array.dtype, len(array))
+        blocks = self.blocks(name)
+        found = map_all(self._pool, self._workers, read, blocks)
+        for (start, _), (facts, _) in zip(blocks, found, strict=True):
+            self.checks.join(name, start, facts)
+        return [result for _, result in found]
 
-        def read(bounds: tuple[int, int]) -> tuple[int, Array, int]:
-            block = array[slice(*bounds)]
-            stored.read(bounds[0], block)
-            return bounds[0], block, check(bounds[0], block) if check else 0
+    def blocks(self, name: str) -> list[tuple[int, int]]:
+        """The blocks of an array: the first item, and the one behind the last one."""
+        return self.stored[name].blocks(ArrayHash(DTYPES[name], 0).segment)
 
-        results = []
-        for start, block, result in map_ordered(read, stored.blocks(self._chunks), self._workers):
-            if check is None:
-                self._checks.look(name, start, block)
-            self._hashes[name].update(block)
-            results.append(result)
-        return results
+    def stats(self) -> GraphStats:
+        """Return the statistics of all that was read.
+
+        Raises
+        ------
+        Damage
+            If the store says otherwise, or has another hash.
+        """
+        if content_hash(self._hashes, self.header.label_names) != self.header.content_hash:
+            raise Damage("the arrays are not those that were written")
+        stats = self.checks.stats(self.header.stats["closed_wedge_fraction"])
+        if stats.to_dict() != self.header.stats:
+            raise Damage("zarr.json: the statistics are not those of the graph")
+        return stats
+
+    def __enter__(self) -> "_Reader":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _load(reader: _Reader, adjacency: NewArray) -> Graph:
+    """Read all arrays of a store, each block decoded where it will stay; `adjacency` makes that of the neighbours.
+
+    Raises
+    ------
+    Damage
+        If they are no graph, or another one than the store says.
+    """
+    arrays: dict[str, Any] = dict.fromkeys(DTYPES)
+    for name, stored in reader.stored.items():
+        arrays[name] = (adjacency if name == "indices" else np.empty)(stored.layout.length, stored.layout.dtype)
+    for name in reader.stored:
+        if name == "split":
+            # The array is not filled yet: telling ids apart takes no memory of its own.
+            low, high = reader.checks.id_range
+            check_distinct(arrays["original_ids"].view(np.int64), high if low >= 0 else 2**63, arrays["split"])
+        if name not in ("indices", "edge_labels"):
+            reader.read(name, arrays[name])
+    _load_rows(reader, arrays)
+    texts = reader.header.label_names
+    graph = Graph(
+        **arrays,
+        stats=reader.stats(),
+        content_hash=reader.header.content_hash,
+        label_names=texts.get("vertices"),
+        edge_label_names=texts.get("edges"),
+    )
+    _require_text(graph)
+    _require_label_names(graph)
+    return graph
+
+
+def _load_rows(reader: _Reader, arrays: dict[str, Any]) -> None:
+    indices = arrays["indices"]
+    rows = RowChecks(arrays["indptr"], arrays["split"], arrays["transactions"])
+    check_sum(reader.read("indices", indices, rows.check), "indices")
+    rows.check_seams(np.array([start for start, _ in reader.blocks("indices")]), indices)
+    if "edge_labels" in reader.stored:
+        labels = arrays["edge_labels"]
+        sums = reader.read("edge_labels", labels, lambda start, block: rows.check_labels(start, block, indices))
+        check_sum(sums, "edge_labels")

@@ -21,7 +21,7 @@ from longwall.storage.stored_files import Damage, parse_object, plain_file, read
 from longwall.storage.version import longwall_version
 
 FORMAT = "longwall-graph"
-VERSION = 2
+VERSION = 3
 DTYPES = {
     "indptr": np.int64,
     "name_starts": np.int64,
@@ -56,6 +56,8 @@ class StoreHeader:
         Of the arrays, and the labels.
     label_names
         See `graph_sink.LabelTexts`.
+    id_type
+        Of the ids of the input, "int64" or "uint64".
     """
 
     vertices: int
@@ -63,6 +65,7 @@ class StoreHeader:
     stats: dict[str, Any]
     content_hash: str
     label_names: dict[str, tuple[str, ...] | None]
+    id_type: str = "int64"
 
 
 def is_store(path: str | Path) -> bool:
@@ -74,7 +77,9 @@ def is_store(path: str | Path) -> bool:
         return False
 
 
-def write_header(folder: Path, stats: GraphStats, content_hash: str, label_names: LabelTexts) -> None:
+def write_header(
+    folder: Path, stats: GraphStats, content_hash: str, label_names: LabelTexts, id_type: np.dtype[Any]
+) -> None:
     """Write the metadata of a store's group."""
     attributes = {
         "format": FORMAT,
@@ -86,6 +91,8 @@ def write_header(folder: Path, stats: GraphStats, content_hash: str, label_names
     }
     if texts := {name: names for name, names in label_names.items() if names}:
         attributes["label_names"] = texts
+    if id_type != DTYPES["original_ids"]:
+        attributes["id_type"] = id_type.name
     attributes["checksum"] = _checksum(attributes)
     document = {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
     (folder / _FILE).write_text(json.dumps(document, indent=2))
@@ -132,7 +139,7 @@ def _parse(path: Path, text: bytes) -> StoreHeader:
     if document != {"zarr_format": 3, "node_type": "group"}:
         raise Damage(f"{_FILE}: this is no group that Longwall writes")
     names = {"format", "version", "counts", "stats", "content_hash", "created_by", "checksum"}
-    if set(attributes) - {"label_names"} != names or attributes["checksum"] != _checksum(attributes):
+    if set(attributes) - {"label_names", "id_type"} != names or attributes["checksum"] != _checksum(attributes):
         raise Damage(f"{_FILE}: the attributes were changed")
     match attributes:
         case {
@@ -141,7 +148,9 @@ def _parse(path: Path, text: bytes) -> StoreHeader:
             "stats": {"label_counts": dict(), "closed_wedge_fraction": _} as stats,
             "content_hash": str(content_hash),
         } if 2 <= vertices <= MAX_VERTICES and 1 <= edges <= vertices * (vertices - 1) // 2:
-            return StoreHeader(vertices, edges, stats, content_hash, _label_names(attributes.get("label_names", {})))
+            texts, id_type = _label_names(attributes.get("label_names", {})), attributes.get("id_type", "int64")
+            if id_type in ("int64", "uint64"):
+                return StoreHeader(vertices, edges, stats, content_hash, texts, id_type)
     raise Damage(f"{_FILE}: the attributes are none of a graph")
 
 

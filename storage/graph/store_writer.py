@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longwall.storage.arrays.array_hash import ArrayHash
+from longwall.storage.arrays.array_reader import StoredArray
+from longwall.storage.arrays.array_writer import ArrayWriter, WritingThreads
+from longwall.storage.arrays.layout import Layout
+from longwall.storage.concurrency import map_ordered
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.graph import sharded_array
-from longwall.storage.graph.graph_sink import Array, ArrayHash, Sink
-from longwall.storage.graph.sharded_array import ShardedArray, StoredArray, read_blocks
+from longwall.storage.graph.graph_sink import Array, Sink
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import DTYPES, write_header
 from longwall.storage.memory.reservations import Reservation
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
 
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_SHARE = 16  # of what is free of the host's budget, that writing an array may take
+_CHUNK_SHARE = 32  # of the host's budget, that a chunk may take
+_READ_BACK = 2  # memory of a block that is read back, over its size: encoded, decoded
+_PIECES_A_THREAD = 2  # one that it encodes, one that waits for it
 
 
 class StoreSink(Sink):
@@ -44,32 +51,40 @@ class StoreSink(Sink):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
-        # Zarr is needed last: it is imported while the edges are read and sorted, which takes 0.4 s.
+        # Zarr is needed last: it is imported while the edges are read and sorted, which takes 0.4 s. What both threads
+        # use is imported first: modules that import each other fail where two threads begin with different ones.
+        import_module("numcodecs.blosc")
         self._importing = Thread(target=import_module, args=("zarr",))
         self._importing.start()
-        self._arrays: dict[str, ShardedArray] = {}
+        self._arrays: dict[str, ArrayWriter] = {}
         self._reservations: dict[str, Reservation] = {}
         self._left: dict[str, int] = {}
         self._open = ExitStack()
+        self._threads = self._open.enter_context(WritingThreads())
 
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
+        layout, waiting = Layout.of(dtype, length), _PIECES_A_THREAD * self._threads.width
         if scratch is not None:
-            # The chunk that is being filled, and its encoded form.
-            self._reservations[name] = scratch.reserve(2 * sharded_array.CHUNK_BYTES, f"writing the array {name}")
-        array = ShardedArray(self._folder, name, dtype, length)
+            # Where memory is short, fewer and shorter pieces are encoded at a time; each is there twice, once encoded.
+            layout = Layout.of(dtype, length, scratch.host.limit // _CHUNK_SHARE)
+            waiting = max(1, min(waiting, scratch.host.free // _SHARE // (2 * layout.chunk_bytes) - 1))
+            size = 2 * layout.chunk_bytes * min(waiting + 1, layout.chunks)
+            self._reservations[name] = scratch.reserve(size, f"writing the array {name}")
+        array = ArrayWriter(self._folder, name, layout, self._threads, waiting, self.hashes[name])
         self._arrays[name] = self._open.enter_context(array)
         self._left[name] = length
 
-    def _append(self, name: str, values: Array) -> None:
-        self._arrays[name].append(values)
+    def append(self, name: str, values: Array, *, kept: bool = False) -> None:
+        """Add items at the end of an array; if they are `kept` as they are, they are not copied."""
+        self._arrays[name].append(values, kept=kept)
         self._left[name] -= len(values)
         if self._left[name] == 0:
             self._arrays.pop(name).finish()
             if name in self._reservations:
                 self._reservations.pop(name).release()
 
-    def read_back(self, name: str) -> Iterator[Array]:
-        """Yield an array from the store.
+    def read_back(self, name: str, memory: int) -> Iterator[Array]:
+        """Yield an array from the store, read ahead by threads.
 
         Raises
         ------
@@ -80,9 +95,16 @@ class StoreSink(Sink):
         try:
             stored = StoredArray(self._folder, name, written.dtype, written.length)
             read = ArrayHash(written.dtype, written.length)
-            for _, block in read_blocks(stored, workers=1):
-                read.update(block)
-                yield block
+
+            def block(bounds: tuple[int, int]) -> Array:
+                items = np.empty(bounds[1] - bounds[0], written.dtype)
+                stored.read(bounds[0], items)
+                read.put(bounds[0], items)
+                return items
+
+            blocks = stored.blocks(read.segment)
+            each = _READ_BACK * read.segment * written.dtype.itemsize
+            yield from map_ordered(block, blocks, max(1, min(self._threads.width, memory // each - 1)))
             if read.line(name) != written.line(name):
                 raise Damage(name)
         except Damage as error:
@@ -97,7 +119,9 @@ class StoreSink(Sink):
         RunError
             If Zarr does not find there what was written.
         """
-        write_header(self._folder, stats, self.content_hash, self.label_names)
+        self._threads.settle()
+        id_type = self.hashes["original_ids"].dtype
+        write_header(self._folder, stats, self.content_hash, self.label_names, id_type)
         self._importing.join()
         import zarr
 
@@ -243,7 +267,7 @@ def write_graph(graph: "Graph", path: str | Path) -> None:
             array = getattr(graph, name)
             if array is not None:
                 sink.begin(name, array.dtype, len(array), None)
-                sink.append(name, array)
+                sink.append(name, array, kept=True)
         return graph.stats
 
     create_store(path, fill)

@@ -269,6 +269,25 @@ def _count_runs(
 
 
 @lazy_kernel
+def _sort(values: NDArray[np.int32]) -> None:
+    """Sort in place, by a heap: kernels cannot allocate what NumPy's sort takes."""
+    size = values.size
+    for step in range(size + size // 2):
+        end, at = size, size // 2 - 1 - step
+        if at < 0:
+            end, at = size + size // 2 - 1 - step, 0
+            values[0], values[end] = values[end], values[0]
+        child = 2 * at + 1
+        while child < end:
+            if child + 1 < end and values[child + 1] > values[child]:
+                child += 1
+            if values[child] <= values[at]:
+                break
+            values[at], values[child] = values[child], values[at]
+            at, child = child, 2 * child + 1
+
+
+@lazy_kernel
 def _write_runs(
     indptr: NDArray[np.int64],
     neighbours: NDArray[np.uint32],
@@ -292,8 +311,7 @@ def _write_runs(
                     run_types[run] = types[s]
                     run += 1
                 counts[types[s]] += 1
-        mine = run_types[runs[v] : runs[v + 1]]
-        mine.sort()
+        _sort(run_types[runs[v] : runs[v + 1]])
         place = kept[v]
         for r in range(runs[v], runs[v + 1]):
             begins[r] = place

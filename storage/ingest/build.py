@@ -106,7 +106,7 @@ def build_graph(
     Parameters
     ----------
     src, dst : integer[e]
-        Ends of the edges, any ids in [0, 2^63).
+        Ends of the edges, any ids of 64 bits with a sign.
     edge_labels : int32[e], optional
         A label per edge; an edge given twice needs the same label twice.
     vertex_labels : (int64[k], int64[k]), optional
@@ -151,7 +151,7 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
         max_out_degree = _write_rows(by_rank, histogram, sample, transactions, sink, scratch, observer)
     sample.prepare()
     start = 0
-    for block in sink.read_back("indices"):
+    for block in sink.read_back("indices", scratch.work):
         sample.test(start, block)
         start += len(block)
     return summarize_graph(histogram, max_out_degree, label_counts, sample.closed_fraction)
@@ -172,14 +172,14 @@ def _write_vertices(
     for start in range(0, n + 1, size):
         sink.append("indptr", histogram.row_starts(np.arange(start, min(start + size, n + 1))))
 
-    sink.begin("original_ids", np.int64, n, scratch)
+    sink.begin("original_ids", positions.id_type, n, scratch)
     size = max(1, min(n, scratch.room // 8))
     for low in range(0, n, size):
         length = min(size, n - low)
         with scratch.reserve(8 * length, "a table of ids"):
             table = np.empty(length, np.int64)
             _scatter_ids(positions, ranks, low, table, scratch.work // _SCATTERED)
-            sink.append("original_ids", table)
+            sink.append("original_ids", table.view(positions.id_type))
             del table
     positions.write_names(sink)
 
@@ -257,9 +257,11 @@ class _Ranked:
         self._positions, self._ranks, self._memory = positions, ranks, memory
         self._num_vertices = num_vertices
 
-    def lookup(self, ids: Int64s) -> Int64s:
+    def lookup(self, ids: Int64s, unsigned: bool = False) -> Int64s:
         """Return int64[k]: the ranks of int64[k] ids, -1 for ids that are no vertices."""
         positions = self._positions.find(ids)
+        if unsigned != (self._positions.id_type == np.uint64):
+            positions[ids < 0] = -1  # the same bits are another id
         found = np.full(len(ids), -1, np.int64)
         for start, table in self._ranks.tables(self._memory):
             here = np.flatnonzero((positions >= start) & (positions < start + len(table)))
@@ -318,6 +320,6 @@ def _write_rows(
         observer.advance(len(keys))
     if transactions is not None and crossing is not None:
         by_rank.check()  # a damaged scratch file is another matter, and is reported first
-        raise transactions.error(crossing, sink.read_back("original_ids"))
+        raise transactions.error(crossing, sink.read_back("original_ids", scratch.work))
     sink.append("split", histogram.row_starts(np.array([open_row])) + open_count)
     return max(largest, open_count)

@@ -5,12 +5,15 @@ are spread over a wide range, the distinct ids are sorted and every id is replac
 """
 
 from collections.abc import Callable, Iterator
+from enum import Enum
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.sorting import KeyLayout
+from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph_sink import Sink
 from longwall.storage.ingest.names.name_table import NameTable
@@ -24,7 +27,9 @@ from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys, merging_m
 MAX_VERTICES = 2**32 - 1
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFF_FFFF)
+_TOP = np.uint64(1 << 63)
 _EDGE_BYTES = 64  # of temporaries, for an edge whose ids are looked at
+_WORTH_A_THREAD = 2**14  # edges
 _KEY_BYTES = 12  # of a key and its label
 _LABELLED, _LABELLED_ONCE = KeyLayout(2, reduce="distinct"), KeyLayout(2)  # words: the edge, its label
 
@@ -44,9 +49,11 @@ class Positions:
     size
         Positions.
     ids : ScratchArray, optional
-        uint64[size]: the id of each position, where they are not.
+        uint64[size]: the id of each position, where they are not; as words, see `_flipped`.
     memory
         Bytes for temporaries.
+    sign
+        What the ids of the input may be.
 
     Attributes
     ----------
@@ -54,20 +61,23 @@ class Positions:
         Whether ids are hashes of names.
     key_base
         What the ends of edges are larger by than their positions.
+    id_type
+        uint64 where there are ids from 2^63 on, else int64.
     """
 
     named = False
 
-    def __init__(self, base: int, size: int, ids: ScratchArray | None, memory: int) -> None:
+    def __init__(self, base: int, size: int, ids: ScratchArray | None, memory: int, sign: "Sign | None" = None) -> None:
         self.size = size
         self.key_base = base if ids is None else 0
-        self._base, self._ids, self._memory = base, ids, memory
+        self.id_type = np.dtype(np.uint64 if sign is Sign.UNSIGNED else np.int64)
+        self._base, self._ids, self._memory, self._sign = base, ids, memory, sign
 
     def ids(self, start: int, stop: int) -> Int64s:
         """Return int64[stop - start]: the ids of consecutive positions; not to be changed."""
         if self._ids is None:
             return np.arange(self._base + start, self._base + stop)
-        return self._ids.read(start, stop).view(np.int64)
+        return _flipped(self._ids.read(start, stop), self._sign).view(np.int64)
 
     def find(self, ids: Int64s) -> Int64s:
         """Return int64[k]: the positions of int64[k] ids, -1 for ids without a position."""
@@ -76,17 +86,17 @@ class Positions:
             positions[(ids < self._base) | (positions >= self.size)] = -1
             return positions
         positions = np.full(len(ids), -1, np.int64)
-        for start, words in self._ids.tables(self._memory):
-            table = words.view(np.int64)
-            at = np.searchsorted(table, ids)
+        words = _flipped(ids.view(np.uint64), self._sign)
+        for start, table in self._ids.tables(self._memory):
+            at = np.searchsorted(table, words)
             np.minimum(at, len(table) - 1, out=at)
-            found = table[at] == ids
+            found = table[at] == words
             positions[found] = at[found] + start
         return positions
 
     def show(self, position: int) -> str:
         """Return an id for a message."""
-        return str(self.ids(position, position + 1)[0])
+        return str(self.ids(position, position + 1).view(self.id_type)[0])
 
     def write_names(self, sink: Sink) -> None:
         """Write nothing: ids are integers."""
@@ -100,13 +110,25 @@ class Positions:
 VertexPositions = Positions | NamedPositions
 
 
+class Sign(Enum):
+    """What the ids of an input may be, where some do not fit 63 bits."""
+
+    SIGNED = "below 0"
+    UNSIGNED = "from 2^63 on"
+
+
+def _flipped(words: npt.NDArray[np.uint64], sign: Sign | None) -> npt.NDArray[np.uint64]:
+    """Return ids as words that ascend with them, and these words as ids."""
+    return words ^ _TOP if sign is Sign.SIGNED else words
+
+
 class EdgeCollector:
     """Reads an input to its end.
 
     Attributes
     ----------
     known
-        Smallest and largest id of the input, loops included.
+        Smallest and largest id of the input, loops included; 2^63 - 1 is the largest one where some are beyond.
     positions
         Where the ends of `edges` stand.
     edges
@@ -130,6 +152,8 @@ class EdgeCollector:
 
     def __init__(self, stream: EdgeStream, scratch: Scratch) -> None:
         self.known = (2**63, -1)
+        self._sign: Sign | None = None
+        self._label_names = stream.edge_label_names
         self._source, self._scratch, self._repeated = stream.source, scratch, stream.repeated
         self._wide, self._wide_labels = scratch.array(np.int64), scratch.array(np.int32)
         self._kept = 0
@@ -215,37 +239,39 @@ class EdgeCollector:
         return made
 
     def _keys(self, blocks: Iterator[EdgeBlock], step: int) -> Iterator[KeyBlock]:
-        """Yield the edges between ids below 2^32 as keys, `step` at a time; the others go to scratch arrays."""
-        for block in blocks:
-            for start in range(0, len(block.src), step):
-                part = slice(start, start + step)
-                labels = block.edge_labels[part] if block.edge_labels is not None else None
-                yield self._pack(block.src[part], block.dst[part], labels)
+        """Yield the edges between ids below 2^32 as keys, which threads make; the others go to scratch arrays."""
+        workers = max(1, min(core_count(), step // _WORTH_A_THREAD))
+        for packed in map_ordered(_pack, _parts(blocks, max(1, step // (workers + 1))), workers):
+            low, high = packed.low, packed.high
+            if low < 0:
+                self._require_sign(Sign.UNSIGNED if packed.unsigned else Sign.SIGNED)
+                low, high = 0, 2**63 - 1
+            self.known = min(self.known[0], low), max(self.known[1], high)
+            if packed.wide is not None:
+                src, dst, labels = packed.wide
+                self._put_aside(src, dst, labels, ((src | dst).view(np.uint64) > _LOW) & (src != dst))
+            self._kept += len(packed.block.keys)
+            yield packed.block
 
-    def _pack(self, src: Int64s, dst: Int64s, labels: Int32s | None) -> KeyBlock:
-        low, high = int(min(src.min(), dst.min())), int(max(src.max(), dst.max()))
-        self.known = min(self.known[0], low), max(self.known[1], high)
-        if low < 0:
-            raise InputError(f"{self._source}: vertex ids must lie in [0, 2^63)")
-        if high > _LOW:
-            self._put_aside(src, dst, labels, (np.maximum(src, dst) > _LOW) & (src != dst))
-            rest = np.maximum(src, dst) <= _LOW
-            src, dst, labels = src[rest], dst[rest], labels[rest] if labels is not None else None
-        block = KeyBlock(np.empty(len(src), np.uint64), np.empty(len(src), np.int32) if labels is not None else None)
-        count = _pack_edges(src, dst, labels, block.keys, block.labels)
-        self._kept += count
-        return KeyBlock(block.keys[:count], block.labels[:count] if block.labels is not None else None)
+    def _require_sign(self, sign: Sign) -> None:
+        if self._sign not in (None, sign):
+            raise InputError(
+                f"{self._source}: ids below 0 and ids from 2^63 on do not fit one type of 64 bits; "
+                'renumber the vertices, or set graph.ids = "names"'
+            )
+        self._sign = sign
 
     def _compact(self, narrow: SortedKeys) -> None:
         """Replace ids by positions among the distinct ids."""
         scratch, memory, step = self._scratch, self._scratch.work // 2, self._step()
-        ids = sort_distinct((ends.view(np.uint64) for ends, _ in self._ends(narrow, step)), scratch, memory).keys
+        words = (_flipped(ends.view(np.uint64), self._sign) for ends, _ in self._ends(narrow, step))
+        ids = sort_distinct(words, scratch, memory).keys
         if len(ids) > MAX_VERTICES:
             raise InputError(
                 f"{self._source}: {len(ids)} vertices, Longwall holds at most {MAX_VERTICES}; split the graph"
             )
         ids.gather()
-        self.positions = Positions(0, len(ids), ids, memory // 4)
+        self.positions = Positions(0, len(ids), ids, memory // 4, self._sign)
         replaced = (self._replaced(ends, labels) for ends, labels in self._ends(narrow, step))
         if len(self._wide):
             self.edges = self._sorted(replaced, memory, self._clash_of(self.positions))
@@ -270,9 +296,7 @@ class EdgeCollector:
 
     def _replaced(self, ends: Int64s, labels: Int32s | None) -> KeyBlock:
         pairs = self.positions.find(ends).reshape(-1, 2)
-        keys = np.empty(len(pairs), np.uint64)
-        _pack_edges(pairs[:, 0], pairs[:, 1], None, keys, None)
-        return KeyBlock(keys, labels)
+        return KeyBlock(_pack((pairs[:, 0], pairs[:, 1], None, False)).block.keys, labels)
 
     def _clash_of(self, positions: VertexPositions) -> Clash:
         def clash(key: int, one: int, other: int) -> InputError:
@@ -280,12 +304,45 @@ class EdgeCollector:
             if self._repeated is not None:
                 return self._repeated(*(int(positions.ids(end, end + 1)[0]) for end in ends))
             u, v = map(positions.show, ends)
+            texts = self._label_names.names if self._label_names is not None else None
+            labels = " and ".join(str(label) if texts is None else texts[label] for label in (one, other))
             return InputError(
-                f"{self._source}: edge {u}-{v} is given twice with different labels ({one} and {other}); "
-                "keep one of them"
+                f"{self._source}: edge {u}-{v} is given twice with different labels ({labels}); keep one of them"
             )
 
         return clash
+
+
+class _Packed(NamedTuple):
+    """Edges as keys."""
+
+    block: KeyBlock
+    low: int
+    """The smallest id, of loops, too."""
+    high: int
+    """The largest one."""
+    wide: tuple[Int64s, Int64s, Int32s | None] | None
+    """The edges, where there are ids for which a key has no room; such edges are not in the block."""
+    unsigned: bool
+    """See `EdgeBlock`."""
+
+
+def _parts(blocks: Iterator[EdgeBlock], step: int) -> Iterator[tuple[Int64s, Int64s, Int32s | None, bool]]:
+    for block in blocks:
+        for start in range(0, len(block.src), step):
+            part = slice(start, start + step)
+            labels = block.edge_labels[part] if block.edge_labels is not None else None
+            yield block.src[part], block.dst[part], labels, block.unsigned
+
+
+def _pack(edges: tuple[Int64s, Int64s, Int32s | None, bool]) -> _Packed:
+    src, dst, labels, unsigned = edges
+    keys, kept = np.empty(len(src), np.uint64), np.empty(len(src), np.int32) if labels is not None else None
+    bounds = np.empty(2, np.int64)
+    count = _pack_edges(src, dst, labels, keys, kept, bounds)
+    low, high = bounds.tolist()
+    block = KeyBlock(keys[:count], kept[:count] if kept is not None else None)
+    return _Packed(block, low, high, edges[:3] if high > _LOW or low < 0 else None, unsigned)
 
 
 def _check_distinct(keys: npt.NDArray[np.uint64], labels: Int32s, clash: Clash) -> None:
@@ -298,15 +355,19 @@ def _check_distinct(keys: npt.NDArray[np.uint64], labels: Int32s, clash: Clash) 
 
 @lazy_kernel
 def _pack_edges(
-    src: Int64s, dst: Int64s, labels: Int32s | None, keys: npt.NDArray[np.uint64], kept: Int32s | None
+    src: Int64s, dst: Int64s, labels: Int32s | None, keys: npt.NDArray[np.uint64], kept: Int32s | None, bounds: Int64s
 ) -> int:
-    """Write each edge that is no loop as a word, the smaller end high, and its label; return their number."""
-    count = 0
+    """Write each edge that is no loop as a word, the smaller end high, and its label; return their number.
+
+    Edges with an end below 0, or of 2^32 or more, are left out. The smallest and the largest end go to `bounds`.
+    """
+    count, smallest, largest = 0, np.int64(2**63 - 1), np.int64(-(2**63))
     for at in range(src.size):
-        u, v = src[at], dst[at]
-        if u != v:
-            keys[count] = np.uint64(min(u, v)) << np.uint64(32) | np.uint64(max(u, v))
-            if labels is not None and kept is not None:
-                kept[count] = labels[at]
-            count += 1
+        low, high = min(src[at], dst[at]), max(src[at], dst[at])
+        smallest, largest = min(smallest, low), max(largest, high)
+        if labels is not None and kept is not None:
+            kept[count] = labels[at]
+        keys[count] = np.uint64(low) << np.uint64(32) | np.uint64(high)
+        count += low != high and low >= 0 and high < 2**32
+    bounds[0], bounds[1] = smallest, largest
     return count

@@ -46,6 +46,7 @@ _TABLES: dict[str, Callable[[Path, int, int, Progress | None, ColumnRequest], Ed
     "gml": open_gml,
 }
 _WITH_COLUMNS = ("edge-list", "parquet")
+_WITH_NODES = ("graphml", "gexf", "gml")
 _READERS: dict[str, Callable[[Path, int, int, Progress | None], EdgeStream]] = {
     "matrix-market": open_matrix_market,
     "lg": open_lg,
@@ -210,9 +211,19 @@ def _inputs(
         if not (isinstance(path, str | Path) and is_store(path)):
             for address in (labels, transactions):
                 if address is not None and not is_url(address):
-                    open_input(user_path(address)).close()  # to miss it once a large graph is read would be late
+                    _require_file(address, source_list(path))
         files = files_of([local(address) for address in source_list(path)])
         yield (files, local_if_given(labels), local_if_given(transactions)), known
+
+
+def _require_file(address: str | Path, graph: Sequence[str | Path]) -> None:
+    """Refuse a file of labels that cannot be opened; to miss it once a large graph is read would be late."""
+    try:
+        open_input(user_path(address)).close()
+    except InputError as error:
+        if not any(detect_format(str(one)) in _WITH_NODES for one in graph):
+            raise
+        raise InputError(f"{error}; an attribute of nodes is named as graph.vertex_label") from None
 
 
 def _named(files: Sequence[Path]) -> str:
@@ -245,9 +256,8 @@ def _open(files: Sequence[Path], asked: _Asked, progress: Progress, host: Memory
         if asked.labels is not None:
             if stream.vertex_labels is not None:
                 raise InputError(f"{path}: the file has vertex labels of its own; leave out {asked.labels}")
-            stream.vertex_labels = _open_pairs(
-                asked.labels, memory, workers, ColumnRequest(LABELS, note=_once(asked.note))
-            )
+            request = ColumnRequest(LABELS, value=asked.table.vertex_label, note=_once(asked.note))
+            stream.vertex_labels = _open_pairs(asked.labels, memory, workers, request)
         if asked.transactions is not None:
             if stream.transactions is not None:
                 raise InputError(f"{path}: the file has transactions of its own; leave out {asked.transactions}")
@@ -272,11 +282,18 @@ def _reader(path: Path, asked: _Asked, memory: int, workers: int, progress: Prog
     if chosen in _TABLES:
         if chosen not in _WITH_COLUMNS and (table.columns is not None or table.header is not None):
             raise InputError(f"{path}: {chosen} files have no columns; leave out columns and header")
-        request = ColumnRequest(
-            EDGES, table.columns, table.edge_label, table.ids, table.header, asked.label_names, asked.note
-        )
+        attribute = table.vertex_label if asked.labels is None else None
+        if chosen not in _WITH_NODES and attribute is not None:
+            raise InputError(
+                f"{path}: vertex_label names an attribute of nodes, which this format has not; give the table whose "
+                "column it is as graph.vertices, or leave it out"
+            )
+        options = table.columns, table.edge_label, table.ids, table.header
+        request = ColumnRequest(EDGES, *options, attribute, asked.label_names, asked.note)
         return _TABLES[chosen](path, memory, workers, progress, request)
     for name in table.given:
+        if name == "vertex_label" and asked.labels is not None:
+            continue  # a column of theirs
         raise InputError(
             f"{path}: columns are chosen in edge lists and Parquet files, not in the format {chosen}; leave out {name}"
         )
@@ -293,6 +310,8 @@ def _joined(files: Sequence[Path], asked: _Asked, memory: int, workers: int, pro
             f"{others or f'{path}: several files'}; only edge lists, Parquet, GraphML, GEXF or GML files are read as "
             "one graph"
         )
+    if asked.table.vertex_label is not None and asked.labels is None:
+        raise InputError(f"{path}: vertex_label is read from one file; give a table of all vertices as graph.vertices")
     labels = LabelNames(str(path))
     sizes = [_size(file) for file in files]
 

@@ -1,13 +1,15 @@
 """Arrays of a graph that is built in memory."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.graph.graph import Graph, NewArray
-from longwall.storage.graph.graph_sink import Sink
+from longwall.storage.graph.graph_sink import HASHED, Sink
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.memory.reservations import Reservation
 from longwall.storage.sorting.scratch_arrays import Scratch
@@ -39,12 +41,13 @@ class MemorySink(Sink):
         self._arrays[name] = (self._adjacency if name == "indices" else np.empty)(length, dtype)
         self._filled[name] = 0
 
-    def _append(self, name: str, values: Array) -> None:
+    def append(self, name: str, values: Array) -> None:
+        """Copy items to the end of an array; they are hashed when it is complete."""
         start = self._filled[name]
         self._filled[name] = start + len(values)
         self._arrays[name][start : start + len(values)] = values
 
-    def read_back(self, name: str) -> Iterator[Array]:
+    def read_back(self, name: str, _: int) -> Iterator[Array]:
         """Yield the array."""
         yield self._arrays[name]
 
@@ -55,6 +58,7 @@ class MemorySink(Sink):
 
     def graph(self, stats: GraphStats) -> Graph:
         """Make the graph of the complete arrays."""
+        self._hash()
         get = self._arrays.get
         return Graph(
             indptr=self._arrays["indptr"],
@@ -72,3 +76,19 @@ class MemorySink(Sink):
             label_names=self.label_names.get("vertices"),
             edge_label_names=self.label_names.get("edges"),
         )
+
+    def _hash(self) -> None:
+        """Hash the arrays, on all cores."""
+        segments = [
+            (name, start)
+            for name in HASHED
+            if name in self._arrays
+            for start in range(0, len(self._arrays[name]), self.hashes[name].segment)
+        ]
+
+        def work(part: tuple[str, int]) -> None:
+            (name, start), hashed = part, self.hashes[part[0]]
+            hashed.put(start, self._arrays[name][start : start + hashed.segment])
+
+        with ThreadPoolExecutor(core_count()) as pool:
+            map_all(pool, core_count(), work, segments)

@@ -1,7 +1,7 @@
 """The transactions of a graph that is being built: numbered, given to the vertices, held against the edges."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,7 @@ class Numbered(LabelSource):
         """Read the transactions from the beginning."""
         for block in self._source.blocks():
             with self._scratch.host.reserve(_ROW * len(block.ids), "numbering the transactions"):
-                yield LabelBlock(block.ids, np.searchsorted(self._ids, block.values), block.place, block.name)
+                yield replace(block, values=np.searchsorted(self._ids, block.values))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,15 @@ _BYTES_A_ROW = 32  # the ranks, masks over the pairs, and what the index needs f
 class VertexIndex(Protocol):
     """Where the vertices of a graph stand: their ranks."""
 
-    def lookup(self, ids: Int64s) -> Int64s:
+    def lookup(self, ids: Int64s, unsigned: bool = False) -> Int64s:
         """Return the rank of every id, -1 where the id is no vertex of the graph.
 
         Parameters
         ----------
         ids : int64[k]
-            Any ids from 0 to 2^63 - 1, in any order, repeated or not.
+            Any ids, in any order, repeated or not.
+        unsigned
+            As of `LabelBlock`.
 
         Returns
         -------
@@ -51,10 +53,13 @@ class LabelBlock:
     """Row of the block -> where in the input it stands ("line 7"), for messages."""
     name: Callable[[int], str] | None = None
     """Row of the block -> the vertex's name, where vertices have names: the ids are their hashes then."""
+    unsigned: bool = False
+    """Whether ids below 0 stand for those from 2^63 on, less 2^64."""
 
     def vertex(self, row: int) -> str:
         """Return the vertex of a row, for messages."""
-        return str(self.ids[row]) if self.name is None else self.name(row)
+        ids = self.ids.view(np.uint64) if self.unsigned else self.ids
+        return str(ids[row]) if self.name is None else self.name(row)
 
 
 class LabelSource(ABC):
@@ -123,10 +128,11 @@ class LabelArrays(LabelSource):
 
     source = "labels"
 
-    def __init__(self, ids: Int64s, values: Int64s) -> None:
-        self._block = LabelBlock(
-            np.ascontiguousarray(ids, np.int64), np.ascontiguousarray(values, np.int64), "entry {}".format
-        )
+    def __init__(self, ids: npt.NDArray[Any], values: Int64s) -> None:
+        unsigned = ids.dtype == np.uint64
+        words = np.ascontiguousarray(ids, np.uint64 if unsigned else np.int64).view(np.int64)
+        numbers = np.ascontiguousarray(values, np.int64)
+        self._block = LabelBlock(words, numbers, "entry {}".format, unsigned=unsigned)
 
     def blocks(self) -> Iterator[LabelBlock]:
         """Return all labels as one block."""
@@ -193,7 +199,7 @@ def _place_block(
     if known is not None:
         bad |= (ids < known[0]) | (ids > known[1])
     end = int(np.argmax(bad)) if bad.any() else len(ids)
-    clash = _write_labels(index.lookup(ids[:end]), values, labels.declares, placed)
+    clash = _write_labels(index.lookup(ids[:end], block.unsigned), values, labels.declares, placed)
     row = end if clash < 0 else clash
     if row == len(ids):
         return

@@ -8,6 +8,7 @@ from longwall.storage.memory.sizes import round_size
 
 _SHARE_OF_FREE_MEMORY = 0.7
 _SHARE_OF_FREE_DISK = 0.8
+_NO_LIMIT = 1 << 60  # version 1 of cgroups has a number for it, close to 2^63
 
 
 def default_host_bytes() -> int:
@@ -54,6 +55,41 @@ def cgroup_room(root: Path = Path("/")) -> float:
         elif "memory" in controllers.split(","):
             rooms += _rooms(mount / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes")
     return min(rooms)
+
+
+def cgroup_limit(name: str, old: tuple[str, str], root: Path = Path("/")) -> str:
+    """Return a limit of the innermost cgroup of this process that has one; "" where there is none.
+
+    Parameters
+    ----------
+    name
+        The limit's file in version 2 of cgroups, such as "cpu.max".
+    old
+        The controller and the file in version 1.
+    root
+        Where `proc` and `sys` are.
+    """
+    try:
+        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        groups = []
+    mount = root / "sys/fs/cgroup"
+    for line in [*groups, "0::/", f"0:{old[0]}:/"]:
+        _, controllers, path = line.split(":", 2)
+        version_2 = controllers == ""
+        if not version_2 and old[0] not in controllers.split(","):
+            continue
+        group = PurePosixPath(path.lstrip("/"))
+        for level in (group, *group.parents):
+            file = mount / level / name if version_2 else mount / old[0] / level / old[1]
+            try:
+                limit = file.read_text(encoding="ascii").strip()
+            except (OSError, ValueError):
+                continue
+            none = limit.startswith(("max", "-")) or (limit.isdigit() and int(limit) >= _NO_LIMIT)
+            if limit and not none:
+                return limit
+    return ""
 
 
 def _rooms(mount: Path, path: str, limit: str, used: str) -> list[int]:

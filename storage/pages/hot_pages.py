@@ -73,8 +73,12 @@ class HeatPolicy:
         eligible = (heat > 0) & (heat >= cost)
         eligible |= self.hot
         chosen = _largest(heat + cost * self.hot, eligible, self.hot, room)
-        moves = Moves(np.flatnonzero(self.hot & ~chosen), np.flatnonzero(chosen & ~self.hot))
-        self.hot[:] = chosen
+        return self.take(chosen)
+
+    def take(self, wanted: Mask) -> Moves:
+        """Have these pages (bool[num_pages]) on the device, and no others."""
+        moves = Moves(np.flatnonzero(self.hot & ~wanted), np.flatnonzero(wanted & ~self.hot))
+        self.hot[:] = wanted
         return moves
 
     def forget(self) -> None:

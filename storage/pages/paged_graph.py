@@ -5,7 +5,7 @@ IV), and the hottest pages that fit are copied to the device; the others are rea
 are counted by the engine: they are a few KiB, which come to the host at once; all else is done there.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ class GraphPages:
         self._pages, self._used = HeatPolicy(number), LruPolicy(number)
         self._buffer: PageFrames | None = None  # made when the first page is admitted
         self._frames = np.empty(0, np.int64)  # the page in each frame, -1 where it is free
-        self.growth, self._shrunk = 0, False
+        self.growth, self._shrunk, self._chosen = 0, False, False
         self._empty_table = self._page_table(self._frames) if self.staged or access == "adaptive" else None
         self.places: Array | None = self._empty_table
 
@@ -100,17 +100,32 @@ class GraphPages:
         bytes over the link.
         """
         spatial, heat = self._observe(reads)
-        if self._access == "adaptive" and self._room:
-            try:
-                moves = self._pages.choose(heat, self._room, _COPY_SHARE * PAGE_BYTES)
-                if moves:
-                    self._copy(moves)
-            except BaseException as error:  # an interrupt, too, must leave nothing half done
-                self._forget()
-                if self._buffer is not None or not isinstance(error, ShortOfMemory):
-                    raise
-                self._limit(0)  # smaller work would not make the buffer smaller
+        self._choose(heat)
         self._record.record(level, spatial, self.hot)
+
+    def prepare_all(self, level: int, spatial: Callable[[], NDArray[np.uint64]]) -> None:
+        """Choose the pages for all that a phase reads, unless that was done since the cache was emptied.
+
+        Heat is the bytes that will be read: nothing of the phase is in the history.
+        """
+        if not self._chosen:
+            coming = spatial()
+            self._choose(coming.astype(np.float64))
+            self._chosen = True
+            self._record.record(level, coming, self.hot)
+
+    def hold(self, first: int, last: int) -> None:
+        """Have the pages of a range of arcs in the page cache, as many as fit; see `Pages`."""
+        pages = range(first // self.page_arcs, -(-last // self.page_arcs))[: self._room]
+        wanted = np.zeros(self.hot.size, bool)
+        wanted[pages.start : pages.stop] = True
+        self._chosen = False
+        self._admit(lambda: self._pages.take(wanted))
+
+    @property
+    def cache_arcs(self) -> int:
+        """The arcs for which the page cache has room; 0 where no page is copied."""
+        return self._room * self.page_arcs if self._access == "adaptive" else 0
 
     def settle(self) -> None:
         """Let kernels that are launched from now on wait for the pages that are being copied."""
@@ -164,6 +179,22 @@ class GraphPages:
         """Write what every level read of every page; see :class:`longwall.storage.pages.heat_record.HeatRecord`."""
         self._record.write(path)
 
+    def _choose(self, heat: NDArray[np.float64]) -> None:
+        self._admit(lambda: self._pages.choose(heat, self._room, _COPY_SHARE * PAGE_BYTES))
+
+    def _admit(self, choose: Callable[[], Moves]) -> None:
+        if self._access != "adaptive" or not self._room:
+            return
+        try:
+            moves = choose()
+            if moves:
+                self._copy(moves)
+        except BaseException as error:  # an interrupt, too, must leave nothing half done
+            self._forget()
+            if self._buffer is not None or not isinstance(error, ShortOfMemory):
+                raise
+            self._limit(0)  # smaller work would not make the buffer smaller
+
     def _demand(self, spatial: NDArray[np.uint64]) -> None:
         """Send pages back before others migrate on demand; these may be sent back by the next call only."""
         self._used.touch(spatial)
@@ -198,6 +229,7 @@ class GraphPages:
         self._shrunk, self._room, self._base = True, room, min(self._base, room)
 
     def _forget(self) -> None:
+        self._chosen = False
         self._pages.forget()
         self._frames[:] = -1
         self.places = self._empty_table

@@ -23,7 +23,9 @@ _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with 
 # other pages comes once and in page order, so that longer chunks of rows, with fewer launches and fewer lists to read
 # again, are worth more than more pages. Extension by edges reads whole lists, and gains more from the cache.
 PAGE_SHARE, EDGES_PAGE_SHARE = 0.1875, 1 / 3
-_VERTEX_SHARE = 0.25  # of the budget, that arrays with an entry per vertex may take beside pages
+# Of the budget, that arrays with an entry per vertex may take beside pages: a kernel that reads a list reads its bounds
+# first, and over the link that takes as long as a short list. An oriented graph has fewer such arrays.
+_VERTEX_SHARE, _ORIENTED_VERTEX_SHARE = 0.25, 0.5
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def access_of(graph: GraphArrays, resources: Resources, wanted: Wanted) -> Acces
 
 
 def _whole(graph: GraphArrays) -> int:
-    size: int = graph.indices.nbytes + sum(getattr(graph, name).nbytes for name in VERTEX_ARRAYS)
+    size: int = graph.indices.nbytes + sum(getattr(graph, name).nbytes for name in graph.vertex_arrays)
     return size
 
 
@@ -117,8 +119,8 @@ def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:
 
 def _vertex_arrays(graph: GraphArrays, available: int) -> tuple[tuple[str, ...], int]:
     """Choose the arrays with an entry per vertex that have room beside the page cache; return them and what is left."""
-    there, room = [], int(available * _VERTEX_SHARE)
-    for name in VERTEX_ARRAYS:
+    there, room = [], int(available * (_ORIENTED_VERTEX_SHARE if graph.oriented else _VERTEX_SHARE))
+    for name in graph.vertex_arrays:
         size = getattr(graph, name).nbytes
         if size <= room:
             there.append(name)

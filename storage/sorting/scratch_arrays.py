@@ -18,13 +18,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.memory.resources import Resources
 
-_MOST_WORK = 256 * 2**20
+_LEAST_WORK, _WORK_A_CORE = 256 * 2**20, 128 * 2**20  # what `work` has where the budget has eight times as much
 _WORK_SHARE = 0.75  # of the free host budget
 _CHECKED = 2**18  # bytes read at a time to check a file
+_COPIED = 2**22  # bytes copied at a time
 
 Array = npt.NDArray[Any]
 
@@ -47,7 +49,7 @@ class Scratch:
     what
         What the memory is for, for messages to the user.
     most_work
-        Most bytes of `work`; three quarters of what is free if that is less.
+        Most bytes of `work`, if given; by the number of cores if not. Three quarters of what is free if that is less.
 
     Attributes
     ----------
@@ -57,7 +59,7 @@ class Scratch:
         Bytes that were written to files.
     """
 
-    def __init__(self, resources: Resources, what: str = "sorting the edges", most_work: int = _MOST_WORK) -> None:
+    def __init__(self, resources: Resources, what: str = "sorting the edges", most_work: int | None = None) -> None:
         self.host, self.disk, self.what = resources.host, resources.disk, what
         self.spilled = 0
         self._spill = resources.spill
@@ -65,7 +67,10 @@ class Scratch:
         self._reservations: list[Reservation] = []
         self._made = 0
         self._writer = ThreadPoolExecutor(1)
+        self._copiers = ThreadPoolExecutor(core_count())
         self._writing: Future[None] | None = None
+        if most_work is None:
+            most_work = max(_LEAST_WORK, min(_WORK_A_CORE * core_count(), self.host.free // 8))
         self._work = self.host.reserve(min(int(self.host.free * _WORK_SHARE), most_work), what)
 
     @property
@@ -134,6 +139,17 @@ class Scratch:
         if self._writing is not None:
             self._writing.exception()
 
+    def copy(self, values: Array) -> Array:
+        """Return a copy, made by all cores: most of the time goes into fresh memory."""
+        out = np.empty_like(values)
+        step = max(1, _COPIED // values.itemsize)
+
+        def copy(start: int) -> None:
+            out[start : start + step] = values[start : start + step]
+
+        map_all(self._copiers, core_count(), copy, range(0, len(values), step))
+        return out
+
     def path(self, name: str) -> Path:
         """Return where the file of an array goes."""
         return self._spill.path / name
@@ -151,6 +167,7 @@ class Scratch:
     def close(self) -> None:
         """Drop all arrays, unchecked, and release the memory."""
         self._writer.shutdown()
+        self._copiers.shutdown()
         self._writing = None
         for array in list(self._arrays):
             array.discard()
@@ -225,7 +242,7 @@ class ScratchArray:
             self._add(self._write(values), len(values))
         else:
             self._held[len(self._segments)] = reserved
-            self._add(values.copy(), len(values))
+            self._add(self._scratch.copy(values), len(values))
 
     def adopt(self, values: Array, reserved: Reservation) -> None:
         """Add `values` at the end without a copy; they and their reservation belong to this array from now on."""

@@ -23,6 +23,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "labelled": {"kind": "match", "pattern": "tailed-triangle", "pattern_labels": [0, 1, 0, 1]},
     "houses": {"kind": "match", "pattern": "house"},
     "4-cliques": {"kind": "cliques", "k": 4},
+    "triangles": {"kind": "triangles"},
     "4-cycles": {"kind": "match", "pattern": "cycle-4"},
     "listed 4-cliques": {"kind": "cliques", "k": 4, "output": "embeddings"},
     "triangles of vertices": {"kind": "triangles", "output": "vertices"},

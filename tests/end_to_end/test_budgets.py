@@ -94,7 +94,7 @@ def check_kept(memory: dict[str, Any], host: int) -> None:
     assert memory["disk"]["peak"] <= memory["disk"]["limit"]
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("pattern", slow_but_first(PATTERNS))
 def test_with_plenty_the_rows_are_the_embeddings(lister, pattern):
     rows = lister.rows(pattern)
     assert len(rows) == len(set(rows))

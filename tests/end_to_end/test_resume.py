@@ -88,7 +88,7 @@ def test_any_run_may_be_killed_at_each_of_its_moments(workshop, kind):
         workshop.check(kind, [Fault("kill", event=event)], often=False)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_but_first(KINDS))
 def test_the_undisturbed_run_is_right(workshop, kind):
     found = workshop.undisturbed(kind).answer
     match kind:

@@ -94,12 +94,13 @@ def read_list(state: State, rng: random.Random, folder: Path) -> None:
     path = _written(folder, name, content, rng)
     longest = max(map(len, content.split(b"\n"))) + 1
     text_file.LEAST_BLOCK = text_file.LARGEST_BLOCK = longest + rng.choice([0, 1, 7, 60, 2**16])
+    read, wide = rng.choice([(_edges_of, 2), (_labels_of, 1)])
     try:
-        expected: naive_lists.Rows | int = naive_lists.read_rows(content, name)
+        expected: naive_lists.Rows | int = naive_lists.read_rows(content, name, wide=wide)
     except naive_lists.BadLine as error:
         expected = error.number
     try:
-        found = rng.choice([_edges_of, _labels_of])(path)
+        found = read(path)
     except InputError as error:
         if content and f", line {expected}: " not in str(error):
             raise AssertionError(f"expected {expected}") from error
@@ -190,7 +191,7 @@ def read_labels(state: State, rng: random.Random, folder: Path) -> None:
     if kind == "transactions":
         (folder / "g.txt").write_text("".join(f"{v} {v + 3}\n" for v in vertices[:-3]))
     graph = _graph(folder / "g.txt", folder, **{kind: path})
-    given = {u: v for u, v, _ in naive_lists.read_rows(content, "l.txt")}
+    given = {u: v for u, v, _ in naive_lists.read_rows(content, "l.txt", wide=1)}
     found = graph.labels if kind == "labels" else graph.transaction_ids[graph.transactions]
     assert found.tolist() == [given[vertex] for vertex in graph.original_ids.tolist()]
 

@@ -20,8 +20,8 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
+from longwall.storage.arrays import layout
 from longwall.storage.errors import InputError
-from longwall.storage.graph import sharded_array
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import describe_store, open_store
 from longwall.storage.graph.info import info
@@ -61,7 +61,7 @@ class State:
             if more:
                 groups = (graph.original_ids >= n // 2).astype(np.int32)
                 graph = replace(graph, transactions=groups, transaction_ids=np.array([5, 8], np.int64))
-            sharded_array.CHUNK_BYTES = chunk
+            layout.CHUNK_BYTES = chunk
             path = folder / f"store-{len(self.stores)}"
             write(graph, path)
             self.stores.append(files_of(path))
@@ -84,18 +84,18 @@ def run(state: State, rng: random.Random, folder: Path) -> None:
         _chunk_case(state, rng, folder)
         return
     number = rng.randrange(len(state.graphs))
-    sharded_array.CHUNK_BYTES, sharded_array.CHUNKS_A_READ = 2**18, rng.choice([1, 8])
+    layout.CHUNK_BYTES = 2**18
     path = folder / "store"
     forged = rng.random() < 0.4
     if forged:
-        sharded_array.CHUNK_BYTES = rng.choice([2**18, 256])
+        layout.CHUNK_BYTES = rng.choice([2**18, 256])
         write(_forged(state.graphs[number], rng), path)
     else:
         lay_out(state.stores[number], path)
     if not forged or rng.random() < 0.1:
         for _ in range(rng.choice([0, 1, 1, 1, 2, 4])):
             rng.choice(CHANGES)(state, rng, path)
-    sharded_array.CHUNK_BYTES = 2**18
+    layout.CHUNK_BYTES = 2**18
     _open(path, state.graphs[number], forged)
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from strategies import graphs
 
 from longwall.kernels.cpu.engine import CpuEngine
-from longwall.kernels.interface.clique_leaves import (
+from longwall.kernels.interface.cliques.degeneracy import NARROW
+from longwall.kernels.interface.cliques.leaves import (
     ALL_SIZES,
     add_limbs,
     cliques_of_leaves,
@@ -22,7 +23,6 @@ from longwall.kernels.interface.clique_leaves import (
     leaf_weights,
     limbs_needed,
 )
-from longwall.kernels.interface.degeneracy import NARROW
 from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
 from longwall.stages.source import host_arrays
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda import search as cuda_search
 from longwall.kernels.cuda.cliques.bitmaps import clique_header
 from longwall.kernels.cuda.cliques.leaves import leaf_header
-from longwall.kernels.cuda.homomorphisms import row_header
+from longwall.kernels.cuda.homomorphisms.rows import row_header
+from longwall.kernels.cuda.homomorphisms.tables import table_header
+from longwall.kernels.cuda.local_counts.orbits import orbit_header
 from longwall.kernels.cuda.maximal_cliques.finders import COUNT, LIST, VERTICES, clique_finder_header
 from longwall.kernels.cuda.motifs import motif_header
 from longwall.kernels.cuda.pattern_growth import growth_header
@@ -24,12 +27,16 @@ from longwall.kernels.cuda.sorting import TILE, sort_header
 from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
 from longwall.kernels.interface.frontier import row_lists
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram
 from longwall.kernels.interface.search_program import emitted_set, to_extend
 from longwall.kernels.interface.sorting import KeyLayout
 from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.planning.exact_numbers import PRIMES
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
+from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.source import edge_source
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -254,25 +261,59 @@ def test_four_cycles(
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("shared_memory", [None, 600])
-@pytest.mark.parametrize("name", ["diamond", "house", "cycle-5", "path-5", "star-3", "cycle-6"])
+@pytest.mark.parametrize("shared_memory", [None, 20_000])
+@pytest.mark.parametrize("modulus", [FLOATING, WORD, PRIMES[0]])
+@pytest.mark.parametrize("name", ["house", "path-5", "cycle-6", "wheel-5", "0-1,0-2,0-3,1-2,1-3,2-4,3-4"])
 def test_row_programs(
-    cuda: Any, cpu: CpuEngine, graph: Graph, name: str, shared_memory: int | None, monkeypatch: pytest.MonkeyPatch
+    cuda: Any,
+    cpu: CpuEngine,
+    graph: Graph,
+    name: str,
+    modulus: int,
+    shared_memory: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     host, device = arrays(graph), cuda.load(arrays(graph))
     if shared_memory:
         monkeypatch.setattr(cuda.device, "shared_memory", shared_memory)
-    found = plan_homomorphisms(parse_pattern(name))
-    assert found is not None
-    for exact in (True, False):
-        theirs = cpu.kernels.row_counter(cpu.device, host, found.program, PLENTY, exact=exact)
-        ours = cuda.kernels.row_counter(cuda.device, device, found.program, PLENTY, exact=exact)
-        for first, last in cuts(host.num_vertices):
-            theirs.add(first, last)
-            ours.add(first, last)
-        if exact:
-            np.testing.assert_array_equal(ours.totals()[0], theirs.totals()[0])
-        np.testing.assert_allclose(ours.totals()[1], theirs.totals()[1], rtol=1e-9)
+    for lists in (True, False):
+        found = plan_homomorphisms((parse_pattern(name),), PassCosts(1.0, 1.0, 1.0, lists))
+        if found is None:
+            continue
+        program = found.program
+        theirs, ours = (make_tables(*pair, program, modulus, PLENTY) for pair in ((cpu, host), (cuda, device)))
+        np.testing.assert_allclose(ours.vertices.get(), theirs.vertices, rtol=1e-12)
+        np.testing.assert_allclose(ours.arcs.get(), theirs.arcs, rtol=1e-12)
+        np.testing.assert_array_equal(ours.common.get(), theirs.common)
+        domains: list[tuple[Domain, RowProgram, int]] = [
+            ("vertices", program.vertices, host.num_vertices),
+            ("arcs", program.arcs, host.num_arcs),
+        ]
+        for domain, rows, number in domains:
+            expected = cpu.kernels.row_counter(cpu.device, host, theirs, rows, domain, PLENTY)
+            counter = cuda.kernels.row_counter(cuda.device, device, ours, rows, domain, PLENTY)
+            for first, last in cuts(number) if rows.products else ():
+                expected.add(first, last)
+                counter.add(first, last)
+            if modulus != FLOATING:
+                bound = modulus or 2**64
+                assert [int(n) % bound for n in counter.totals()[0]] == [int(n) % bound for n in expected.totals()[0]]
+            if modulus <= WORD:
+                np.testing.assert_allclose(counter.totals()[1], expected.totals()[1], rtol=1e-9)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shared_memory", [None, 600])
+def test_five_cycles(
+    cuda: Any, cpu: CpuEngine, graph: Graph, shared_memory: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, device = arrays(graph), cuda.load(arrays(graph))
+    if shared_memory:
+        monkeypatch.setattr(cuda.device, "shared_memory", shared_memory)
+    theirs = cpu.kernels.five_cycle_counter(cpu.device, host, PLENTY)
+    ours = cuda.kernels.five_cycle_counter(cuda.device, device, PLENTY)
+    for first, last in cuts(host.num_vertices):
+        assert ours.count(first, last) == theirs.count(first, last)
 
 
 @pytest.mark.gpu
@@ -389,10 +430,17 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield f"clique_leaves-{limbs}", *source_text("clique_leaves.cu", leaf_header(limbs))
     for mode, longest in ((COUNT, 64), (VERTICES, 128), (LIST, 192)):
         yield f"maximal_cliques-{longest}", *source_text("maximal_cliques.cu", clique_finder_header(mode, longest))
-    rows = plan_homomorphisms(parse_pattern("cycle-6"))
-    assert rows is not None
-    for exact in (True, False):
-        yield f"homomorphisms-{exact}", *source_text("homomorphisms.cu", row_header(rows.program, exact=exact))
+    yield "wedges", *source_text("wedges.cu")
+    domains: tuple[Domain, ...] = ("vertices", "arcs")
+    for name, domain in product(("cycle-6", "wheel-5", "0-1,0-2,0-3,1-2,1-3,2-4,3-4"), domains):
+        sums = plan_homomorphisms((parse_pattern(name),), PassCosts(1.0, 1.0, 1.0))
+        assert sums is not None
+        rows = getattr(sums.program, domain)
+        for modulus in (FLOATING, WORD, PRIMES[0]):
+            header = row_header(rows, domain, modulus)
+            yield f"homomorphisms-{name}-{domain}-{modulus}", *source_text("homomorphisms.cu", header)
+            header = table_header(exact=modulus != FLOATING, modulus=max(modulus, 0))
+            yield f"homomorphism_tables-{name}-{domain}-{modulus}", *source_text("homomorphism_tables.cu", header)
     for layout in (KeyLayout(), KeyLayout(reduce="distinct"), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):
         for name in ("merge_keys", "reduce_keys"):
             header = sort_header(layout, tile=TILE, both_ways=layout.words == 1, count=layout.reduce == "count")
@@ -401,6 +449,9 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield f"pattern_growth-{vertices}", *source_text("pattern_growth.cu", growth_header(vertices))
     for k, classes in ((3, 1), (5, 6), (8, 853)):
         yield f"motifs-{k}", *source_text("motifs.cu", motif_header(k, classes, per_vertex=False))
+    yield "arc_triangles", *source_text("arc_triangles.cu")
+    yield "edge_counts", *source_text("edge_counts.cu")
+    yield "orbits", *source_text("orbits.cu", orbit_header())
     yield "motifs-orbits", *source_text("motifs.cu", motif_header(4, 1, per_vertex=True))
 
 

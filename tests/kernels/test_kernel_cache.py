@@ -82,7 +82,8 @@ def test_kernels_are_kept_in_a_folder_of_the_user(sources: Path, tmp_path: Path)
     assert not indices(sources)
 
 
-@pytest.mark.parametrize("variable", slow_but_first(["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"])
 def test_the_user_chooses_the_folder(sources: Path, tmp_path: Path, variable: str) -> None:
     environment: dict[str, Path | str] = {"HOME": "/proc", variable: tmp_path / "chosen"}
     assert call(sources, **environment) == (40, 0)
@@ -100,6 +101,7 @@ class Malice:
         return open, (str(self.path), "w")
 
 
+@pytest.mark.slow
 def test_no_index_is_read_where_others_can_write(sources: Path, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     assert call(sources, NUMBA_CACHE_DIR=shared) == (40, 0)

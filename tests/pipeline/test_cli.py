@@ -70,6 +70,33 @@ def test_importing_the_package_costs_nothing():
     assert done.stdout.strip() == "[]"
 
 
+LEAVING = """
+import atexit, sys, threading, time
+from longwall import __main__ as program
+program.main = lambda: work()
+def last():
+    print("after the threads", "x" * 100_000)
+def wait():
+    time.sleep(0.3)
+    print("the thread")
+def work():
+    atexit.register(last)
+    threading.Thread(target=wait).start()
+    print("the work")
+    if sys.argv[1:] == ["raise"]:
+        raise ValueError("nothing catches this")
+    sys.exit(*map(int, sys.argv[1:]))
+program.script()
+"""
+
+
+@pytest.mark.parametrize(("words", "code"), [([], 0), (["3"], 3), (["raise"], 1)])
+def test_the_program_leaves_with_all_written_and_its_code(words, code):
+    done = subprocess.run([sys.executable, "-c", LEAVING, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, "nothing catches this" in done.stderr) == (code, code == 1)
+    assert done.stdout.splitlines() == ["the work", "the thread", f"after the threads {'x' * 100_000}"]
+
+
 def test_every_public_name_is_there():
     for name in longwall.__all__:
         assert getattr(longwall, name) is not None
@@ -175,7 +202,7 @@ def test_explain_shows_the_plan_where_memory_is_too_short_for_a_prediction(confi
         (["ingest", "none.txt", "new.zarr"], "none.txt"),
         (["ingest", "graph.txt", "graph.txt"], "graph.txt exists already"),
         (["ingest", "graph.txt", "new.zarr", "--labels", "none.txt"], "none.txt"),
-        (["ingest", "graph.txt", "new.zarr", "--memory", "100KiB"], "raise --memory"),
+        (["ingest", "graph.txt", "new.zarr", "--memory", "100"], "raise --memory"),
         (["generate", "rmat", "new.zarr", "--scale", "10", "--memory", "100KiB"], "raise --memory"),
         (["ingest", "graph.txt", "new.zarr", "--spill", "/proc/zz"], "/proc/zz: nothing can be spilled there"),
         (["run", "mine.toml", "--set", "memory.spill=/proc/zz"], "/proc/zz: nothing can be spilled there"),

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -120,6 +121,15 @@ def test_the_gpu_benchmark_refuses_bad_options(options):
     done = python("-m", "benchmarks.gpu.gpu_memory", *options)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_the_start_is_measured_in_parts():
+    done = python("-m", "benchmarks.gpu.start", "--engine", "cpu", "--runs", "1")
+    assert done.returncode == 0, done.stderr
+    rows = {line.split(" | ")[0]: line for line in done.stdout.splitlines()}
+    for part in ("| imports", "| graph", "| mine", "| report", "| whole process"):
+        assert len(re.findall(r"\d+\.\d{3}", rows[part])) == 4
 
 
 @pytest.mark.gpu

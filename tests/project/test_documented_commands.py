@@ -2,13 +2,15 @@
 
 Commands of `longwall` and blocks of Python are run in this process, in a folder with the files that they mention.
 Blocks of markdown say what they are: ``sh`` are commands, ``console`` are commands with what they print, ``python`` is
-run, ``toml`` is a config, or a part of one; a config that begins with a comment ``# NAME.toml`` is written to a file.
+run, ``pycon`` is a session whose answers are compared, ``toml`` is a config, or a part of one; one that begins with a
+comment ``# NAME.toml`` is written to a file. Blocks with a ``title="NAME"`` are the files of that name.
 Code in the text that begins with the name of a program is a command, too; of one with placeholders the options must
 be there.
 """
 
 from __future__ import annotations
 
+import doctest
 import gzip
 import re
 import shlex
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +39,9 @@ FOLLOWED = "extending.md"
 PAGES = [
     "README.md",
     "CONTRIBUTING.md",
-    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md") if path.name != FOLLOWED),
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md") if path.name != FOLLOWED),
 ]
-LANGUAGES = {"sh", "console", "python", "toml", "yaml", "json", "text"}
+LANGUAGES = {"sh", "console", "python", "pycon", "toml", "csv", "yaml", "json", "text"}
 PROGRAMS = r"longwall|python3?|pip|pytest|dask|helm|source|curl|git|ruff|mypy"
 COMMAND = re.compile(rf"(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(?:{PROGRAMS}) ")
 PLACEHOLDER = re.compile(r"\[|\.\.\.|(?<![\w.=-])[A-Z]{3,}(?![\w.=-])")
@@ -63,12 +65,15 @@ NOT_RUN = {
     "pip install '.[test]'": _INSTALLS,
     "pip install 'longwall[cluster]'": _INSTALLS,
     "pip install dask-jobqueue": _INSTALLS,
+    "pip install fsspec s3fs": _INSTALLS,
     "pip install -e '.[test]'": _INSTALLS,
+    "pip install -e '.[docs]'": _INSTALLS,
     'pytest -n auto -m "not slow"': _TESTS,
-    'pytest -n auto -m "slow and not long and not cluster"': _TESTS,
-    'pytest -m "cluster and not long"': _TESTS,
+    'pytest -n auto -m "(slow or hypothesis) and not long and not cluster"': _TESTS,
+    'pytest -m "cluster and slow and not long"': _TESTS,
     'PYTHONPATH=tests/emulator pytest -n auto -m "gpu and not long"': _TESTS,
     "LONGWALL_SCREENSHOTS=some-folder pytest tests/pipeline/report -m slow": _TESTS,
+    "LONGWALL_SCREENSHOTS=some-folder pytest -m slow tests/project/test_site.py": _TESTS,
     "pytest -m long tests/end_to_end/test_resume.py": _TESTS,
     "pytest -m long tests/end_to_end/test_crash_writes.py tests/end_to_end/test_crash_store.py": _TESTS,
     'PYTHONPATH=tests/emulator .venv/bin/pytest -m "gpu and not slow" tests/end_to_end/test_access.py': _TESTS,
@@ -91,9 +96,11 @@ NOT_RUN = {
     "python -m benchmarks.suites.counts --engine cuda --scales 14,18,20,22": _LONG,
     "python -m benchmarks.gpu.gpu_kernels --scales 13 14 18 20 22": _LONG,
     "python -m benchmarks.gpu.host_link": _LONG,
+    "python -m benchmarks.gpu.start": _LONG,
     "python -m benchmarks.gpu.both_engines": _LONG,
     "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,
     "python -m benchmarks.suites.ingest FOLDER --scale 22": _LONG,
+    "python -m benchmarks.suites.store FOLDER --scale 22": _LONG,
     "python -m benchmarks.suites.memory --scratch FOLDER": _LONG,
     "python -m benchmarks.suites.spill": _LONG,
     "python -m benchmarks.suites.motifs --scales 14 --sizes 3,4 --real ca-AstroPh.edges.gz --real-sizes 4,5": _LONG,
@@ -114,10 +121,12 @@ class Step:
     """One thing that a page shows."""
 
     kind: str
-    """``command``, ``synopsis``, ``python`` or ``toml``."""
+    """``command``, ``synopsis``, ``python``, ``pycon``, ``toml`` or ``file``."""
     text: str
     output: tuple[str, ...] = ()
     """What the page says that it prints."""
+    name: str = ""
+    """Of the file that it is."""
 
 
 def steps_of_page(text: str) -> Iterator[Step]:
@@ -149,10 +158,18 @@ def _steps_of_prose(text: str) -> Iterator[Step]:
             yield Step("command" if shown else "synopsis", code)
 
 
-def _steps_of_block(language: str, block: list[str]) -> Iterator[Step]:
+def _steps_of_block(head: str, block: list[str]) -> Iterator[Step]:
+    language, _, title = head.partition(" ")
     assert language in LANGUAGES, f"a block says what it is, one of {sorted(LANGUAGES)}: {block}"
-    if language in ("python", "toml"):
-        yield Step(language, "\n".join(block) + "\n")
+    text = "\n".join(block) + "\n"
+    named = re.fullmatch(r'title="([\w.-]+)"', title)
+    assert bool(title) == bool(named), head
+    if named:
+        yield Step("file", text, name=named[1])
+    if named and language == "python":  # a script: a command runs it
+        return
+    if language in ("python", "pycon", "toml"):
+        yield Step(language, text)
     elif language == "console":
         assert block[0].startswith("$ "), block
         commands = re.split(r"^\$ ", "\n".join(block), flags=re.MULTILINE)[1:]
@@ -229,15 +246,18 @@ def interrupt_again(run: Path) -> None:
     assert not (run / "results").exists()
 
 
-def run_command(step: Step, folder: Path) -> None:
-    """Run a command of longwall, and see that it prints what the page says."""
+def run_command(step: Step, folder: Path, *, real: bool) -> None:
+    """Run a command of longwall, and see that it prints what the page says: `real` is whether its graph is here."""
     program, *words = shlex.split(step.text.replace("/shared/", f"{folder}/shared/"))
+    if program == "python":
+        subprocess.run([sys.executable, *words], cwd=folder, check=True, timeout=300)
+        return
     assert program.removeprefix(".venv/bin/") == "longwall", f"list it in NOT_RUN, with the reason: {step.text}"
     if words[0] == "resume":
         interrupt_again(folder / words[1])
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, f"{step.text}\n{result.output}\n{result.exception!r}"
-    if (DATA / "graphs").is_dir():
+    if real:
         printed = iter(plain(line, folder) for line in result.output.splitlines())
         for line in step.output:
             assert plain(line, folder) in printed, f"{step.text} does not print {line!r}\n{result.output}"
@@ -273,21 +293,63 @@ def check_config(text: str, folder: Path) -> None:
         load_config(base | tomllib.loads(text))
 
 
-SLOW = ("README.md", "configs")
+def smaller(step: Step, instead: dict[str, str]) -> Step:
+    """Return a step with smaller numbers."""
+    for large, small in instead.items():
+        step = replace(step, text=step.text.replace(large, small))
+    return step
 
 
-@pytest.mark.parametrize(
-    "source", [pytest.param(one, marks=pytest.mark.slow) if one in SLOW else one for one in SOURCES]
+def run_session(text: str, names: dict[str, object], source: str) -> None:
+    """Run a session of Python, and compare what it answers."""
+    session = doctest.DocTestParser().get_doctest(text, names, source, None, 0)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    report: list[str] = []
+    session.globs = names  # what a page makes stays until its end
+    done = doctest.DocTestRunner(optionflags=flags).run(session, out=report.append, clear_globs=False)
+    assert not done.failed, "".join(report)
+    assert done.attempted
+
+
+SMALLER = {
+    "docs/tutorials/billion-edges.md": {
+        "--scale 26": "--scale 9",
+        "GiB": "MiB",
+        'kind = "cuda"': 'kind = "cpu"',
+        'host = "48MiB': 'host = "480MiB',
+    },
+}
+"""Page -> what is smaller in the test than on the page, so that it takes no GPU and seconds in place of hours."""
+SLOW = (
+    *("README.md", "configs"),
+    *("docs/how-to/budgets.md", "docs/how-to/limit-and-resume.md"),
+    *("docs/tutorials/billion-edges.md", "docs/tutorials/payments.md"),
 )
+CLUSTER = ("docs/tutorials/dask.md",)
+
+
+def marks_of(source: str) -> list[pytest.MarkDecorator]:
+    """What a page takes: seconds, or a cluster of its own."""
+    slow = [pytest.mark.slow] if source in (*SLOW, *CLUSTER) else []
+    return slow + ([pytest.mark.cluster] if source in CLUSTER else [])
+
+
+@pytest.mark.parametrize("source", [pytest.param(one, marks=marks_of(one)) for one in SOURCES])
 def test_what_is_shown_works_in_the_order_shown(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}  # what a page makes stays until its end
-    for step in SOURCES[source]:
-        if reason_not_to_run(step):
+    real = DATA.is_dir() or not any("ca-AstroPh" in step.text for step in SOURCES[source])
+    for shown in SOURCES[source]:
+        step = smaller(shown, SMALLER.get(source, {}))
+        if reason_not_to_run(shown):
             continue
         if step.kind == "command":
-            run_command(step, tmp_path)
+            run_command(step, tmp_path, real=real)
+        elif step.kind == "file":
+            (tmp_path / step.name).write_text(step.text)
+        elif step.kind == "pycon":
+            run_session(step.text, names, source)
         elif step.kind == "synopsis":
             check_synopsis(step.text)
         elif step.kind == "toml":
@@ -318,6 +380,8 @@ def test_commands_stand_in_blocks_that_say_so() -> None:
 def test_every_source_shows_commands() -> None:
     """What finds none is broken."""
     few = {source for source, steps in SOURCES.items() if sum(step.kind == "command" for step in steps) < 4}
-    bare = ("architecture", "decisions", "glossary", "internals", "results", "security", "seeds")
-    assert few <= {f"docs/{name}.md" for name in bare}
+    bare = ("architecture", "decisions", "glossary", "index", "internals", "results", "security", "seeds")
+    assert {name for name in few if name.count("/") < 2} <= {f"docs/{name}.md" for name in bare}
+    shown = {kind: sum(step.kind == kind for steps in SOURCES.values() for step in steps) for kind in ("file", "pycon")}
+    assert min(shown.values()) > 1, shown
     assert len(SOURCES["help"]) >= len([command for command in app.registered_commands if command.epilog])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from selection import slow_but_first
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.interface.pattern_growth import TypedGraph
@@ -97,7 +98,7 @@ def level() -> Level:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("chunks", [1, 4])
+@pytest.mark.parametrize("chunks", slow_but_first([4, 1]))
 def test_rows_and_supports_are_those_of_brute_force(level: Level, workers: int, chunks: int) -> None:
     rows, least = level.by_brute_force()
     stage = level.grower(Support("images", level.num_vertices, 10**6), workers)

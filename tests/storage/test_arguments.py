@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -181,3 +182,14 @@ def test_a_damaged_file_of_results_is_named(given):
     manifest.unlink()
     with pytest.raises(longwall.RunError, match=r"not the folder of a run any more: restore its manifest\.json"):
         given.result.table("embeddings")
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_package_that_is_missing_is_named(package, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, package, None)
+    graph = longwall.graph([(0, 1), (1, 2)])
+    tables = [longwall.match(graph, "edge")] + [longwall.vertices(graph)] * (package == "pandas")
+    for table in tables:
+        with pytest.raises(longwall.InputError, match=f"to_{package} needs {package}: pip install {package}"):
+            getattr(table, f"to_{package}")()

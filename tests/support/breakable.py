@@ -55,6 +55,8 @@ class Kind:
     sections: str = ""
     edges: tuple[tuple[int, int], ...] = ()
     labels: tuple[int, ...] | None = None
+    report: bool = False
+    """Whether the run writes a report, which takes it longer than its work."""
 
     def query(self) -> tuple[naive.Query, dict[int, int] | None]:
         """What the oracles are asked."""
@@ -65,7 +67,7 @@ class Kind:
     @property
     def config(self) -> str:
         graph = '[graph]\npath = "graph.txt"\n' + ('labels = "labels.txt"\n' if self.labels else "")
-        return f"{graph}[workload]\n{self.workload}\n{self.sections}\n{SHARED}"
+        return f"{graph}[workload]\n{self.workload}\n{self.sections}\n{SHARED}report = {str(self.report).lower()}\n"
 
 
 def _match(edges: str, more: str = "", **facts: Any) -> Kind:
@@ -89,7 +91,7 @@ KINDS = {
     ),
     "motifs": Kind('kind = "motifs"\nk = 4\nmethod = "enumeration"'),
     "orbits": Kind('kind = "motifs"\nk = 4\noutput = "vertices"'),
-    "listing": _match(DIAMOND, LISTING),
+    "listing": _match(DIAMOND, LISTING, report=True),
     "listing with a limit": _match(DIAMOND, LISTING, sections=f"[export]\nlimit = {LIMIT}"),
     "algorithm": Kind('kind = "custom"\nalgorithm = "plexes.py:Plexes"\nparameters = { k = 2, size = 4 }'),
     "maximal cliques": Kind('kind = "maximal-cliques"'),

@@ -29,7 +29,7 @@ def adjacency(edges: Edges) -> dict[int, set[int]]:
 
 @dataclass(frozen=True)
 class Query:
-    """A pattern, and how it is to be matched."""
+    """A pattern, and how it is to be matched; a label of -1 stands for any."""
 
     size: int
     edges: tuple[tuple[int, int], ...]
@@ -54,7 +54,8 @@ def mappings(edges: Edges, query: Query, labels: Mapping[int, int] | None = None
         i = len(image)
         if vertex in image:
             return False
-        if query.labels is not None and (labels is None or labels.get(vertex) != query.labels[i]):
+        wanted_label = -1 if query.labels is None else query.labels[i]
+        if wanted_label >= 0 and (labels is None or labels.get(vertex) != wanted_label):
             return False
         for j, other in enumerate(image):
             if j in wanted[i]:
@@ -201,3 +202,19 @@ def connected_patterns(size: int) -> list[Query]:
         for graph in nx.graph_atlas_g()
         if graph.number_of_nodes() == size and nx.is_connected(graph)
     ]
+
+
+def embeddings_per_edge(edges: Edges, shape: str) -> dict[frozenset[int], int]:
+    """How many triangles, 4-cliques or 4-cycles contain each edge, which is the set of its ends."""
+    near = adjacency(edges)
+    found = {frozenset((u, v)): 0 for u in near for v in near[u]}
+    for chosen in combinations(sorted(near), 3 if shape == "triangle" else 4):
+        shapes = [list(combinations(chosen, 2))]
+        if shape == "cycle-4":
+            a, b, c, d = chosen
+            shapes = [[(w, x), (x, y), (y, z), (z, w)] for w, x, y, z in ((a, b, c, d), (a, c, b, d), (a, b, d, c))]
+        for pairs in shapes:
+            if all(v in near[u] for u, v in pairs):
+                for pair in pairs:
+                    found[frozenset(pair)] += 1
+    return found

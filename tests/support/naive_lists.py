@@ -18,8 +18,8 @@ class BadLine(Exception):
         self.number = number
 
 
-def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE_COLUMNS) -> Rows:
-    """Read a list of edges or labels.
+def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE_COLUMNS, wide: int = 0) -> Rows:
+    """Read a list of edges (`wide` = 2), of labels (1), or of entries (0): so many columns hold any 64-bit integers.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
     rows: Rows = []
     fields = separator = 0
     wanted = (0, 1)
-    first = True
+    first, signs = True, set()
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         text = re.sub(rb"\r+$", b"", line)
         if re.search(rb"[\x00-\x08\x0e-\x1f\r]", text):
@@ -55,11 +55,26 @@ def read_rows(content: bytes, name: str = "g.txt", request: ColumnRequest = EDGE
         if found is None or len(found) < 2 or (fields and len(found) != fields):
             raise BadLine(number)
         fields = fields or len(found)
-        ids = [found[at] for at in wanted]
-        if not all(re.fullmatch(rb"[0-9]+", one) and int(one.lstrip(b"0")[:30] or b"0") < 2**63 for one in ids):
+        if not all(_fits(found[place], at < wide) for at, place in enumerate(wanted)):
+            raise BadLine(number)
+        ids = [_unquoted(found[at]) for at in wanted]
+        signs |= {"below" if int(one) < 0 else "above" for one in ids if not 0 <= int(one) < 2**63}
+        if len(signs) > 1:
             raise BadLine(number)
         rows.append((int(ids[0]), int(ids[1]), number))
     return rows
+
+
+def _unquoted(text: bytes) -> bytes:
+    return text[1:-1] if re.fullmatch(rb'"[^"]*"', text) else text
+
+
+def _fits(text: bytes, wide: bool) -> bool:
+    text = _unquoted(text)
+    if not re.fullmatch(rb"-?[0-9]+" if wide else rb"[0-9]+", text):
+        return False
+    sign, digits = text.startswith(b"-"), text.lstrip(b"-").lstrip(b"0")[:30] or b"0"
+    return -int(digits) >= -(2**63) if sign else int(digits) < (2**64 if wide else 2**63)
 
 
 def split_row(

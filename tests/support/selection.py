@@ -1,7 +1,8 @@
 """Which tests are quick, slow or long, and what is left out where.
 
-A test that takes more than about two seconds on two cores is `slow`, such as one that kills runs, fills
+A test that takes more than about a second on a core is `slow`, such as one that kills runs, fills
 disks, or starts a cluster. Of each kind of them one case stays among the quick ones: see `slow_but_first`.
+Where slow tests are left out, tests of hypothesis draw fewer examples; the step of slow tests draws all.
 """
 
 from __future__ import annotations
@@ -11,8 +12,14 @@ from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
+
+# No example fails for want of time: the machine may be busy, and the first one compiles kernels.
+settings.register_profile("longwall", settings.get_profile(settings.get_current_profile_name()), deadline=None)
+settings.load_profile("longwall")
 
 _left_out = pytest.StashKey[int]()
+_SHARE, _LEAST = 6, 5  # of the examples of hypothesis that are drawn where slow tests are left out
 
 
 def slow_but_first(cases: Iterable[Any]) -> list[Any]:
@@ -58,7 +65,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("slow")
 
 
+def _draw_fewer(tests: Iterable[Any]) -> None:
+    """Let tests of hypothesis draw fewer examples."""
+    for test in tests:
+        test = getattr(test, "__func__", test)
+        if is_hypothesis_test(test):
+            all_of_them = test._hypothesis_internal_use_settings
+            fewer = min(all_of_them.max_examples, max(all_of_them.max_examples // _SHARE, _LEAST))
+            test._hypothesis_internal_use_settings = settings(all_of_them, max_examples=fewer)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "not slow" in config.option.markexpr:
+        _draw_fewer({item.obj for item in items if isinstance(item, pytest.Function)})
     tests = [item for item in items if item.get_closest_marker("gpu")]
     if not tests:
         return
@@ -84,6 +103,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from xdist.scheduler import LoadFileScheduling
 
+    config.option.loadscopereorder = False  # files of few tests are the long ones, and come first in the order of names
     return LoadFileScheduling(config, log)
 
 

@@ -6,14 +6,11 @@ member with the largest id.
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.cpu.triangles import CpuTriangleCounter, triangle_counter
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.jit import compiled
+from longwall.kernels.jit import Intrinsic, compiled
 
 
 def clique_counter(
@@ -48,9 +45,10 @@ class CpuCliqueCounter:
         return int(total)
 
 
-@intrinsic
+@Intrinsic
 def popcount(_typing_context, word):  # noqa: ARG001 - Numba reads the signature
     """Count the one bits of a uint64: a single machine instruction, for which Numba has no name."""
+    from numba import types
 
     def generate(_context, builder, _signature, arguments):
         return builder.ctpop(arguments[0])
@@ -58,9 +56,11 @@ def popcount(_typing_context, word):  # noqa: ARG001 - Numba reads the signature
     return types.int64(types.uint64), generate
 
 
-@intrinsic
+@Intrinsic
 def trailing_zeros(_typing_context, word):  # noqa: ARG001 - Numba reads the signature
     """Position of the lowest one bit of a uint64 that is not zero."""
+    from llvmlite import ir
+    from numba import types
 
     def generate(_context, builder, _signature, arguments):
         never_zero = ir.Constant(ir.IntType(1), 1)

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.cliques.narrow import LEVELS, Found, Narrow
 from longwall.kernels.cpu.cliques.search import Wide, find_leaves
 from longwall.kernels.cpu.engine import CpuDevice, fitting
-from longwall.kernels.interface.clique_leaves import leaf_shape, leaf_weights, weight_bytes
-from longwall.kernels.interface.degeneracy import NARROW
+from longwall.kernels.interface.cliques.degeneracy import NARROW
+from longwall.kernels.interface.cliques.leaves import leaf_shape, leaf_weights, weight_bytes
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 

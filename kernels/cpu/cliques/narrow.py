@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.cliques.bitmaps import popcount, trailing_zeros
-from longwall.kernels.interface.degeneracy import NARROW
+from longwall.kernels.interface.cliques.degeneracy import NARROW
 from longwall.kernels.jit import compiled
 
 LEVELS = NARROW // 2 + 2

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cpu.cliques.bitmaps import build_table, count_pairs, popcount, trailing_zeros
 from longwall.kernels.cpu.cliques.narrow import add_leaf, add_open, search_narrow
-from longwall.kernels.interface.degeneracy import NARROW
+from longwall.kernels.interface.cliques.degeneracy import NARROW
 from longwall.kernels.jit import compiled
 
 

@@ -37,7 +37,7 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     renumbered,
     search_narrow,
 )
-from longwall.kernels.interface.degeneracy import NARROW
+from longwall.kernels.interface.cliques.degeneracy import NARROW
 from longwall.kernels.jit import compiled
 
 _SIZE = 5  # of a level's numbers, beside those of a narrow one: candidates when it began

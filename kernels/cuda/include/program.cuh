@@ -6,25 +6,25 @@ enum SetKind { ADJACENCY, LABELLED, INTERSECT, SUBTRACT };
 
 struct SetOp {
   int depth, kind, source, adjacent;
-  u32 below, above;
+  u64 below, above;
   int label;
   bool required, size_only;
 };
 
 struct Level {
   int candidates;
-  u32 below, above, distinct;
+  u64 below, above, distinct;
   int label, degree;
 };
 
 struct Block {
   int candidates;
-  u32 below, above;
+  u64 below, above;
 };
 
 struct Member {
   int block, depth;
-  u32 mask;
+  u64 mask;
 };
 
 #include "generated.cuh"
@@ -71,7 +71,7 @@ CONSTANT int backward_neighbours(int s) {
   return count;
 }
 
-CONSTANT int highest_bit(u32 mask) {
+CONSTANT int highest_bit(u64 mask) {
   int bit = -1;
   for (; mask; mask >>= 1) ++bit;
   return bit;

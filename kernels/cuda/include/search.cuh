@@ -124,13 +124,15 @@ struct Search {
   RingSlot* ring;
   TaskControl* control;
   const u32* stop;
+  u64 most = 0;  // the search ends once all warps together have found so many; 0: it finds all
+  u64* result = nullptr;
   u32 now, since;  // the last look at the clock, and the last one after which work could be given away
   u32 entry, gave;  // what it takes to enter a row of the task; when the row was entered, or a part of it given away
   bool halted = false;
 
   // --- bounds -----------------------------------------------------------------------------------------------
 
-  template <u32 MASK, int D = 0>
+  template <u64 MASK, int D = 0>
   DEVICE u32 smallest() const {
     if constexpr (MASK >> D == 0) {
       return kNoVertex;
@@ -141,7 +143,7 @@ struct Search {
   }
 
   // The largest matched vertex of the mask plus one, 0 for an empty mask.
-  template <u32 MASK, int D = 0>
+  template <u64 MASK, int D = 0>
   DEVICE u32 beyond_largest() const {
     if constexpr (MASK >> D == 0) {
       return 0;
@@ -152,7 +154,7 @@ struct Search {
   }
 
   // Narrow a sorted array to the bounds; with LANES every lane has bounds of its own.
-  template <u32 BELOW, u32 ABOVE, bool LANES = false>
+  template <u64 BELOW, u64 ABOVE, bool LANES = false>
   DEVICE void trim(const u32*& array, int& count) const {
     if constexpr (ABOVE != 0) {
       const u32 low = beyond_largest<ABOVE>();
@@ -172,7 +174,7 @@ struct Search {
   template <int S>
   DEVICE void adjacency(const u32*& array, int& count) const {
     constexpr SetOp op = kSets[S];
-    constexpr u32 own = 1u << op.adjacent;
+    constexpr u64 own = u64{1} << op.adjacent;
     constexpr int list = kListOf[S];
     if constexpr (list >= 0) {
       array = graph.indices + list_begins[list * stride + entered];
@@ -188,10 +190,10 @@ struct Search {
   }
 
   // What a set is made of: an adjacency, and the earlier set for those that have one; inside the bounds.
-  template <int S, u32 BELOW, u32 ABOVE>
+  template <int S, u64 BELOW, u64 ABOVE>
   DEVICE Operands operands() const {
     constexpr SetOp op = kSets[S];
-    constexpr u32 own = 1u << op.adjacent;
+    constexpr u64 own = u64{1} << op.adjacent;
     Operands with = {};
     adjacency<S>(with.array, with.count);
     if constexpr (op.kind == ADJACENCY || op.kind == LABELLED) {
@@ -320,7 +322,7 @@ struct Search {
     }
   }
 
-  template <u32 MASK, int D = 0>
+  template <u64 MASK, int D = 0>
   DEVICE bool adjacent_to_all(u32 x) const {
     if constexpr (MASK >> D == 0) {
       return true;
@@ -382,7 +384,7 @@ struct Search {
 
   // --- the walk ---------------------------------------------------------------------------------------------
 
-  template <u32 MASK, int D = 0>
+  template <u64 MASK, int D = 0>
   DEVICE bool distinct(u32 x) const {
     if constexpr (MASK >> D == 0) {
       return true;
@@ -534,9 +536,18 @@ struct Search {
     now = clock_of_warp();
     if (now - since < kPatience) return false;
     since = now;
-    halted = stop_asked(stop);
+    halted = stop_asked(stop) || found_enough();
     if (!halted) give();
     return halted;
+  }
+
+  // Add what was found so far to the result of all warps, where so many are wanted; whether these are found.
+  DEVICE bool found_enough() {
+    if (most == 0) return false;
+    add_result(result, total, estimate);
+    total = 0;
+    estimate = 0;
+    return __shfl_sync(kAll, load_volatile(result), 0) >= most;
   }
 
   // Give half of the rows away, or else of the candidates of the first level, or else of the second.

@@ -2,14 +2,30 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.kernels.private_folder import cache_folder
 
 _NONE = "no CUDA device is visible"
+_DRIVER = Path("/dev/nvidiactl")
+
+
+@cache
+def prepare_device() -> None:
+    """Begin to open the device in another thread, where there is probably one: what the driver does takes no GIL."""
+    if _DRIVER.exists() and find_spec("cupy") is not None:
+        Thread(target=_try_to_open, name="prepare-device").start()
+
+
+def _try_to_open() -> None:
+    with suppress(EngineUnavailable):  # as it is for the next who opens it
+        open_device()
 
 
 def open_device() -> Any:

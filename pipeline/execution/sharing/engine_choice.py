@@ -16,7 +16,9 @@ cost more than a few percent:
   misjudged, though, since one root may take longer than millions of others: a worker that lets the leading engine wait
   for longer than that would need to do its uncommitted ranges, or `LEAST_WAIT`, is stopped, and the leading engine does
   them.
-- A second engine that adds less than `LEAST_GAIN` leaves: it competes for memory and for Python's lock.
+- A second engine that adds less than `LEAST_GAIN` leaves: it competes for memory and for Python's lock. A leading
+  engine that adds less rests for `REST` times as long as its last range took: the second one may wait for it in the
+  end, but the range may have had the roots with the most work, too.
 """
 
 from __future__ import annotations
@@ -54,6 +56,8 @@ COMMIT_SECONDS = 0.5
 """Of work that a worker of the second engine may lose where it is stopped."""
 LEAST_GAIN = 0.03
 """Of what the leading engine did meanwhile: what the second one must do to stay."""
+REST = 2.0
+"""Times as long as its last range took, that a leading engine rests that added too little."""
 BUDGET_SHARE = 0.5
 """Of what is free of the host's budget, that a second engine has for itself."""
 
@@ -131,9 +135,9 @@ def may_join(now: Situation) -> bool:
     return now.elapsed >= JOIN_AFTER and now.lead_left - now.lead_busy >= JOIN_LEFT
 
 
-def leaves(lead_work: float, work: float) -> bool:
-    """Return whether the second engine adds too little to stay; what both did in the same time."""
-    return work < LEAST_GAIN * lead_work
+def adds_little(work: float, others: float) -> bool:
+    """Return whether an engine adds too little to what the other one did in the same time."""
+    return work < LEAST_GAIN * others
 
 
 def stops(waited: float, lost: float) -> bool:

@@ -19,9 +19,10 @@ from typing import NamedTuple
 from longwall.pipeline.execution.phase import Task
 from longwall.pipeline.execution.sharing.engine_choice import (
     PROBE_SHARE,
+    REST,
     Situation,
+    adds_little,
     lead_takes,
-    leaves,
     may_join,
     second_takes,
 )
@@ -112,6 +113,7 @@ class TaskPool:
         self._launch: _Launch | None = None
         self._began = self._since = clock()
         self._lead_work = self._second_work = 0.0  # since the second engine joined
+        self._rests_until = 0.0  # the leading engine, while there is a second one
         self._uncommitted = 0.0  # work that the second engine has taken
         self._changed = threading.Condition()
         self.joined = False
@@ -134,6 +136,8 @@ class TaskPool:
                 return None
             if team is not self._lead:
                 return self._from_end(second_takes(self._situation()), team) if team is self._second else None
+            if self._resting:
+                return None
             if not self._shared:
                 return self._from_front(None)
             task = self._from_front(lead_takes(self._situation()) if team.cuts else None)
@@ -151,8 +155,10 @@ class TaskPool:
                 return
             if self._launch is not None and self._second is not None and self._launch.began >= self._since:
                 self._lead_work += work
-                if leaves(self._lead_work, self._second_work):
+                if adds_little(self._second_work, self._lead_work):
                     self._end_sharing()
+                elif adds_little(self._lead_work, self._second_work):
+                    self._rests_until = self._clock() + REST * seconds
             self._launch = None
             self._changed.notify_all()
 
@@ -194,9 +200,9 @@ class TaskPool:
     def wait(self, team: Team, seconds: float) -> bool:
         """Wait until the leading engine begins or ends a range; return whether there may be more for a team then."""
         with self._changed:
-            if self._waiting and team is self._second:
+            if self._waiting and (team is self._second or self._resting):
                 self._changed.wait(seconds)
-            return bool(self._waiting) and team is self._second
+            return bool(self._waiting) and (team is self._second or team is self._lead)
 
     def give_back(self, tasks: Sequence[Task]) -> None:
         """Put tasks back whose results are lost with the second engine, which takes no more."""
@@ -210,6 +216,11 @@ class TaskPool:
         """Let no engine join from now on."""
         with self._changed:
             self._end_sharing()
+
+    @property
+    def _resting(self) -> bool:
+        """Whether the leading engine leaves the work to the second one."""
+        return self._second is not None and self._clock() < self._rests_until
 
     def _end_sharing(self) -> None:
         self._shared, self._second = False, None

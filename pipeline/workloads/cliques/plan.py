@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longwall.kernels.interface.clique_leaves import limbs_needed
+from longwall.kernels.interface.cliques.leaves import limbs_needed
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.pipeline.workloads.cliques.results import VertexTable, write_sizes
-from longwall.stages.clique_leaves import CountCliqueSizes, CountCliquesOfVertices, CountLargeCliques
+from longwall.stages.cliques.leaves import CountCliqueSizes, CountCliquesOfVertices, CountLargeCliques
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Coordinator

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.clique_leaves import exact_sum, exact_values
+from longwall.kernels.interface.cliques.leaves import exact_sum, exact_values
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.result_tables import number_array, number_type
-from longwall.stages.clique_leaves import CountCliquesOfVertices
+from longwall.stages.cliques.leaves import CountCliquesOfVertices
 from longwall.storage.parquet_files import ParquetSink, write_parquet
 
 _AT_ONCE = 1 << 16  # vertices whose rows are put together

@@ -129,6 +129,25 @@ class Algorithm(ABC):
         Bytes of arrays that `extend` and `process` make for each candidate.
     needs_edge_labels
         Whether `GraphView.edge_labels` is read.
+
+    Examples
+    --------
+    >>> import longwall, networkx
+    >>> class Triangles(longwall.Algorithm):
+    ...     def extend(self, columns, graph, xp):
+    ...         if len(columns) == 3:
+    ...             return None
+    ...         rows, neighbours, _ = graph.neighbours(columns[-1])
+    ...         keep = neighbours > columns[-1][rows]
+    ...         if len(columns) == 2:
+    ...             keep &= graph.has_edge(columns[0][rows], neighbours)
+    ...         return rows[keep], neighbours[keep]
+    ...
+    ...     def process(self, columns, graph, xp):
+    ...         return longwall.Found(len(columns[0])) if len(columns) == 3 else None
+    >>> karate = longwall.graph(networkx.karate_club_graph())
+    >>> longwall.run({"graph": karate, "workload": {"kind": "custom", "algorithm": Triangles}}).count
+    45
     """
 
     schema: ClassVar[Mapping[str, str]] = {}

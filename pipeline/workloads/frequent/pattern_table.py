@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.label_names import label_texts
+from longwall.storage.tables.arrow_columns import column, of_array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,16 +105,16 @@ class PatternTable:
         figures = zip(codes, counts.tolist(), some.supports.tolist(), strict=True)
         found = [_count(code.tolist(), None if count < 0 else count, support) for code, count, support in figures]
         arrays = [
-            pa.array([one.pattern for one in found], pa.string()),
-            pa.array([label_texts(one.labels, self._names[2]) for one in found], self._schema.field("labels").type),
-            pa.array(
+            column([one.pattern for one in found], pa.string()),
+            column([label_texts(one.labels, self._names[2]) for one in found], self._schema.field("labels").type),
+            column(
                 [label_texts(one.edge_labels, self._names[3]) for one in found], self._schema.field("edge_labels").type
             ),
             self._code_lists(codes),
-            pa.array(some.patterns.sizes.astype(np.int64)),
-            pa.array(np.full(len(found), some.patterns.num_edges, np.int64)),
-            pa.array(some.supports),
-            pa.array(counts, mask=counts < 0),
+            of_array(some.patterns.sizes.astype(np.int64)),
+            of_array(np.full(len(found), some.patterns.num_edges, np.int64)),
+            of_array(some.supports),
+            column([one.count for one in found], pa.int64()),
         ]
         self._file.write(pa.Table.from_arrays(arrays, schema=self._schema))
         self.counts += found
@@ -123,12 +124,12 @@ class PatternTable:
         import pyarrow as pa
 
         number, edges, _ = codes.shape
-        columns = [pa.array(codes[:, :, place].ravel()) for place in range(len(_CODE))]
+        columns = [of_array(codes[:, :, place].ravel()) for place in range(len(_CODE))]
         for place, names in self._names.items():
             if names is not None:
                 columns[place] = pa.array(names).take(columns[place])
         structs = pa.StructArray.from_arrays(columns, fields=list(self._code))
-        return pa.ListArray.from_arrays(np.arange(0, number * edges + 1, edges, dtype=np.int32), structs)
+        return pa.ListArray.from_arrays(of_array(np.arange(0, number * edges + 1, edges, dtype=np.int32)), structs)
 
     def __enter__(self) -> "PatternTable":
         return self

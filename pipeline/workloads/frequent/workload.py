@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -26,8 +26,6 @@ def _number_or_share(value: object) -> object:
 
 class Frequent(Workload):
     """``kind = "frequent"``; ``kind = "transactions"`` is the same with ``support = "transactions"``."""
-
-    adds_up: ClassVar[bool] = False
 
     kind: Literal["frequent", "transactions"] = Field(
         description="patterns that are frequent in one graph or, with `transactions`, in a database of graphs"
@@ -96,6 +94,11 @@ class Frequent(Workload):
     def input_format(self) -> str | None:
         """The format of the graph's file: a database of graphs, where transactions are counted."""
         return "transactions" if self.counted_by == "transactions" else None
+
+    @property
+    def adds_up(self) -> bool:
+        """The answer is a table of patterns."""
+        return False
 
     def plan(self, graph: Graph) -> FrequentPlan:
         """Plan for this support and threshold."""

@@ -20,11 +20,12 @@ from longwall.pipeline.execution.task_ranges import range_memory, root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Stage
-from longwall.stages.clique_counting import SEARCH
+from longwall.stages.cliques.maximal import SEARCH
 from longwall.stages.export import PartFiles, RowLimit, WriterMemory, bytes_per_row
 from longwall.stages.source import Roots
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.machine_budget import require
+from longwall.storage.tables.arrow_columns import of_array
 
 ROOTS = Roots("vertices")
 _MOST_ROOM = 1 << 18  # vertices of the cliques that are fetched at a time; more gain nothing
@@ -140,7 +141,7 @@ class CliqueList(Phase):
         def make_worker() -> _ListWorker:
             lister = make_workspace(
                 env.engine,
-                range_memory(env),
+                range_memory(env, ROOTS),
                 lambda memory: kernels.maximal_clique_lister(device, graph, graph.order, least, share.room, memory),
             )
             return _ListWorker(env, self.stages, lister, share.writer, limit if env.alone else RowLimit(self.limit))
@@ -201,15 +202,15 @@ def _batch(graph: Graph, offsets: NDArray[np.int64], members: NDArray[np.uint32]
     """Return cliques as they are written: ids of the input, in every clique ascending, or in the input's order."""
     schema = clique_schema(graph)
     vertices = graph.as_ids(_ascending(graph.original_ids[members[: offsets[-1]]], offsets))
-    lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), vertices, schema.field("clique").type)
-    return pa.RecordBatch.from_arrays([lists, pa.array(np.diff(offsets).astype(np.int32))], schema=schema)
+    lists = pa.ListArray.from_arrays(of_array(offsets.astype(np.int32)), vertices, schema.field("clique").type)
+    return pa.RecordBatch.from_arrays([lists, of_array(np.diff(offsets).astype(np.int32))], schema=schema)
 
 
-def _ascending(values: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ascending(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """Sort each list, values[offsets[i]:offsets[i + 1]]: as numbers that begin with the list's, where they fit."""
     rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    bits = int(values.max()).bit_length()
-    if bits + len(offsets).bit_length() > _KEY_BITS:
+    bits = int(values.max()).bit_length() if int(values.min()) >= 0 else _KEY_BITS
+    if values.dtype == np.uint64 or bits + len(offsets).bit_length() > _KEY_BITS:
         return values[np.lexsort((values, rows))]
     keys = np.left_shift(rows, bits, out=rows)
     keys |= values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from longwall.pipeline.execution.environment import Coordinator, PatternCount
@@ -14,9 +15,10 @@ from longwall.pipeline.workloads.base import Output
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList, clique_schema, next_name
 from longwall.stages.base import Stage
-from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.storage.errors import FinalError
 from longwall.storage.parquet_files import write_parquet
+from longwall.storage.tables.arrow_columns import of_array
 
 _STAGE = "maximal cliques"
 
@@ -40,7 +42,8 @@ def count_per_vertex(min_size: int, env: Coordinator) -> list[PatternCount]:
     with CliquesPerVertex(CountMaximalCliquesOfVertices(min_size), 0.0).run(env) as (cliques, largest, sizes):
         counts = [0, *sizes[: int(largest.max())].tolist()]
         env.metrics.record(_STAGE, 0, len(cliques), sum(counts), time.perf_counter() - began)
-        table = pa.table({"vertex": env.graph.all_ids(), "maximal_cliques": cliques, "largest": largest})
+        columns = {"maximal_cliques": of_array(cliques), "largest": of_array(largest)}
+        table = pa.table({"vertex": env.graph.all_ids()} | columns)
         write_parquet(table, env.results / "vertices.parquet")
     return _sizes(counts, env)
 
@@ -71,6 +74,7 @@ def _sizes(counts: Sequence[int], env: Coordinator) -> list[PatternCount]:
         if count >= TOO_LARGE:
             raise FinalError(f"about {count:.3g} maximal cliques of {size} vertices do not fit 64-bit integers")
     schema = pa.schema([("size", pa.int32()), ("count", pa.int64())])
-    columns = {"size": [size for size, _ in rows], "count": [count for _, count in rows]}
-    write_parquet(pa.table(columns, schema=schema), env.results / "sizes.parquet")
+    sizes, numbers = np.array(rows, np.int64).reshape(-1, 2).T
+    columns = [of_array(sizes.astype(np.int32)), of_array(numbers)]
+    write_parquet(pa.Table.from_arrays(columns, schema=schema), env.results / "sizes.parquet")
     return [PatternCount(f"maximal clique of {size} vertices", None, count) for size, count in rows]

@@ -10,8 +10,12 @@ from typing import Any
 
 from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, spanning_subgraphs
 from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.count_plans import CountPlan, plan_count
+from longwall.pipeline.patterns.symmetry import automorphism_count
+from longwall.pipeline.phases.count_plans import CountPlan, pass_costs, plan_count
+from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 
@@ -26,45 +30,83 @@ class CountingPlan:
         Number of vertices.
     cost
         Estimated number of elementary steps.
-    plans
-        One per connected pattern, non-induced, in the order of the pattern codes.
+    patterns
+        All connected patterns, in the order of the pattern codes.
+    together
+        Counts those of them, non-induced, that are sums of homomorphism counts, all at once; None if there are none.
+    alone
+        Plans for the others, non-induced.
     """
 
     k: int
     cost: float
-    plans: tuple[CountPlan, ...]
+    patterns: tuple[Pattern, ...]
+    together: HomomorphismCount | None
+    alone: tuple[CountPlan, ...]
+
+    @property
+    def shared(self) -> tuple[Pattern, ...]:
+        """The patterns that are counted together."""
+        return self.together.sums.patterns if self.together else ()
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
-        plans = [plan.to_dict() for plan in self.plans]
+        plans = [plan.to_dict() for plan in self.alone]
+        plans += [{"kind": "shared sums", "pattern": pattern.edge_text} for pattern in self.shared]
         return {"kind": "motif counting", "k": self.k, "estimated_cost": self.cost, "patterns": plans}
 
     def describe(self) -> str:
         """The plan as text."""
         lines = [
-            f"motifs       {len(self.plans):,} connected patterns of {self.k} vertices, induced",
-            "count        pattern by pattern, non-induced; induced counts by subtracting those of denser patterns:",
+            f"motifs       {len(self.patterns):,} connected patterns of {self.k} vertices, induced",
+            "count        non-induced; induced counts by subtracting those of denser patterns:",
         ]
-        width = max(len(plan.pattern.edge_text) for plan in self.plans)
-        for plan in self.plans:
+        if self.together is not None:
+            number = len(self.together.sums.quotients)
+            lines += [f"shared       {len(self.shared)} patterns, as sums of {number} homomorphism counts"]
+            lines += [self.together.describe()]
+        width = max((len(plan.pattern.edge_text) for plan in self.alone), default=0)
+        for plan in self.alone:
             lines.append(
-                f"             {plan.pattern.edge_text:<{width}}  {plan.to_dict()['kind']}, {plan.cost:.3g} steps"
+                f"alone        {plan.pattern.edge_text:<{width}}  {plan.to_dict()['kind']}, {plan.cost:.3g} steps"
             )
         return "\n".join([*lines, f"estimate     {self.cost:.3g} elementary steps"])
 
     def count(self, env: Coordinator) -> list[int]:
         """Count the induced subgraphs of every connected pattern, in the order of the pattern codes."""
         within = spanning_subgraphs(self.k).tolist()
-        counts = [0] * len(self.plans)
-        for p in reversed(range(len(self.plans))):
-            denser = sum(within[p][q] * counts[q] for q in range(p + 1, len(counts)))
-            counts[p] = self.plans[p].count(env) - denser
+        mappings = self._mappings(env)
+        plans = {plan.pattern: plan for plan in self.alone}
+        counts = [0] * len(self.patterns)
+        for p in reversed(range(len(self.patterns))):
+            pattern = self.patterns[p]
+            if pattern in mappings:
+                found = mappings[pattern] // automorphism_count(pattern)
+            else:
+                found = (plans.get(pattern) or plan_count(pattern, env.graph)).count(env)
+            counts[p] = found - sum(within[p][q] * counts[q] for q in range(p + 1, len(counts)))
             if counts[p] < 0:
-                raise RunError(f"internal fault: {counts[p]} induced subgraphs {self.plans[p].pattern.edge_text}")
+                raise RunError(f"internal fault: {counts[p]} induced subgraphs {pattern.edge_text}")
         return counts
+
+    def _mappings(self, env: Coordinator) -> dict[Pattern, int]:
+        """Count the mappings of the patterns that are counted together; none where there is no room for that."""
+        if self.together is None:
+            return {}
+        try:
+            return dict(zip(self.shared, self.together.mappings(env), strict=True))
+        except DoesNotFit:
+            env.observer.note("the budget has no room for the tables of all patterns: counting one after the other")
+            return {}
 
 
 def plan_counting(k: int, graph: Graph) -> CountingPlan:
     """Plan how to count every connected pattern of `k` vertices, 3 to 6."""
-    plans = tuple(plan_count(Pattern(k, code_edges(code, k)), graph) for code in connected_codes(k).tolist())
-    return CountingPlan(k, sum(plan.cost for plan in plans), plans)
+    patterns = tuple(Pattern(k, code_edges(code, k)) for code in connected_codes(k).tolist())
+    costs = pass_costs(graph.stats)
+    able = tuple(pattern for pattern in patterns if plan_homomorphisms((pattern,), costs) is not None)
+    sums = plan_homomorphisms(able, costs) if able else None
+    shared = () if sums is None else sums.patterns
+    alone = tuple(plan_count(pattern, graph) for pattern in patterns if pattern not in shared)
+    cost = sum(plan.cost for plan in alone) + (0.0 if sums is None else sums.cost)
+    return CountingPlan(k, cost, patterns, None if sums is None else HomomorphismCount(sums), alone)

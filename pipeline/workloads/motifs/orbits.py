@@ -19,6 +19,7 @@ from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
 from longwall.stages.motif_counting import CountOrbits
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.parquet_files import write_parquet
+from longwall.storage.tables.arrow_columns import of_array
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,13 @@ class OrbitPlan:
     def count(self, env: Coordinator) -> list[int]:
         """Write ``vertices.parquet``; return the induced subgraphs of each connected pattern of k vertices."""
         graph = env.graph
-        columns = {"vertex": graph.all_ids(), "orbit_0": np.diff(graph.indptr)}
+        columns = {"vertex": graph.all_ids(), "orbit_0": of_array(np.diff(graph.indptr))}
         counts: list[int] = []
         size = 8 * (1 + _num_orbits(self.k)) * graph.num_vertices
         with env.resources.host.reserve(size, "the graphlet degree vectors"):
             for vertices, phase in enumerate(self.phases, 3):
                 of, rows = orbits(vertices), _count(env, phase)
-                columns |= {f"orbit_{of.first + i}": row for i, row in enumerate(rows)}
+                columns |= {f"orbit_{of.first + i}": of_array(row) for i, row in enumerate(rows)}
                 counts = _patterns(of, rows)
             write_parquet(pa.table(columns), env.results / "vertices.parquet")
         return counts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -14,16 +14,18 @@ if TYPE_CHECKING:
     from longwall.pipeline.workloads.motifs.by_counting import CountingPlan
     from longwall.pipeline.workloads.motifs.by_enumeration import EnumerationPlan
     from longwall.pipeline.workloads.motifs.orbits import OrbitPlan
+    from longwall.pipeline.workloads.motifs.orbits_by_counting import OrbitCountingPlan
     from longwall.storage.graph.graph import Graph
 
-_MAX_VERTICES, _MAX_COUNTED_VERTICES, _MAX_ORBIT_VERTICES = 8, 6, 4  # of all, by pattern-aware counting, per vertex
+    Plan = EnumerationPlan | CountingPlan | OrbitPlan | OrbitCountingPlan
+
+_MAX_VERTICES, _MAX_COUNTED_VERTICES, _MAX_ORBIT_VERTICES = 8, 6, 5  # of all, by pattern-aware counting, per vertex
+_MAX_ENUMERATED_ORBITS = 4  # vertices of subgraphs that are enumerated to count per vertex
 _QUICK = 1e8  # steps: planning the count of every pattern takes longer than an enumeration that is so short
 
 
 class Motifs(Workload):
     """``kind = "motifs"``: all connected patterns of `k` vertices."""
-
-    adds_up: ClassVar[bool] = False
 
     kind: Literal["motifs"] = Field(description="the induced embeddings of all connected patterns of a size")
     output: Literal["count", "vertices"] = Field(
@@ -45,19 +47,30 @@ class Motifs(Workload):
     @field_validator("method")
     @classmethod
     def _method_suits(cls, method: str, info: ValidationInfo) -> str:
-        if method == "counting" and info.data.get("output") == "vertices":
-            raise ValueError('counts per vertex are always taken by enumeration; use "auto", or remove it')
+        if method != "auto" and info.data.get("output") == "vertices" and "k" in info.data:
+            k = info.data["k"]
+            only = "enumeration" if k <= _MAX_ENUMERATED_ORBITS else "counting"
+            if method != only:
+                raise ValueError(f'counts per vertex for {k} vertices are taken by {only}; use "auto", or remove it')
         if method == "counting" and info.data.get("k", 0) > _MAX_COUNTED_VERTICES:
             raise ValueError(f'"counting" is for at most {_MAX_COUNTED_VERTICES} vertices; use "enumeration"')
         return method
 
-    def plan(self, graph: Graph) -> EnumerationPlan | CountingPlan | OrbitPlan:
+    @property
+    def adds_up(self) -> bool:
+        """The answer is a table of patterns."""
+        return False
+
+    def plan(self, graph: Graph) -> Plan:
         """Plan for this size and method; the cheaper method where `method` leaves the choice."""
         from longwall.pipeline.workloads.motifs.by_counting import plan_counting
         from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
         from longwall.pipeline.workloads.motifs.orbits import plan_orbits
+        from longwall.pipeline.workloads.motifs.orbits_by_counting import plan_orbit_counting
 
         if self.output == "vertices":
+            if self.k > _MAX_ENUMERATED_ORBITS:
+                return plan_orbit_counting(graph.stats)
             return plan_orbits(self.k, graph.stats)
         if self.method == "counting":
             return plan_counting(self.k, graph)
@@ -67,7 +80,7 @@ class Motifs(Workload):
         counting = plan_counting(self.k, graph)
         return counting if counting.cost < enumeration.cost else enumeration
 
-    def execute(self, plan: EnumerationPlan | CountingPlan | OrbitPlan, env: Coordinator) -> list[PatternCount]:
+    def execute(self, plan: Plan, env: Coordinator) -> list[PatternCount]:
         """Count the motifs; every connected pattern is in the result, those that do not occur as well."""
         from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes, edges_text
 

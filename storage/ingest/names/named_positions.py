@@ -38,11 +38,11 @@ class NamedPositions:
     ----------
     size
         Names.
-    named, key_base
-        True and 0, see `edge_collector.Positions`.
+    named, key_base, id_type
+        See `edge_collector.Positions`.
     """
 
-    named, key_base = True, 0
+    named, key_base, id_type = True, 0, np.dtype(np.int64)
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Arrays, sparse matrices and lists of pairs as streams of edges; block by block, so that no copy is as large."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy.typing as npt
 
 from longwall.storage.arguments import type_name
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.id_words import ID_RANGE, id_words
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock
 from longwall.storage.ingest.vertex_labels import LabelArrays
 
@@ -15,7 +17,6 @@ Array = Any  # a NumPy or a CuPy array
 Int64s = npt.NDArray[np.int64]
 
 _BLOCK = 1 << 17  # rows
-_IDS = "use integers from 0 to 2^63 - 1"
 
 
 def as_array(name: str, values: Any) -> Array:
@@ -31,14 +32,16 @@ def as_array(name: str, values: Any) -> Array:
     except ValueError:
         raise InputError(f"{name}: its rows have different lengths; give two ids for each edge") from None
     if array.dtype.kind not in "iu" and array.size:
+        if array.dtype.kind == "O" or array is not values:
+            objects = np.asarray(values, object)
+            if all(isinstance(one, int | np.integer) for one in objects.flat):
+                return integers(name, objects.flat).reshape(objects.shape)
         kind = f"{array.dtype.name} numbers" if array.dtype.kind in "fc" else _kind_of(array)
         raise InputError(f"{name}: expected integers, not {kind}; number the vertices first, or convert them")
     return array
 
 
 def _kind_of(array: Array) -> str:
-    if array.dtype.kind == "O" and isinstance(array.flat[0], int):
-        return "numbers of more than 64 bits"
     if array.dtype.kind == "O":
         return f"objects such as {type_name(array.flat[0])}"
     names = {"U": "texts", "S": "texts", "T": "texts", "b": "bools"}
@@ -55,12 +58,18 @@ def edge_blocks(name: str, src: Array, dst: Array, labels: Array | None = None) 
     """
     for begin in range(0, len(src), _BLOCK):
         part = slice(begin, begin + _BLOCK)
-        one, other = (_checked(name, values[part], begin, 2**63, _IDS) for values in (src, dst))
+        one, other = (_on_host(values[part]) for values in (src, dst))
         given = None
         if labels is not None:
             wide = _checked(f"{name}: the labels", labels[part], begin, 2**31, "use integers from 0 to 2^31 - 1")
             given = wide.astype(np.int32)
-        yield EdgeBlock(one, other, given)
+        (src_words, dst_words), unsigned = id_words((one, other), partial(_below_zero, name, begin, (one, other)))
+        yield EdgeBlock(src_words, dst_words, given, unsigned=unsigned)
+
+
+def _below_zero(name: str, begin: int, columns: Sequence[npt.NDArray[Any]], at: int, row: int) -> InputError:
+    """Make the error for an id below 0 among others from 2^63 on."""
+    return InputError(f"{name}, entry {begin + row}: {columns[at][row]}, and other ids from 2^63 on; {ID_RANGE}")
 
 
 def _checked(name: str, values: Array, begin: int, end: int, advice: str) -> Int64s:
@@ -119,23 +128,27 @@ def _on_host(array: Array) -> npt.NDArray[Any]:
     return np.asarray(array if isinstance(array, np.ndarray) else array.get())
 
 
-def integers(name: str, values: Iterable[Any]) -> Int64s:
-    """Return Python's or NumPy's integers as int64[k].
+def integers(name: str, values: Iterable[Any]) -> npt.NDArray[Any]:
+    """Return Python's or NumPy's integers as int64[k], or as uint64[k] where there are some from 2^63 on.
 
     Raises
     ------
     InputError
-        If one of them is something else.
+        If one of them is something else, or they do not fit one of these types.
     """
     listed = list(values)
     for kind in set(map(type, listed)):
         if not issubclass(kind, int | np.integer) or kind is bool:
             other = next(one for one in listed if type(one) is kind)
             raise InputError(f"{name}: expected integers, not {type_name(other)} ({other!s:.40})")
+    listed = list(map(int, listed))  # NumPy's would wrap round
+    low, high = min(listed, default=0), max(listed, default=0)
+    if low < 0 and high >= 2**63:
+        raise InputError(f"{name}: {low} and {high} do not fit one type of 64 bits; {ID_RANGE}")
     try:
-        return np.array(listed, np.int64)
+        return np.array(listed, np.uint64 if high >= 2**63 else np.int64)
     except OverflowError:
-        raise InputError(f"{name}: {max(listed, key=abs)}; {_IDS}") from None
+        raise InputError(f"{name}: {max(low, high, key=abs)}; {ID_RANGE}") from None
 
 
 def label_arrays(labels: Any) -> LabelArrays:
@@ -152,5 +165,5 @@ def label_arrays(labels: Any) -> LabelArrays:
         raise InputError(
             f"the labels: two arrays of one length are needed, vertices and labels, not of shapes {shapes}"
         )
-    ids = [_checked("the labels", one, 0, 2**63, _IDS) for one in (vertices, values)]
-    return LabelArrays(*ids)
+    numbers = _checked("the labels", values, 0, 2**63, "use integers from 0 to 2^31 - 1")
+    return LabelArrays(_on_host(vertices), numbers)

@@ -1,6 +1,6 @@
 """Vertices and labels that are Python's own integers or texts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,30 @@ def label_numbers(what: str, values: Sequence[Any], names: LabelNames) -> Int64s
     return numbers
 
 
+def vertex_block(what: str, vertices: Sequence[Any], labels: Int64s, place: Callable[[int], str]) -> LabelBlock:
+    """Return labelled vertices, which are integers or texts.
+
+    Parameters
+    ----------
+    what
+        What the vertices are, for messages.
+    vertices, labels : int64[k]
+        The vertices, and the number of the label of each.
+    place
+        See `LabelBlock`.
+
+    Raises
+    ------
+    InputError
+        If they are something else.
+    """
+    if vertices and isinstance(vertices[0], str):
+        hashed = _hashed(what, vertices)
+        return LabelBlock(hashed.ids, labels, place, hashed.show)
+    ids = integers(what, vertices)
+    return LabelBlock(ids.view(np.int64), labels, place, unsigned=ids.dtype == np.uint64)
+
+
 class ListedLabels(LabelSource):
     """Labels of vertices in two lists.
 
@@ -59,9 +83,8 @@ class ListedLabels(LabelSource):
 
     def __init__(self, what: str, vertices: Sequence[Any], kind: str, values: Sequence[Any]) -> None:
         self._names = LabelNames(kind)
-        self._values = label_numbers(kind, values, self._names)
-        texts = bool(vertices) and isinstance(vertices[0], str)
-        self._vertices = _hashed(what, vertices) if texts else integers(what, vertices)
+        numbers = label_numbers(kind, values, self._names)
+        self._block = vertex_block(what, vertices, numbers, "entry {}".format)
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
@@ -70,11 +93,7 @@ class ListedLabels(LabelSource):
 
     def blocks(self) -> Iterator[LabelBlock]:
         """Return all labels as one block."""
-        place = "entry {}".format
-        if isinstance(self._vertices, HashedTexts):
-            yield LabelBlock(self._vertices.ids, self._values, place, self._vertices.show)
-        else:
-            yield LabelBlock(self._vertices, self._values, place)
+        yield self._block
 
 
 def _hashed(what: str, values: Sequence[Any]) -> HashedTexts:

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
@@ -39,13 +40,16 @@ def networkx_blocks(graph: Any, edge_label: str | None, names: LabelNames) -> It
     while part := list(islice(edges, _BLOCK)):
         labels = None
         if edge_label is not None:
-            labels = label_numbers(f"the edges' attribute {edge_label!r}", [edge[2] for edge in part], names)
+            labels = _edge_labels(edge_label, [edge[2] for edge in part], names)
         yield from edges_between(_NODES, [end for edge in part for end in edge[:2]], labels)
 
 
 def networkx_labels(graph: Any, attribute: str) -> LabelSource:
-    """Return an attribute of nodes as their labels."""
-    found = dict(graph.nodes(data=attribute))
+    """Return an attribute of nodes as their labels; nodes without it have none."""
+    found = {node: label for node, label in graph.nodes(data=attribute) if label is not None}
+    if not found:
+        there = ", ".join(map(repr, islice({name: None for _, data in graph.nodes(data=True) for name in data}, 10)))
+        raise InputError(f"no node of the graph has the attribute {attribute!r}; there are: {there or 'none'}")
     return ListedLabels(_NODES, list(found), f"the nodes' attribute {attribute!r}", list(found.values()))
 
 
@@ -66,8 +70,7 @@ def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames) -> Iter
         part = graph.es[begin : min(begin + _BLOCK, graph.ecount())]
         labels = None
         if edge_label is not None:
-            what = f"the edges' attribute {edge_label!r}"
-            labels = label_numbers(what, _attribute(part, "edges", edge_label), names)
+            labels = _edge_labels(edge_label, _attribute(part, "edges", edge_label), names)
         if vertices is not None:
             yield from edges_between(_NAMES, [vertices[end] for edge in part for end in edge.tuple], labels)
             continue
@@ -78,8 +81,16 @@ def igraph_blocks(graph: Any, edge_label: str | None, names: LabelNames) -> Iter
 def igraph_labels(graph: Any, attribute: str) -> LabelSource:
     """Return an attribute of vertices as their labels."""
     values = _attribute(graph.vs, "vertices", attribute)
-    vertices: list[Any] = _igraph_names(graph) or list(range(graph.vcount()))
-    return ListedLabels(_NAMES, vertices, f"the vertices' attribute {attribute!r}", values)
+    names: list[Any] = _igraph_names(graph) or list(range(graph.vcount()))
+    found = [(vertex, label) for vertex, label in zip(names, values, strict=True) if label is not None]
+    vertices, labels = [vertex for vertex, _ in found], [label for _, label in found]
+    return ListedLabels(_NAMES, vertices, f"the vertices' attribute {attribute!r}", labels)
+
+
+def _edge_labels(attribute: str, values: list[Any], names: LabelNames) -> npt.NDArray[np.int64]:
+    if None in values:
+        raise InputError(f"an edge of the graph has no attribute {attribute!r}, its label; give one to every edge")
+    return label_numbers(f"the edges' attribute {attribute!r}", values, names)
 
 
 def _igraph_names(graph: Any) -> list[str] | None:

@@ -31,13 +31,15 @@ class EdgeBlock:
     """Consecutive edges of the input, loops and repetitions included; the arrays are the receiver's own."""
 
     src: npt.NDArray[np.int64]
-    """int64[e], in [0, 2^63)"""
+    """int64[e]: ids, see `unsigned`"""
     dst: npt.NDArray[np.int64]
-    """int64[e], in [0, 2^63)"""
+    """int64[e]"""
     edge_labels: npt.NDArray[np.int32] | None = None
     """int32[e]; on all blocks of an input or on none."""
     names: "EdgeNames | None" = None
     """The names of the ends, where vertices have names; on all blocks of an input or on none."""
+    unsigned: bool = False
+    """Whether ids below 0 stand for those from 2^63 on, less 2^64; only one kind may be in an input."""
 
 
 @dataclass(frozen=True, eq=False)

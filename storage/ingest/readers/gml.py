@@ -6,10 +6,11 @@ from typing import Any
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
-from longwall.storage.ingest.objects.networks import networkx_blocks
+from longwall.storage.ingest.objects.networks import networkx_blocks, networkx_labels
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.tables.columns import ColumnRequest
 from longwall.storage.ingest.text.input_file import Progress, Source
+from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
 from longwall.storage.memory.sizes import round_size
 
 _BYTES_PER_BYTE = 25  # of memory for a byte of text, measured: networkx's graph and what it is made of
@@ -24,11 +25,41 @@ def open_gml(path: Path, memory: int, workers: int, progress: Progress | None, r
         From the iteration: the file is too large, or networkx cannot read it.
     """
     labels = request.label_names or LabelNames(str(path))
-    return EdgeStream(str(path), _blocks(path, memory, progress, request, labels), edge_label_names=labels)
+    nodes = None if request.value is None else _NodeLabels(path, request.value)
+    blocks = _blocks(path, memory, progress, request, labels, nodes)
+    return EdgeStream(str(path), blocks, nodes, edge_label_names=labels)
+
+
+class _NodeLabels(LabelSource):
+    """An attribute of the nodes of a graph that has been read."""
+
+    def __init__(self, path: Path, attribute: str) -> None:
+        self.source, self._attribute = str(path), attribute
+        self._labels: LabelSource | None = None
+
+    def read(self, graph: Any) -> None:
+        """Take the labels of a graph of networkx."""
+        try:
+            self._labels = networkx_labels(graph, self._attribute)
+        except InputError as error:
+            raise InputError(f"{self.source}: {error}") from None
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        return None if self._labels is None else self._labels.label_names
+
+    def blocks(self) -> Iterator[LabelBlock]:
+        assert self._labels is not None
+        return self._labels.blocks()
 
 
 def _blocks(
-    path: Path, memory: int, progress: Progress | None, request: ColumnRequest, labels: LabelNames
+    path: Path,
+    memory: int,
+    progress: Progress | None,
+    request: ColumnRequest,
+    labels: LabelNames,
+    nodes: "_NodeLabels | None",
 ) -> Iterator[EdgeBlock]:
     most = memory // _BYTES_PER_BYTE
     buffer = bytearray(most + 1)
@@ -47,6 +78,8 @@ def _blocks(
         source.close()
     graph = _parse(path, bytes(buffer[:size]), request)
     del buffer
+    if nodes is not None:
+        nodes.read(graph)
     yield from networkx_blocks(graph, None if request.label is None else str(request.label), labels)
 
 

@@ -1,68 +1,38 @@
-"""GraphML and GEXF: the edges of graphs in XML, as a stream; what describes nodes is not read."""
+"""GraphML and GEXF: the edges of graphs in XML, as a stream; and the labels of their nodes."""
 
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
-from xml.parsers import expat
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.names.label_names import LabelNames
-from longwall.storage.ingest.objects.listed_values import edges_between, label_numbers
+from longwall.storage.ingest.objects.listed_values import edges_between, label_numbers, vertex_block
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
+from longwall.storage.ingest.readers.xml_elements import GEXF, GRAPHML, Dialect, Element, XmlElements
 from longwall.storage.ingest.tables.columns import ColumnRequest
-from longwall.storage.ingest.text.input_file import Progress, Source
+from longwall.storage.ingest.text.input_file import Progress
+from longwall.storage.ingest.vertex_labels import Int64s, LabelBlock, LabelSource
 
-_READ = 2**16  # bytes at a time
-_LONGEST_TAG = 2**20
 _EDGES, _LEAST_EDGES = 2**16, 2**10  # of a block
-_EDGE_BYTES = 700  # both ends as texts of Python, a label, and their arrays
+_EDGE_BYTES = 1000  # both ends as texts of Python, a label, the element, and their arrays
 
 
 def open_graphml(
     path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest
 ) -> EdgeStream:
-    """Read the edges of a GraphML file; `request` may name the attribute that labels them.
+    """Read the edges of a GraphML file; `request` may name the attributes that label edges and nodes.
 
     Raises
     ------
     InputError
         From the iteration, with file and line: no XML, no GraphML, or an edge without its ends or its label.
     """
-    return _open(path, memory, workers, progress, request, "graphml", _GRAPHML)
+    return _open(path, memory, workers, progress, request, GRAPHML)
 
 
 def open_gexf(path: Path, memory: int, workers: int, progress: Progress | None, request: ColumnRequest) -> EdgeStream:
     """Read the edges of a GEXF file; parameters and errors are those of `open_graphml`."""
-    return _open(path, memory, workers, progress, request, "gexf", _GEXF)
-
-
-@dataclass(frozen=True)
-class _Dialect:
-    """How a format calls what is read."""
-
-    declares: str
-    """The element that declares an attribute."""
-    title: str
-    """Its XML attribute with the attribute's name."""
-    value: str
-    """The element with the value of an attribute, and its XML attribute that names the declaration."""
-    declared: str
-    direction: str
-    """The XML attribute that says which directions edges have."""
-
-
-_GRAPHML = _Dialect("key", "attr.name", "data", "key", "edgedefault")
-_GEXF = _Dialect("attribute", "title", "attvalue", "for", "defaultedgetype")
-
-
-@dataclass
-class _Edges:
-    """Edges that were read."""
-
-    ends: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
+    return _open(path, memory, workers, progress, request, GEXF)
 
 
 def _open(
@@ -71,131 +41,115 @@ def _open(
     workers: int,  # noqa: ARG001 - all readers have it
     progress: Progress | None,
     request: ColumnRequest,
-    root: str,
-    dialect: _Dialect,
+    dialect: Dialect,
 ) -> EdgeStream:
     labels = request.label_names or LabelNames(str(path))
     most = max(_LEAST_EDGES, min(_EDGES, memory // _EDGE_BYTES))
-    reader = _Reader(path, root, dialect, request, most)
-    return EdgeStream(str(path), _blocks(reader, progress, request, labels), edge_label_names=labels)
+    reader = XmlElements(path, dialect, "edge", None if request.label is None else str(request.label), most, request)
+    stream = EdgeStream(str(path), _blocks(reader, progress, request, labels), edge_label_names=labels)
+    if request.value is not None:
+        stream.vertex_labels = _NodeLabels(path, dialect, request.value, most, request)
+    return stream
 
 
 def _blocks(
-    reader: "_Reader", progress: Progress | None, request: ColumnRequest, names: LabelNames
+    reader: XmlElements, progress: Progress | None, request: ColumnRequest, names: LabelNames
 ) -> Generator[EdgeBlock, None, None]:
     kind: type | None = {"integers": int, "names": str}.get(request.ids)
+    labels = _ElementLabels("edges", names)
     for edges in reader.read(progress):
+        ends = [end for edge in edges for end in _ends(edge, reader)]
         if kind is None:
-            kind = int if all(map(_is_integer, edges.ends)) else str
-        if kind is int and not all(map(_is_integer, edges.ends)):
-            row = next(row for row, end in enumerate(edges.ends) if not _is_integer(end))
+            kind = int if all(map(_is_id, ends)) else str
+        if kind is int and not all(map(_is_id, ends)):
+            row = next(row for row, end in enumerate(ends) if not _is_id(end))
             raise reader.error(
-                f"the vertex {edges.ends[row]:.40} is not an integer below 2^63, as others are; set graph.ids = "
+                f"the vertex {ends[row]:.40} is not an integer of 64 bits, as others are; set graph.ids = "
                 '"names" if vertices have names',
-                edges.lines[row // 2],
+                edges[row // 2].line,
             )
-        if "" in edges.ends:
-            raise reader.error("an edge has an end without a name", edges.lines[edges.ends.index("") // 2])
         numbers = None
-        if edges.labels:
-            whole: list[Any] = list(map(int, edges.labels)) if all(map(_is_integer, edges.labels)) else edges.labels
-            if names.names is not None:
-                whole = edges.labels
-            numbers = label_numbers(f"{reader.path}: the labels of the edges", whole, names)
-        yield from edges_between(str(reader.path), list(map(kind, edges.ends)), numbers)
+        if request.label is not None:
+            bare = next((edge for edge in edges if not edge.value), None)
+            if bare is not None:
+                raise reader.error(f"an edge without {request.label!s:.40}, its label; complete it", bare.line)
+            numbers = labels.numbers(edges, reader.error)
+        yield from edges_between(str(reader.path), list(map(kind, ends)), numbers)
 
 
-def _is_integer(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 20 and int(text) < 2**63
+def _ends(edge: Element, reader: XmlElements) -> tuple[str, ...]:
+    if "" in edge.names:
+        raise reader.error("an edge without source or target; complete it", edge.line)
+    return edge.names
 
 
-class _Reader:
-    def __init__(self, path: Path, root: str, dialect: _Dialect, request: ColumnRequest, most: int) -> None:
-        self.path = path
-        self._root, self._dialect, self._request, self._most = root, dialect, request, most
-        self._parser: Any = None
-        self._edges = _Edges()
-        self._attributes: set[str] = set()  # declarations of the attribute that labels edges
-        self._edge: dict[str, str] | None = None
-        self._label: str | None = None
-        self._in_label = self._rooted = False
+def _is_id(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) <= 20 and -(2**63) <= int(text) < 2**64
 
-    def error(self, what: str, line: int | None = None) -> InputError:
-        """Make the error for a line, by default the present one."""
-        return InputError(f"{self.path}, line {line or self._parser.CurrentLineNumber}: {what}")
 
-    def read(self, progress: Progress | None) -> Iterator[_Edges]:
-        """Yield the edges, block by block."""
-        parser = self._parser = expat.ParserCreate(namespace_separator=" ")
-        parser.buffer_text = True
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.CharacterDataHandler, parser.EntityDeclHandler = self._text, self._entity
-        source, buffer = Source(self.path), bytearray(_READ)
-        try:
-            read, filled = 0, _READ
-            while filled == _READ:
-                with memoryview(buffer) as view:
-                    filled = source.fill(view)
-                read += filled
-                self._parse(bytes(buffer[:filled]), filled < _READ)
-                if read - parser.CurrentByteIndex > _LONGEST_TAG:
-                    raise self.error(f"a tag of more than {_LONGEST_TAG:,} bytes; this is no list of edges")
-                if len(self._edges.lines) >= self._most:
-                    yield from self._taken()
-                if progress is not None:
-                    progress(source.position, source.size)
-            yield from self._taken()
-        finally:
-            source.close()
+def _is_label(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20
 
-    def _parse(self, text: bytes, last: bool) -> None:
-        try:
-            self._parser.Parse(text, last)
-        except expat.ExpatError as error:
-            reason = expat.ErrorString(error.code)
-            raise self.error(f"this is not complete XML ({reason}); check the file", error.lineno) from None
-        except (ValueError, LookupError) as error:  # an encoding that Python does not know
-            raise self.error(f"this is not XML that can be read ({error}); convert the file to UTF-8") from None
 
-    def _taken(self) -> Iterator[_Edges]:
-        edges, self._edges = self._edges, _Edges()
-        if edges.lines:
-            yield edges
+class _ElementLabels:
+    """Numbers the labels of elements: integers, or texts where one of the first ones is no integer.
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        kind, dialect = name.rpartition(" ")[2], self._dialect
-        if not self._rooted:
-            if kind != self._root:
-                raise self.error(f"this is <{kind:.40}>, not <{self._root}>; check the file's format")
-            self._rooted = True
-        elif kind == "graph" and attributes.get(dialect.direction) == "directed":
-            self._request.note(f"{self.path}: the edges have directions; they are read without")
-        elif kind == dialect.declares and attributes.get(dialect.title) == self._request.label:
-            self._attributes.add(attributes.get("id", ""))
-        elif kind == "edge":
-            self._edge = attributes
-            self._label = None if self._request.label is None else attributes.get(str(self._request.label))
-        elif self._edge is not None and kind == dialect.value and attributes.get(dialect.declared) in self._attributes:
-            self._label, self._in_label = attributes.get("value", ""), True
+    Parameters
+    ----------
+    what
+        The elements, for messages.
+    names
+        Numbers texts.
+    """
 
-    def _text(self, text: str) -> None:
-        if self._in_label:
-            self._label = (self._label or "") + text
+    def __init__(self, what: str, names: LabelNames) -> None:
+        self._what, self._names = what, names
+        self._integers: bool | None = None if names.names is None else False
 
-    def _end(self, name: str) -> None:
-        kind = name.rpartition(" ")[2]
-        if kind == self._dialect.value:
-            self._in_label = False
-        elif kind == "edge" and self._edge is not None:
-            edge, self._edge = self._edge, None
-            if "source" not in edge or "target" not in edge:
-                raise self.error("an edge without source or target; complete it")
-            if self._request.label is not None:
-                if not (self._label or "").strip():
-                    raise self.error(f"an edge without {self._request.label!s:.40}, its label; complete it")
-                self._edges.labels.append((self._label or "").strip())
-            self._edges.ends += (edge["source"], edge["target"])
-            self._edges.lines.append(self._parser.CurrentLineNumber)
+    def numbers(self, elements: list[Element], error: Callable[[str, int], InputError]) -> Int64s:
+        """Return int64[k]: the number of each element's label, which is there."""
+        texts = [element.value or "" for element in elements]
+        if self._integers is None:
+            self._integers = all(map(_is_label, texts[:_LEAST_EDGES]))
+        if self._integers and not all(map(_is_label, texts)):
+            row = next(row for row, text in enumerate(texts) if not _is_label(text))
+            what = f"the label {texts[row]:.40} is no integer, as others are; give all {self._what} labels of one type"
+            raise error(what, elements[row].line)
+        return label_numbers(
+            f"the labels of the {self._what}", list(map(int, texts)) if self._integers else texts, self._names
+        )
 
-    def _entity(self, *declaration: object) -> None:  # noqa: ARG002 - the parser's signature
-        raise self.error("the file declares entities, which are not read; write it without")
+
+class _NodeLabels(LabelSource):
+    """An attribute of nodes, which is read once the edges are; nodes without it have no label."""
+
+    def __init__(self, path: Path, dialect: Dialect, attribute: str, most: int, request: ColumnRequest) -> None:
+        self.source = str(path)
+        self._reading = partial(XmlElements, path, dialect, "node", attribute, most, request)
+        self._names = LabelNames(self.source)
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        return self._names.names
+
+    def blocks(self) -> Iterator[LabelBlock]:
+        reader, labels = self._reading(), _ElementLabels("nodes", self._names)
+        given = False
+        for nodes in reader.read(None):
+            labelled = [node for node in nodes if node.value and self._may_be(node.names[0])]
+            given = given or any(node.value for node in nodes)
+            if labelled:
+                numbers = labels.numbers(labelled, reader.error)
+                yield self._block([node.names[0] for node in labelled], numbers, labelled)
+        if not given:
+            raise InputError(f"{self.source}: {reader.unknown}")
+
+    def _may_be(self, name: str) -> bool:
+        """Whether a vertex of the graph may have this name."""
+        return bool(name) if self.named else _is_id(name)
+
+    def _block(self, ids: list[str], numbers: Int64s, nodes: list[Element]) -> LabelBlock:
+        vertices: list[str] | list[int] = ids if self.named else list(map(int, ids))
+        lines = [node.line for node in nodes]
+        return vertex_block(self.source, vertices, numbers, lambda row: f"line {lines[row]}")

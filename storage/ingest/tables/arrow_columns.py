@@ -38,13 +38,12 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
     InputError
         If it is not clear which columns are meant, or a name stands twice.
     """
-    import pyarrow as pa
 
     def error(what: str) -> InputError:
         return InputError(f"{where}: {what}")
 
     names = list(schema.names)
-    readable = [pa.types.is_integer(field.type) or is_text(field.type) for field in schema]
+    readable = [_is_integer(field.type) or is_text(field.type) for field in schema]
     types = ["" if fits else str(field.type) for fits, field in zip(readable, schema, strict=True)]
     integers = [kind or str(field.type) * is_text(field.type) for kind, field in zip(types, schema, strict=True)]
     few = sum(not kind for kind in integers) >= 2 and not known_pair(names, request)
@@ -65,6 +64,12 @@ def choose_pair(where: object, schema: Any, request: ColumnRequest) -> tuple[int
     named = first and request.names is EDGES
     request.note(describe_choice(where, [names[place] for place in wanted], len(names) - len(wanted), named))
     return wanted
+
+
+def _is_integer(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind.value_type if pa.types.is_dictionary(kind) else kind))
 
 
 def is_text(kind: Any) -> bool:
@@ -125,32 +130,48 @@ def _uuid_texts(column: Any) -> Texts:
     return Texts(written.ravel(), np.arange(count + 1) * _UUID_TEXT)
 
 
-def ids_of(where: object, name: str, column: Any, start: int) -> Int64s:
-    """Return a column as int64[rows], an array of its own.
+def integers_of(where: object, name: str, column: Any, start: int) -> npt.NDArray[Any]:
+    """Return a column as integer[rows].
 
     Parameters
     ----------
     where, name
         What is read, and the column, for messages.
     column : pyarrow.Array
-        Integers.
+        Integers, or a dictionary of some.
     start
         Rows ahead of these.
 
     Raises
     ------
     InputError
-        If one is null or not in [0, 2^63).
+        If one is null.
     """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         raise InputError(f"{where}, {place_of(start, row)}: column {name} is empty; fill or remove the row")
-    values: npt.NDArray[np.integer[Any]] = column.to_numpy()
+    values: npt.NDArray[Any] = column.to_numpy()
+    return values
+
+
+def labels_of(where: object, name: str, column: Any, start: int) -> Int64s:
+    """Return a column of labels as int64[rows], an array of its own; parameters and errors are those of `integers_of`.
+
+    Raises
+    ------
+    InputError
+        If one is not in [0, 2^63).
+    """
+    values = integers_of(where, name, column, start)
     bad = values < 0 if values.dtype.kind == "i" else values >= 2**63
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"{where}, {place_of(start, row)}: column {name} holds {values[row]}; use integers from 0 to 2^63 - 1"
+            f"{where}, {place_of(start, row)}: column {name} holds {values[row]}; use integers from 0 to 2^31 - 1"
         )
     return np.array(values, np.int64)
 

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.errors import InputError
+from longwall.storage.ingest.id_words import ID_RANGE, id_words
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.names.texts import HashedTexts, Texts
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeNames
-from longwall.storage.ingest.tables.arrow_columns import ids_of, is_text, place_of, texts_of
+from longwall.storage.ingest.tables.arrow_columns import integers_of, is_text, labels_of, place_of, texts_of
 from longwall.storage.ingest.vertex_labels import LabelBlock
 
 Int64s = npt.NDArray[np.int64]
@@ -29,6 +30,8 @@ class Rows(NamedTuple):
     """One or two columns of ids; or the names of the vertices, row by row."""
     labels: Int64s | HashedTexts | None
     label_column: str = ""
+    unsigned: bool = False
+    """Whether ids below 0 stand for those from 2^63 on."""
 
     def edges(self, names: LabelNames) -> EdgeBlock:
         """Return the rows as edges; labels that are texts get their numbers from `names`."""
@@ -36,14 +39,14 @@ class Rows(NamedTuple):
         if isinstance(self.vertices, HashedTexts):
             return EdgeNames(self.vertices, partial(place_of, self.start)).block(labels)
         src, dst = self.vertices
-        return EdgeBlock(src, dst, labels)
+        return EdgeBlock(src, dst, labels, unsigned=self.unsigned)
 
     def labelled(self, names: LabelNames) -> LabelBlock:
         """Return the rows as labelled vertices."""
         numbers, place = self._numbers(names, check=False), partial(place_of, self.start)
         if isinstance(self.vertices, HashedTexts):
             return LabelBlock(self.vertices.ids, numbers, place, self.vertices.show)
-        return LabelBlock(self.vertices[0], numbers, place)
+        return LabelBlock(self.vertices[0], numbers, place, unsigned=self.unsigned)
 
     def _numbers(self, names: LabelNames, check: bool = True) -> Int64s:
         if isinstance(self.labels, HashedTexts):
@@ -85,22 +88,35 @@ def rows_of(where: object, columns: list[str], ends: int, start: int, batch: Any
     named = is_text(ids[0].type) if named is None else named
     if named != is_text(ids[0].type):
         kind = "names" if named else "integers as ids"
-        raise InputError(f"{where}: column {columns[0]} holds {ids[0].type}, but the vertices of the graph have {kind}")
+        type_of = ids[0].type.value_type if hasattr(ids[0].type, "value_type") else ids[0].type
+        raise InputError(f"{where}: column {columns[0]} holds {type_of}, but the vertices of the graph have {kind}")
     vertices: list[Int64s] | HashedTexts
+    unsigned = False
     if named:
         both = [texts_of(where, name, column, start) for name, column in zip(columns, ids, strict=False)]
         vertices = both[0] if ends == 1 else _side_by_side(*both)
     else:
-        vertices = [ids_of(where, name, column, start) for name, column in zip(columns, ids, strict=False)]
+        given = [integers_of(where, name, column, start) for name, column in zip(columns, ids, strict=False)]
+        vertices, unsigned = id_words(given, partial(_below_zero, where, columns, start, given))
     if len(columns) == ends:
-        return Rows(where, start, vertices, None)
+        return Rows(where, start, vertices, None, unsigned=unsigned)
     column = batch.column(columns[-1])
     labels: Int64s | HashedTexts
     if is_text(column.type):
         labels = texts_of(where, columns[-1], column, start)
     else:
-        labels = ids_of(where, columns[-1], column, start)
-    return Rows(where, start, vertices, labels, columns[-1])
+        labels = labels_of(where, columns[-1], column, start)
+    return Rows(where, start, vertices, labels, columns[-1], unsigned)
+
+
+def _below_zero(
+    where: object, columns: list[str], start: int, given: list[npt.NDArray[Any]], at: int, row: int
+) -> InputError:
+    """Make the error for an id below 0 among others from 2^63 on."""
+    return InputError(
+        f"{where}, {place_of(start, row)}: column {columns[at]} holds {given[at][row]}, and another column ids from "
+        f"2^63 on; {ID_RANGE}"
+    )
 
 
 def _side_by_side(first: HashedTexts, second: HashedTexts) -> HashedTexts:

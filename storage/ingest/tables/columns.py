@@ -62,6 +62,8 @@ class TableOptions:
     """Whether vertices are integers or have names."""
     header: bool | None = None
     """Whether the first line of a text names the columns."""
+    vertex_label: str | None = None
+    """The attribute of nodes, or the column of a table of vertices, with the labels of the vertices."""
 
     @property
     def given(self) -> list[str]:
@@ -82,6 +84,8 @@ class ColumnRequest:
     """What ids are; "auto": names where the first row has something else than integers."""
     header: bool | None = None
     """Whether the first line of a text names the columns; None: where it looks so."""
+    value: str | None = None
+    """The column, or the attribute of nodes, with the labels of the vertices."""
     label_names: LabelNames | None = None
     """Numbers labels that are texts; None: the table's own."""
     note: Callable[[str], None] = field(default_factory=lambda: _ignore)
@@ -121,6 +125,8 @@ def choose_columns(
     if request.chosen is not None:
         first, second = (_named(name, names, types, error) for name in request.chosen)
         return first, second
+    if request.value is not None:
+        return _vertices_and(request.value, names, types, error)
     pairs = _known_pairs(names, request.names)
     readable = _known_pairs(["" if kind else name for name, kind in zip(names, types, strict=True)], request.names)
     if len(readable) == 1:
@@ -135,6 +141,19 @@ def choose_columns(
         raise error(f"two columns of integers or texts are needed, the columns are {of}")
     reason = "more than one pair of columns could be meant" if readable else "it is not clear which columns are meant"
     raise error(f"{reason}: {of}; {request.names.advice}")
+
+
+def _vertices_and(
+    value: str, names: Sequence[str], types: Sequence[str], error: Callable[[str], InputError]
+) -> tuple[int, int]:
+    """Return the places of the column of vertices and of another one."""
+    place = _named(value, names, types, error)
+    others = [at for at, kind in enumerate(types) if not kind and at != place]
+    known = [at for at in others if _plain(names[at]) in _VERTEX_NAMES]
+    for found in (known, others):
+        if len(found) == 1:
+            return found[0], place
+    raise error(f"it is not clear which column holds the vertices: {', '.join(_quoted(names))}; name one of them id")
 
 
 def check_width(columns: int, error: Callable[[str], InputError]) -> None:
@@ -215,7 +234,7 @@ def separator_of(line: str, tab_separates: bool) -> int:
 
 def known_pair(names: Sequence[str], request: ColumnRequest) -> bool:
     """Say whether two columns have names that are known, or the user chooses columns by their names."""
-    by_name = any(isinstance(column, str) for column in (*(request.chosen or ()), request.label))
+    by_name = any(isinstance(column, str) for column in (*(request.chosen or ()), request.label, request.value))
     return by_name or bool(_known_pairs(names, request.names))
 
 

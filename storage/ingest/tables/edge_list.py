@@ -78,7 +78,7 @@ class _LabelList(LabelSource):
             vertices = named.vertices if layout.texts[0] else None
             values = lines.columns[1] if not layout.texts[1] else self._labels.numbers(_given(named.labels))
             if vertices is None:
-                yield LabelBlock(lines.columns[0], values, lines.place)
+                yield LabelBlock(lines.columns[0], values, lines.place, unsigned=lines.unsigned)
             else:
                 yield LabelBlock(vertices.ids, values, lines.place, vertices.show)
 
@@ -100,7 +100,7 @@ def _edges(
         if layout.texts[0]:
             yield EdgeNames(_given(named.vertices), lines.place).block(edge_labels)
         else:
-            yield EdgeBlock(lines.columns[0], lines.columns[1], edge_labels)
+            yield EdgeBlock(lines.columns[0], lines.columns[1], edge_labels, unsigned=lines.unsigned)
 
 
 def _given(texts: HashedTexts | None) -> HashedTexts:
@@ -136,7 +136,7 @@ def _rows(
             text.peek()
             text.take()
         convert = NamedRows(ends, layout.texts) if texts else None
-        for lines in text.parse(layout.places, layout.separator, layout.fields, convert):
+        for lines in text.parse(layout.places, layout.separator, layout.fields, convert, wide=ends):
             yield lines, layout
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from longwall.storage.arguments import brief
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.tables.columns import (
     ColumnRequest,
@@ -87,7 +88,9 @@ def look_at_rows(
     if request.header is None and header is not None and not known_pair(header[0], request) and len(rows) > 1:
         # Nothing in the line is a number: it names columns, unless the others are like it.
         likewise = not any(map(_LIKE_A_NUMBER.fullmatch, _fields(rows[1], separator_of(rows[1], text.tab_separates))))
-        header = None if likewise and request.ids != "integers" else header
+        if likewise and request.ids != "integers":
+            request.note(_first_row_note(text, header[0]))
+            header = None
     names = header[0] if header is not None else []
     data = rows[1] if header is not None and len(rows) > 1 else line
     fields = _fields(data, separator_of(data, True))  # names may have blanks where tabs separate
@@ -119,6 +122,13 @@ def look_at_rows(
     if plain_fields > 2:
         request.note(describe_choice(text.path, (), plain_fields - 2))
     return TextLayout(False, OWN_SEPARATOR, plain_fields, wanted, (False, False))
+
+
+def _first_row_note(text: TextFile, fields: Sequence[str]) -> str:
+    """Say that a line without numbers is read as a row, since the next one has none either."""
+    shown = ", ".join(brief(field) for field in fields[:3]) + (", ..." if len(fields) > 3 else "")
+    if_not = "if it names the columns, set graph.header = true (--header)"
+    return f"{text.path}: the first line ({shown}) is read as a row; {if_not}"
 
 
 def _two_rows(text: TextFile) -> list[str]:

@@ -20,6 +20,7 @@ def explain(
     end: int,
     needed: int,
     fields: tuple[int, int] = (0, 0),
+    wide: bool = False,
 ) -> str:
     """Return the message for a line that the kernel refused.
 
@@ -35,6 +36,8 @@ def explain(
         Integers that the line must have.
     fields
         How many fields the line has, and how many it should have.
+    wide
+        Whether vertices may be integers from 2^63 on.
     """
     line = line_of(text, line_at, end)
     token = _TOKEN.match(text, token_at, end)
@@ -52,7 +55,11 @@ def explain(
     if code == text_kernel.NEGATIVE:
         return f"negative number {shown}; use vertex ids and labels >= 0"
     if code == text_kernel.TOO_LARGE:
-        return f"{shown} is 2^63 or more; renumber the vertices with smaller ids"
+        if word.startswith(b"-"):
+            return f"{shown} is below -2^63; renumber the vertices"
+        digits = word.lstrip(b"0")
+        bits = 64 if wide and (len(digits) > 20 or int(digits) >= 2**64) else 63
+        return f"{shown} is 2^{bits} or more; renumber the vertices with smaller ids"
     if code == text_kernel.LONE_RETURN:
         return "a carriage return without a newline; convert the file to Unix line ends"
     if code == text_kernel.EMPTY_FIELD:
@@ -74,7 +81,7 @@ def explain(
         return f"{_shorten(line)!r} is neither a vertex (v ...) nor an edge (e ...); remove the line"
     if word == b"t" and line.startswith(b"t #"):
         return f"{_shorten(line)!r} is not an edge; a database of graphs is read in the format transactions"
-    return f'{shown!r} is not an integer; write whole numbers >= 0, or set graph.ids = "names" if vertices have names'
+    return f'{shown!r} is not an integer; write whole numbers, or set graph.ids = "names" if vertices have names'
 
 
 def line_of(text: bytes | mmap.mmap, start: int, end: int) -> bytes:

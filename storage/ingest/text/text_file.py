@@ -42,6 +42,8 @@ class Lines:
     """The number of the block's first line, from 1."""
     converted: Any = None
     """What `Convert` made of the columns."""
+    unsigned: bool = False
+    """Whether wide integers below 0 stand for those from 2^63 on."""
 
     def number(self, row: int) -> int:
         """Return the line number of a row, from 1."""
@@ -55,7 +57,7 @@ class Lines:
         """Return the rows where `mask`, bool[rows], is true."""
         if mask.all():
             return self  # most blocks of a file have rows of one kind
-        return Lines(self.columns[:, mask], self.tags[mask], self.lines[mask], self.first)
+        return Lines(self.columns[:, mask], self.tags[mask], self.lines[mask], self.first, unsigned=self.unsigned)
 
 
 class Convert(Protocol):
@@ -93,6 +95,8 @@ class _Rows:
     fields: int = 0
     letters: bytes = b""
     convert: "Convert | None" = None
+    wide: int = 0
+    """How many of the first columns may hold integers below 0, or from 2^63 on."""
 
     @property
     def width(self) -> int:
@@ -105,6 +109,7 @@ class _Parsed:
     columns: npt.NDArray[np.int64]
     tags: npt.NDArray[np.uint8]
     lines: npt.NDArray[np.int32]
+    beyond: npt.NDArray[np.int64]
     line_count: int
     code: int
     line_at: int
@@ -211,7 +216,7 @@ class TextFile:
             return 0
         stop = self._header.buffer.find(b"\n", self._header.start, self._header.end)
         row = _Block(self._header.buffer, self._header.start, self._header.end if stop < 0 else stop, 0)
-        parsed = _parse(row, _Rows(self._kinds, np.arange(2), needed=2))
+        parsed = _parse(row, _Rows(self._kinds, np.arange(2), needed=2, wide=2))
         return parsed.fields if parsed.code == text_kernel.OK else 0
 
     def parse(
@@ -220,6 +225,7 @@ class TextFile:
         separator: int = OWN_SEPARATOR,
         fields: int = 0,
         convert: "Convert | None" = None,
+        wide: int = 0,
     ) -> Generator[Lines, None, None]:
         """Parse the rest of the file: rows with the same number of fields.
 
@@ -233,6 +239,9 @@ class TextFile:
             Fields of each row; 0: any number.
         convert
             Says which columns are texts, and makes something of a block on the thread that parses it.
+        wide
+            How many of the first columns hold integers from -2^63 to 2^63 - 1, or from 0 to 2^64 - 1; the others hold
+            integers from 0 to 2^63 - 1.
 
         Yields
         ------
@@ -242,13 +251,13 @@ class TextFile:
         Raises
         ------
         InputError
-            With file and line: binary data, missing columns, empty fields, rows with other fields than `fields`, ids
-            that are negative, not integers or >= 2^63.
+            With file and line: binary data, missing columns, empty fields, rows with other fields than `fields`,
+            something else than integers, or integers that are out of range.
         """
         wanted = np.array(places, np.int64)
         kinds = byte_kinds(True) if separator == _TAB else self._kinds
         needed = int((wanted >= 0).sum())
-        yield from self._parse(_Rows(kinds, wanted, needed, separator, fields, convert=convert))
+        yield from self._parse(_Rows(kinds, wanted, needed, separator, fields, convert=convert, wide=wide))
 
     def parse_tagged(self, letters: bytes, end: bytes) -> Generator[Lines, None, None]:
         """Parse the rest of the file: a letter, then two or three integers; what follows them is ignored.
@@ -274,14 +283,18 @@ class TextFile:
 
     def _parse(self, rows: _Rows, end: bytes | None = None) -> Generator[Lines, None, None]:
         self._parsing = in_order(self._read, lambda block: _parse(block, rows), self._workers)
+        seen = np.full(2, -1, np.int64)  # lines of the first integers below 0, and from 2^63 on
         try:
             for block, parsed in self._parsing:
+                self._require_one_sign(parsed, seen)
                 ended = parsed.code != text_kernel.OK and line_of(block.buffer, parsed.line_at, block.end) == end
                 if parsed.code != text_kernel.OK and not ended:
                     fault = parsed.code, parsed.line_at, parsed.token_at
-                    what = explain(block.buffer, *fault, block.end, rows.needed, (parsed.fields, rows.fields))
+                    fields = parsed.fields, rows.fields
+                    what = explain(block.buffer, *fault, block.end, rows.needed, fields, rows.wide > 0)
                     raise self.error(self._line + parsed.line_count, what)
-                yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line, parsed.converted)
+                unsigned = bool(seen[1] >= 0)
+                yield Lines(parsed.columns, parsed.tags, parsed.lines, self._line, parsed.converted, unsigned)
                 if self._progress is not None:
                     self._progress(self._source.size if ended else block.position, self._source.size)
                 if ended:
@@ -291,6 +304,19 @@ class TextFile:
                 del parsed
         except _EndlessLine:
             raise self._endless() from None
+
+    def _require_one_sign(self, parsed: _Parsed, seen: npt.NDArray[np.int64]) -> None:
+        """Refuse a file with integers below 0 and others from 2^63 on; `seen` are the lines of the first ones."""
+        for kind, row in enumerate(parsed.beyond.tolist()):
+            if 0 <= row < len(parsed.lines) and seen[kind] < 0:  # the row after them has another fault
+                seen[kind] = self._line + parsed.lines[row]
+        if (seen >= 0).all():
+            first, second = sorted(seen.tolist())
+            raise self.error(
+                second,
+                f"ids below 0 and ids from 2^63 on (see line {first}) do not fit one type of 64 bits; "
+                'renumber the vertices, or set graph.ids = "names"',
+            )
 
     def _look(self) -> str:
         """Return the next line of the header, which may be in the next block."""
@@ -379,11 +405,12 @@ def _parse(block: _Block, rows: _Rows) -> _Parsed:
     columns = np.empty((rows.width, most), np.int64)
     tags, lines = np.empty(most if rows.letters else 0, np.uint8), np.empty(most, np.int32)
     letters = np.frombuffer(rows.letters, np.uint8)
+    beyond, wide = np.empty(2, np.int64), np.arange(rows.width) < rows.wide
     texts = np.zeros(rows.width, bool)
     if rows.convert is not None:
         texts[list(rows.convert.texts)] = True
-    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, texts
-    found, count, *fault = parse_lines(data, block.start, *layout, columns, tags, lines)
+    layout = rows.kinds, rows.separator, rows.places, rows.fields, rows.needed, letters, texts, wide
+    found, count, *fault = parse_lines(data, block.start, *layout, columns, tags, lines, beyond)
     columns = columns[:, :found]
     converted = rows.convert.make(data, columns) if rows.convert is not None else None
-    return _Parsed(converted, columns, tags[:found], lines[:found], count, *fault)
+    return _Parsed(converted, columns, tags[:found], lines[:found], beyond, count, *fault)

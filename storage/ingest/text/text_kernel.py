@@ -50,11 +50,13 @@ def parse_lines(
     needed: int,
     letters: npt.NDArray[np.uint8],
     texts: npt.NDArray[np.bool_],
+    wide: npt.NDArray[np.bool_],
     columns: npt.NDArray[np.int64],
     tags: npt.NDArray[np.uint8],
     lines: npt.NDArray[np.int32],
+    beyond: npt.NDArray[np.int64],
 ) -> tuple[int, int, int, int, int, int]:
-    """Parse whole lines of non-negative integers and texts.
+    """Parse whole lines of integers, which may stand in quotes, and texts.
 
     The fields of a row are separated by blanks, or by one comma, semicolon, bar (or tab) each, whichever stands behind
     the row's first field; one separator may end the row. Lines that start with `#` or `%`, and blank lines, are
@@ -81,13 +83,17 @@ def parse_lines(
         lines begin with integers.
     texts : bool[width]
         Which columns are texts, which may stand in quotes; where one is, the separator must be given.
+    wide : bool[width]
+        Which columns hold integers from -2^63 to 2^64 - 1; others hold those from 0 to 2^63 - 1.
     columns : int64[width, rows]
-        Receives the integers, -1 where a line has fewer than `width`; of a text where it begins, shifted by 32 bits,
-        plus its length, plus 2^31 if a quote in it is written twice.
+        Receives the integers, those from 2^63 on less 2^64, -1 where a line has fewer than `width`; of a text where it
+        begins, shifted by 32 bits, plus its length, plus 2^31 if a quote in it is written twice.
     tags : uint8[rows]
         Receives the letter of each row where there are `letters`.
     lines : int32[rows]
         Receives the line of each row, counted from 0 within the block.
+    beyond : int64[2]
+        Receives the first row with an integer below 0, and the first one with an integer from 2^63 on; -1: none.
 
     Returns
     -------
@@ -97,6 +103,7 @@ def parse_lines(
     width = columns.shape[0]
     tagged = letters.size > 0
     limit = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
+    beyond[:] = -1
     at = start
     row = 0
     line = 0
@@ -138,6 +145,13 @@ def parse_lines(
                 if place >= 0 and not texts[place]:
                     value = np.uint64(0)
                     digits = 0
+                    quoted = negative = False
+                    if block[at] < 48 and not tagged:
+                        quoted = block[at] == 34
+                        at += quoted
+                        negative = at < size and block[at] == 45 and wide[place]  # "-"
+                        at += negative
+                    begin = at
                     while at < size:
                         digit = block[at] - np.uint8(48)  # wraps round for bytes below "0"
                         if digit > 9:
@@ -146,18 +160,26 @@ def parse_lines(
                         if digits > 0 or value > 0:  # 20 digits may wrap round to 0
                             digits += 1
                         if digits > 19 or value > limit:
-                            return row, line, TOO_LARGE, line_start, token, field
+                            # A number of 20 digits is below 2^64 if it begins with a 1 and did not wrap round.
+                            fits = digits == 20 and block[at - 19] == 49 and value >= np.uint64(10**19)
+                            small = negative and value > limit + np.uint64(1)
+                            if not wide[place] or small or (digits > 19 and not fits):
+                                return row, line, TOO_LARGE, line_start, token, field
                         at += 1
-                    if at < size and kinds[block[at]] == TEXT:
+                    closed = quoted and at > begin and at < size and block[at] == 34
+                    at += closed
+                    if quoted > closed or (at < size and kinds[block[at]] == TEXT):
                         code = NOT_INTEGER
-                        if at == token and block[at] == 45:  # "-" before a digit
+                        if at == token and at < size and block[at] == 45:  # "-" before a digit
                             following = block[at + 1] if at + 1 < size else np.uint8(10)
                             if 48 <= following <= 57:
                                 code = NEGATIVE
                         return row, line, code, line_start, token, field
-                    if at == token:
-                        return row, line, EMPTY_FIELD, line_start, token, field
-                    columns[place, row] = np.int64(value)
+                    if at == begin:
+                        return row, line, NOT_INTEGER if negative else EMPTY_FIELD, line_start, token, field
+                    columns[place, row] = -np.int64(value) if negative else np.int64(value)
+                    if columns[place, row] < 0 and beyond[0 if negative else 1] < 0:
+                        beyond[0 if negative else 1] = row
                     found += 1
                 elif tagged:
                     while at < size and kinds[block[at]] < NEWLINE:

@@ -139,7 +139,7 @@ def test_progress_goes_to_an_observer(graph, capsys):
 WRONG = [
     (lambda graph: longwall.cliques(graph, 2), "^k: must be at least 3, not 2$"),
     (lambda graph: longwall.motifs(graph, 9), "^k: must be at most 8, not 9$"),
-    (lambda graph: longwall.orbits(graph, 5), "^k: counts per vertex are given for at most 4 vertices"),
+    (lambda graph: longwall.orbits(graph, 6), "^k: counts per vertex are given for at most 5 vertices"),
     (lambda graph: longwall.frequent(graph, support=0), "^support: expected a number from 1 up"),
     (
         lambda graph: longwall.frequent(graph, support=2, measure="x"),
@@ -162,7 +162,7 @@ WRONG = [
     ),
     (lambda graph: longwall.count(3, "wedge"), "^graph: expected a graph of networkx"),
     (lambda graph: longwall.count("none.txt", "wedge"), "^none.txt: there is no such file"),
-    (lambda graph: longwall.triangles(graph, per="edge"), "^per: expected None"),
+    (lambda graph: longwall.triangles(graph, per="face"), "^per: expected None"),
     (lambda graph: longwall.match(graph, "wedge", limit=0), "^limit: must be at least 1"),
     (lambda graph: longwall.match(graph, "wedge", limit=1.5), "^limit: expected a whole number"),
     (lambda graph: longwall.maximal_cliques(graph, min_size=1), "^min_size: must be at least 2"),

@@ -12,7 +12,7 @@ import naive
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from selection import on_device
+from selection import on_device, slow_but_first
 from strategies import PATTERNS, SmallGraph, graphs, queries
 
 import longwall
@@ -85,7 +85,7 @@ def test_counts_equal_networkx(count, small, query, how):
     assert count(small, query, how=how) == naive.networkx_count_mappings(small.edges, query, small.labels)
 
 
-@pytest.mark.parametrize("size", [3, 4, 5])
+@pytest.mark.parametrize("size", slow_but_first([4, 3, 5]))
 @pytest.mark.parametrize("induced", [False, True])
 def test_every_pattern_of_a_size(count, size, induced):
     """One graph that holds all of them: no pattern is left to chance."""
@@ -255,7 +255,7 @@ def test_giant_counts_are_exact_or_refused(lab, engine_kind, giant, induced):
     graph = lab.graph(giant.edges())
     plan = plan_count(pattern, graph, induced=induced)
     run = lab.context(graph, engine=engine_kind, threads=2)
-    if giant.exact * plan.automorphisms < 2**61:
+    if giant.exact * plan.automorphisms < 2**61 or "star" in giant.pattern or giant.pattern == "house":
         assert plan.count(run) == giant.exact
         return
     try:

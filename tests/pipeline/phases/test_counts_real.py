@@ -12,6 +12,7 @@ from pathlib import Path
 import naive
 import pytest
 from real import load, queries
+from selection import slow_but_first
 from strategies import PATTERNS
 
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -21,7 +22,7 @@ from longwall.pipeline.phases import search_count
 from longwall.pipeline.phases.count_plans import plan_count
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.stages.clique_leaves import CountCliqueSizes
+from longwall.stages.cliques.leaves import CountCliqueSizes
 from longwall.storage.graph.graph import Graph
 
 SMALL = ("citeseer", "cora", "yeast", "hprd", "ca-GrQc", "ca-HepTh", "p2p-Gnutella04", "socfb-Reed98")
@@ -36,6 +37,7 @@ LARGE = (
     "web-indochina-2004-NR",
     "web-spam-NR",
 )
+ALL = (*SMALL[:4], *(pytest.param(name, marks=pytest.mark.slow) for name in (*SMALL[4:], *LARGE)))
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +62,7 @@ def count(lab, engine_kind):
     return by_plan
 
 
-@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+@pytest.mark.parametrize("name", ALL)
 def test_the_graphs_are_read_whole(graph, truth, name):
     stats = graph(name).stats
     want = truth[name]
@@ -71,7 +73,7 @@ def test_the_graphs_are_read_whole(graph, truth, name):
     )
 
 
-@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+@pytest.mark.parametrize("name", ALL)
 def test_cliques(graph, truth, count, name):
     limit = 8 if name in SMALL else 5
     want = {int(k): n for k, n in truth[name]["cliques"].items() if int(k) <= limit}
@@ -102,7 +104,7 @@ def test_larger_cliques_of_larger_graphs(graph, truth, count, name, largest):
 
 
 @pytest.mark.real_gpu("real graphs take minutes")
-@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("matching", ["non_induced", "induced"])
 def test_small_patterns(graph, truth, count, name, matching):
     want = truth[name][matching]
@@ -112,7 +114,7 @@ def test_small_patterns(graph, truth, count, name, matching):
 
 
 @pytest.mark.real_gpu("real graphs take minutes")
-@pytest.mark.parametrize("name", ["citeseer", "socfb-Reed98", "ca-GrQc"])
+@pytest.mark.parametrize("name", slow_but_first(["citeseer", "socfb-Reed98", "ca-GrQc"]))
 @pytest.mark.parametrize("matching", ["non_induced", "induced"])
 def test_small_patterns_by_search(graph, truth, count, name, matching):
     want = truth[name][matching]
@@ -164,7 +166,7 @@ def _check_motifs(data, graph, count, file, number, how="chosen"):
         ("citeseer-motifs-5m-edge.txt", 21),
     ],
 )
-@pytest.mark.parametrize("how", ["chosen", "search"])
+@pytest.mark.parametrize("how", slow_but_first(["chosen", "search"]))
 def test_published_motifs_of_citeseer(data, graph, count, file, number, how):
     _check_motifs(data, graph, count, file, number, how)
 

@@ -25,17 +25,22 @@ from sharing import share_every_phase
 import longwall.pipeline.phases
 import longwall.pipeline.workloads
 import longwall.stages
+from longwall.kernels.queries.candidate_space import QueryGraph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import MergingPhase, Phase
 from longwall.pipeline.execution.sharing.second_engine import SecondEngine
 from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
+from longwall.pipeline.phases.query_count import QueryCount
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.pipeline.run_store.commit_log import PhaseRecord, checkpoint_bytes
@@ -44,16 +49,20 @@ from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_clas
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
-from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
-from longwall.stages.clique_leaves import (
+from longwall.pipeline.workloads.motifs.orbits_by_counting import CountHomomorphismsOfVertices
+from longwall.stages.cliques.leaves import (
     CountCliquesByPivots,
     CountCliqueSizes,
     CountCliquesOfVertices,
     CountLargeCliques,
 )
+from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.stages.edge_counting import CountOfEdges
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
+from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
     CountCliques,
+    CountFiveCycles,
     CountFourCycles,
     CountHomomorphisms,
     CountOfVertices,
@@ -85,10 +94,10 @@ def plan(env: Coordinator, pattern: str, *, counting: bool) -> MatchPlan:
     return plan_match(parse_pattern(pattern), env.graph.stats, induced=False, counting=counting)
 
 
-def homomorphisms() -> CountRanges:
-    parts = plan_homomorphisms(parse_pattern("0-1,1-2,2-3,3-4"))
-    assert parts is not None
-    return CountHomomorphisms(parts.program, "0-1,1-2,2-3,3-4", exact=True)
+def homomorphisms(text: str) -> RangeCount:
+    sums = plan_homomorphisms((parse_pattern(text),), PassCosts(1.0, 1.0, 1.0))
+    assert sums is not None
+    return HomomorphismCount(sums).phases(WORD)[-1]
 
 
 def last_level(env: Coordinator) -> Phase:
@@ -132,7 +141,7 @@ def counts(count: CountRanges) -> Example:
     """An example of a stage that counts ranges."""
     if isinstance(count, CountOfVertices):
         return Example(lambda env: CountPerVertex(count, 1e6), vertex_counts)
-    return Example(lambda env: RangeCount(count, 1e6), close_totals if count.method == "rows" else aggregated)
+    return Example(lambda env: RangeCount(count, 1e6), aggregated)
 
 
 def algorithm(env: Coordinator) -> Phase:
@@ -160,22 +169,45 @@ COUNTS = [
     CountCliqueSizes(),
     CountCliquesOfVertices(4, 1),
     CountFourCycles(),
-    homomorphisms(),
+    homomorphisms("0-1,1-2,2-3,3-4").count,
+    CountFiveCycles(),
     CountMotifClasses(4),
     CountTrianglesOfVertices(),
     CountOrbits(4),
 ]
-ORDERED_COUNTS = [CountMaximalCliques(2), CountMaximalCliquesOfVertices(2)]
+ORDERED_COUNTS = [
+    CountMaximalCliques(2),
+    CountMaximalCliquesOfVertices(2),
+    CountOrbitHomomorphisms(),
+    CountOfEdges("triangle", 0, 400),
+]
+QUERY = QueryGraph((0b0110, 0b0101, 0b1011, 0b0100), (-1, -1, -1, -1))
 EXAMPLES: dict[type[Phase], list[Example]] = {
     SearchCount: [Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), aggregated)],
-    RangeCount: [counts(one) for one in COUNTS if not isinstance(one, CountOfVertices)],
+    RangeCount: [
+        counts(one) for one in COUNTS if not isinstance(one, (CountOfVertices, CountHomomorphisms, CountFiveCycles))
+    ]
+    # Only their sums over all ranges are right, those of triangles included.
+    + [Example(lambda env: RangeCount(CountFiveCycles(), 1e6), aggregated)],
+    RowCount: [
+        Example(lambda env, text=text: homomorphisms(text), close_totals)
+        for text in ("0-1,1-2,2-3,3-4", "0-1,0-2,0-3,0-4,1-2,1-4,2-3,3-4", "0-1,0-2,0-3,1-2,1-3,2-4,3-4")
+    ],
     CountPerVertex: [counts(one) for one in COUNTS if isinstance(one, CountOfVertices)],
+    QueryCount: [Example(lambda env: QueryCount(QUERY, "0-1,0-2,1-2,2-3"), aggregated)],
     SearchList: [Example(lambda env: SearchList(plan(env, "diamond", counting=False), None), rows_of)],
     WriteLevel: [Example(lambda env: WriteLevel(plan(env, "diamond", counting=False), 2, None), chunks_of)],
     ListLastLevel: [Example(last_level, rows_of)],
     RunAlgorithm: [Example(algorithm, found_rows)],
     CliqueSizes: [Example(lambda env: CliqueSizes(CountMaximalCliques(2), 1e6), aggregated)],
     CliquesPerVertex: [Example(lambda env: CliquesPerVertex(CountMaximalCliquesOfVertices(2), 1e6), clique_vertices)],
+    CountPerEdge: [
+        Example(lambda env: CountPerEdge(CountOfEdges("clique-4", 0, 400), 1e6), vertex_counts),
+        Example(lambda env: CountPerEdge(CountOfEdges("cycle-4", 100, 100), 1e6), vertex_counts),
+    ],
+    CountHomomorphismsOfVertices: [
+        Example(lambda env: CountHomomorphismsOfVertices(CountOrbitHomomorphisms(), 1e6), vertex_counts)
+    ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
 }
 

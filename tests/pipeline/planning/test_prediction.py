@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import slow_but_first
 from strategies import graphs, queries
 
 from longwall.pipeline.execution.device_graph import load_graph
@@ -100,15 +101,17 @@ def test_a_small_search_is_predicted_exactly(lab, predict, small, query, countin
 @pytest.mark.parametrize("counting", [False, True])
 @pytest.mark.parametrize(
     ("pattern", "labels", "induced"),
-    [
-        ("triangle", None, False),
-        ("clique-4", None, False),
-        ("diamond", None, False),
-        ("diamond", None, True),
-        ("path-4", (0, 1, 2, 0), False),
-        ("house", None, False),
-        ("house", (0, 0, 1, 0, 1), True),
-    ],
+    slow_but_first(
+        [
+            ("diamond", None, True),
+            ("triangle", None, False),
+            ("clique-4", None, False),
+            ("diamond", None, False),
+            ("path-4", (0, 1, 2, 0), False),
+            ("house", None, False),
+            ("house", (0, 0, 1, 0, 1), True),
+        ]
+    ),
 )
 def test_estimates_are_right_on_average(predict, tiny, pattern, labels, induced, counting):
     graph = generate("rmat", scale=7, edge_factor=6, seed=3, **LABELLED)

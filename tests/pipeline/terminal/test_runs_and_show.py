@@ -110,6 +110,22 @@ def test_doctor_says_what_works(tmp_path: Path) -> None:
     assert "runs work on" in CliRunner().invoke(app, ["doctor", "--disk", str(tmp_path / "none")]).stdout
 
 
+def test_doctor_knows_a_driver_that_cupy_is_missing_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longwall.pipeline.terminal import doctor
+
+    version = tmp_path / "version"
+    version.write_text(
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\nGCC 12\n"
+    )
+    monkeypatch.setattr(doctor, "_DRIVER", version)
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    facts = doctor.examine(tmp_path)
+    assert facts["NVIDIA driver"] == "550.54.15"
+    assert facts["GPU"] == "not looked for: CuPy is missing; to use a GPU, pip install 'longwall[cuda]'"
+    assert facts["dask"].startswith("missing, needed for a cluster")
+    assert facts["disk"].startswith(f"{tmp_path}: ")
+
+
 def test_patterns_are_drawn() -> None:
     ended = CliRunner().invoke(app, ["patterns", "(a)-(b)-(c), (a)-(d)", "--draw"])
     assert ended.stdout.splitlines()[1:] == ["a", "b  o", "c  . o", "d  o . .", ""]

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import longwall
 from longwall.pipeline.cli import app
 from longwall.pipeline.explain import explain
-from longwall.stages import clique_leaves
+from longwall.stages.cliques import leaves as clique_leaves
 
 ENGINES = pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 GRAPH = nx.gnp_random_graph(60, 0.45, seed=2)
@@ -142,7 +142,9 @@ def test_functions() -> None:
     rows = longwall.cliques(karate, "all", per="vertex").to_pylist()
     assert rows == sorted(rows, key=lambda row: (row["vertex"], row["size"]))
     assert sum(row["cliques"] for row in rows) == 3 * 45 + 4 * 11 + 5 * 2
-    with pytest.raises(longwall.InputError, match="per: expected None, for the number of all cliques"):
-        longwall.cliques(karate, 4, per="edge")  # type: ignore[call-overload]
+    with pytest.raises(longwall.InputError, match="per: expected None, for the number of all"):
+        longwall.cliques(karate, 4, per="arc")  # type: ignore[call-overload]
+    with pytest.raises(longwall.InputError, match='k: counts per edge are given for at most 4 vertices, not "all"'):
+        longwall.cliques(karate, "all", per="edge")
     with pytest.raises(longwall.InputError, match='k: expected a whole number from 3 up, or "all"'):
         longwall.cliques(karate, 4.5)  # type: ignore[call-overload]

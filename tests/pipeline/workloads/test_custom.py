@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import slow_but_first
 
 import longwall
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
@@ -376,12 +377,14 @@ class Plan:
 
 @pytest.mark.parametrize(
     ("value", "says"),
-    [
-        ("order_workload:Order", ""),
-        ("order_workload:Missing", "cannot be loaded"),
-        ("order_workload:Plan", "is no class that is derived from longwall.Workload"),
-        ("longwall.pipeline.workloads.match:Match", "has the kind 'match'"),
-    ],
+    slow_but_first(
+        [
+            ("order_workload:Order", ""),
+            ("order_workload:Missing", "cannot be loaded"),
+            ("order_workload:Plan", "is no class that is derived from longwall.Workload"),
+            ("longwall.pipeline.workloads.match:Match", "has the kind 'match'"),
+        ]
+    ),
 )
 def test_an_installed_package_adds_a_workload(tmp_path: Path, value: str, says: str) -> None:
     (tmp_path / "order_workload.py").write_text(PACKAGE)

@@ -12,6 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from selection import slow_but_first
 
 import longwall
 from longwall.kernels.cpu import pattern_growth
@@ -45,7 +46,7 @@ def mine(
     return longwall.run(config | {"run": {"directory": str(folder / "runs"), "name": name}})
 
 
-@pytest.mark.parametrize("support", ["mni", "instances"])
+@pytest.mark.parametrize("support", slow_but_first(["mni", "instances"]))
 def test_budgets_and_threads_change_nothing(engine_kind: str, tmp_path: Path, support: str) -> None:
     graph = labelled_graph(tmp_path, vertices=200, edges=2000, labels=2)
     wanted = {"support": support, "min_support": 50}

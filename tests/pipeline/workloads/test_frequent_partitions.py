@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import slow_but_first
 
 from longwall.pipeline.execution.environment import Coordinator, Environment, PatternCount
 from longwall.pipeline.execution.phase import Phase
@@ -195,7 +196,7 @@ def graph_of(kind: str) -> Graph:
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
-@pytest.mark.parametrize("partitions", [1, 3, 7])
+@pytest.mark.parametrize("partitions", slow_but_first([3, 1, 7]))
 def test_partitions_change_nothing(
     lab: Any, engine_kind: str, monkeypatch: pytest.MonkeyPatch, kind: str, partitions: int
 ) -> None:
@@ -229,7 +230,7 @@ def test_small_budgets_change_nothing(lab: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
-@pytest.mark.parametrize(("processes", "step"), [(2, 1), (3, 2)])
+@pytest.mark.parametrize(("processes", "step"), slow_but_first([(3, 2), (2, 1)]))
 def test_processes_in_any_order_find_what_one_finds(
     lab: Any, monkeypatch: pytest.MonkeyPatch, kind: str, processes: int, step: int
 ) -> None:
@@ -300,7 +301,7 @@ class Stopping(InTurn):
         super().commit(record, first, last, found)
 
 
-@pytest.mark.parametrize("kind", SECTIONS)
+@pytest.mark.parametrize("kind", slow_but_first(SECTIONS))
 def test_runs_are_resumed_wherever_they_ended(
     lab: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
 ) -> None:

@@ -71,8 +71,8 @@ def published(data: Path, citeseer: dict[str, str]) -> dict[Hashable, int]:
     [
         (1, 1),
         (2, 1),
-        (3, 20),
-        (4, 60),
+        pytest.param(3, 20, marks=pytest.mark.slow),
+        pytest.param(4, 60, marks=pytest.mark.slow),
         pytest.param(3, 1, marks=pytest.mark.long),
         pytest.param(4, 1, marks=pytest.mark.long),
     ],

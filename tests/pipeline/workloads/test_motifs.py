@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
-from collections import Counter
-from functools import cache
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise
 from typing import Any
 
-import igraph
 import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from motif_counts import brute_force, by_form, form, mine, pairs_of, per_vertex, published, run
+from selection import slow_but_first
 from strategies import graphs
 
 import longwall
@@ -33,42 +31,6 @@ from longwall.storage.generators.kinds import generate
 from longwall.storage.observer import NullObserver
 
 METHODS = ("enumeration", "counting")
-
-
-@cache
-def form(edges: tuple[tuple[int, int], ...], k: int) -> tuple[tuple[int, int], ...]:
-    """The canonical form that igraph gives (it is another one than ours)."""
-    graph = igraph.Graph(k, edges)
-    return tuple(sorted(graph.permute_vertices(graph.canonical_permutation()).get_edgelist()))
-
-
-def pairs_of(text: str) -> tuple[tuple[int, int], ...]:
-    return tuple((int(u), int(v)) for u, v in (edge.split("-") for edge in text.split(",")))
-
-
-def by_form(counts: list[Any], k: int) -> dict[tuple, int]:
-    return {form(pairs_of(one.pattern), k): one.count for one in counts}
-
-
-def brute_force(edges: Any, k: int) -> Counter[tuple]:
-    """Connected induced subgraphs of k vertices by igraph's canonical form."""
-    near = naive.adjacency(edges)
-    found: Counter[tuple] = Counter()
-    for chosen in combinations(sorted(near), k):
-        inside = tuple((i, j) for i, j in combinations(range(k), 2) if chosen[j] in near[chosen[i]])
-        if igraph.Graph(k, inside).is_connected():
-            found[form(inside, k)] += 1
-    return found
-
-
-def mine(context: Any) -> list[Any]:
-    workload = context.spec.workload
-    return workload.execute(workload.plan(context.graph), context)
-
-
-def run(lab: Any, graph: Any, k: int, engine: str, **workload: Any) -> list[Any]:
-    context = lab.context(graph, engine=engine, threads=2, workload={"kind": "motifs", "k": k, **workload})
-    return mine(context)
 
 
 @settings(deadline=None, max_examples=20)
@@ -97,7 +59,7 @@ def test_large_motifs(lab, engine_kind, k):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("k", [3, 4])
+@pytest.mark.parametrize("k", slow_but_first([3, 4]))
 def test_counts_are_those_of_igraph(lab, engine_kind, k, method):
     graph = generate("rmat", seed=3, scale=8, edge_factor=6)
     owners = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
@@ -135,15 +97,6 @@ def test_both_engines_agree(lab, engine_kind, k, method):
     assert run(lab, graph, k, engine_kind, method=method) == run(lab, graph, k, "cpu", method="enumeration")
 
 
-def published(data: Any, name: str, k: int) -> dict[tuple, int]:
-    """Counts of the files of truth: ``[1-2]`` is an edge, ``(1~2)`` is none."""
-    found = {}
-    for line in (data / "truth" / f"{name}.txt").read_text().splitlines():
-        edges = tuple((int(u) - 1, int(v) - 1) for u, v in re.findall(r"\[(\d)-(\d)\]", line))
-        found[form(edges, k)] = int(line.split()[1])
-    return found
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("k", [4, 5, pytest.param(6, marks=pytest.mark.long)])
 def test_published_counts_of_citeseer(lab, data, k, method):
@@ -172,58 +125,6 @@ def test_published_counts_of_real_graphs(lab, data, name, method):
         assert known
         for pattern in known:
             assert found[form(parse_pattern(pattern).edges, k)] == truth[pattern]
-
-
-def naive_orbits(edges: Any, k: int) -> dict[int, Counter[int]]:
-    """Orbits of 2 to k vertices by trying every set of vertices and every rooted numbering."""
-    near = naive.adjacency(edges)
-    found: dict[int, Counter[int]] = {vertex: Counter() for vertex in near}
-    for size in range(2, k + 1):
-        for chosen in combinations(sorted(near), size):
-            inside = tuple((i, j) for i, j in combinations(range(size), 2) if chosen[j] in near[chosen[i]])
-            if igraph.Graph(size, inside).is_connected():
-                for i, vertex in enumerate(chosen):
-                    found[vertex][ROOTED[rooted(inside, size, i)]] += 1
-    return found
-
-
-@cache
-def rooted(edges: tuple[tuple[int, int], ...], k: int, root: int) -> tuple:
-    """The smallest renumbering of a pattern that sends the root to 0."""
-    best = None
-    for order in permutations(range(k)):
-        if order[root] == 0:
-            moved = tuple(sorted((min(order[u], order[v]), max(order[u], order[v])) for u, v in edges))
-            best = moved if best is None or moved < best else best
-    return k, best
-
-
-# Przulj's figure, orbit by orbit: the pattern with the vertex as number 0.
-FIGURE = ["0-1", "0-1,1-2", "0-1,0-2", "0-1,0-2,1-2", "0-1,1-2,2-3", "0-1,0-2,1-3", "0-1,1-2,1-3", "0-1,0-2,0-3"]
-FIGURE += ["0-1,1-2,2-3,0-3", "0-1,1-2,1-3,2-3", "0-1,0-2,1-2,1-3", "0-1,0-2,1-2,0-3", "0-1,0-2,1-2,1-3,2-3"]
-FIGURE += ["0-1,0-2,0-3,1-2,1-3", "0-1,0-2,0-3,1-2,1-3,2-3"]
-ROOTED = {
-    rooted(tuple(sorted(pairs_of(text))), 1 + max(map(int, re.findall(r"\d", text))), 0): i
-    for i, text in enumerate(FIGURE)
-}
-
-
-@settings(deadline=None, max_examples=25)
-@given(small=graphs(max_vertices=9), k=st.integers(3, 4))
-def test_orbits_are_those_of_brute_force(lab, engine_kind, small, k):
-    graph = lab.graph(small.edges)
-    context = lab.context(graph, engine=engine_kind, threads=2, workload=per_vertex(k))
-    counts = mine(context)
-    assert {f: n for f, n in by_form(counts, k).items() if n} == brute_force(small.edges, k)
-    expected = naive_orbits(small.edges, k)
-    number = {3: 4, 4: 15}[k]
-    for row in rows(context.results):
-        assert [row[f"orbit_{i}"] for i in range(number)] == [expected[row["vertex"]][i] for i in range(number)]
-        assert len(row) == number + 1
-
-
-def per_vertex(k: int) -> dict[str, Any]:
-    return {"kind": "motifs", "k": k, "output": "vertices"}
 
 
 def rows(folder: Any) -> list[dict[str, int]]:
@@ -348,7 +249,7 @@ def test_the_cheaper_method_is_chosen():
 
 
 def test_explain_prints_the_plan():
-    for k, words in ((4, "enumeration"), (5, "pattern by pattern")):
+    for k, words in ((4, "enumeration"), (5, "homomorphism counts")):
         text = explain(config(k, method="enumeration" if k == 4 else "counting"))
         assert words in text
     assert "orbits       0 to 14" in explain(config(4, output="vertices"))
@@ -369,9 +270,16 @@ def config(k: int, **workload: Any) -> dict[str, Any]:
         ({"k": 2}, "workload.k: must be at least 3"),
         ({"k": 9}, "workload.k: must be at most 8, not 9"),
         ({}, "workload.k: missing; motifs needs it"),
-        ({"k": 5, "output": "vertices"}, "workload.k: counts per vertex are given for at most 4 vertices, not 5"),
+        ({"k": 6, "output": "vertices"}, "workload.k: counts per vertex are given for at most 5 vertices, not 6"),
         ({"k": 7, "method": "counting"}, 'workload.method: "counting" is for at most 6 vertices'),
-        ({"k": 4, "output": "vertices", "method": "counting"}, "workload.method: counts per vertex are always taken"),
+        (
+            {"k": 4, "output": "vertices", "method": "counting"},
+            "workload.method: counts per vertex for 4 vertices are taken by enumeration",
+        ),
+        (
+            {"k": 5, "output": "vertices", "method": "enumeration"},
+            "workload.method: counts per vertex for 5 vertices are taken by counting",
+        ),
         (
             {"k": 4, "output": "embeddings"},
             'workload.output: motifs has no output "embeddings"; choose one of count',

@@ -14,8 +14,8 @@ import google_crc32c
 import numpy as np
 import pytest
 
+from longwall.storage.arrays import array_hash, layout
 from longwall.storage.errors import InputError
-from longwall.storage.graph import sharded_array
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.graph_store import describe_store, open_store
 from longwall.storage.graph.info import info
@@ -49,9 +49,9 @@ def plain() -> Graph:
 @pytest.fixture(params=["one chunk", "many chunks"])
 def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "many chunks":
-        monkeypatch.setattr(sharded_array, "CHUNK_BYTES", 128)
-        monkeypatch.setattr(sharded_array, "CHUNKS_PER_SHARD", 3)
-        monkeypatch.setattr(sharded_array, "CHUNKS_A_READ", 1)
+        monkeypatch.setattr(layout, "CHUNK_BYTES", 128)
+        monkeypatch.setattr(layout, "CHUNKS_PER_SHARD", 3)
+        monkeypatch.setattr(array_hash, "SEGMENT_BYTES", 32)
 
 
 def refused(path: Path, says: str, readers: tuple[Callable[[Path], Any], ...] = READERS) -> None:
@@ -109,7 +109,7 @@ FORGED: dict[str, Callable[[Graph], dict[str, Any]]] = {
     "indptr: the degrees are": lambda g: {"indptr": changed(g.indptr, 5, int(g.indptr[3]))},
     "indptr: the last row": lambda g: {"indptr": np.append(g.indptr[:-1], g.indptr[-2] + 1)},
     "original_ids": lambda g: {"original_ids": np.full_like(g.original_ids, -7)},
-    "original_ids: these": lambda g: {"original_ids": changed(g.original_ids, 0, -1)},
+    "original_ids: these": lambda g: {"original_ids": changed(g.original_ids, -1, -(2**63))},
     "original_ids: these are no ids": lambda g: {"original_ids": np.full_like(g.original_ids, 7)},
     "split": lambda g: {"split": changed(g.split, 4, 2**62)},
     "split: a row": lambda g: {"split": changed(g.split, 4, -1)},
@@ -159,8 +159,8 @@ def test_rows_ascend_where_one_read_ends_and_the_next_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Graph
 ) -> None:
     """Two neighbours that have changed places: each read alone ascends, and all edges are there."""
-    monkeypatch.setattr(sharded_array, "CHUNK_BYTES", 32)
-    monkeypatch.setattr(sharded_array, "CHUNKS_A_READ", 1)
+    monkeypatch.setattr(layout, "CHUNK_BYTES", 32)
+    monkeypatch.setattr(array_hash, "SEGMENT_BYTES", 32)
     tried = 0
     for seam in range(8, 2 * plain.num_edges, 8):
         row = int(np.searchsorted(plain.indptr, seam, side="right")) - 1
@@ -431,8 +431,8 @@ def test_an_index_of_chunks_that_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Graph, at: int, value: int
 ) -> None:
     """With a checksum that is right."""
-    monkeypatch.setattr(sharded_array, "CHUNK_BYTES", 1024)
-    monkeypatch.setattr(sharded_array, "CHUNKS_PER_SHARD", 3)
+    monkeypatch.setattr(layout, "CHUNK_BYTES", 1024)
+    monkeypatch.setattr(layout, "CHUNKS_PER_SHARD", 3)
     write_graph(plain, tmp_path / "store")
     file = shard(tmp_path / "store", "indices")
     data = file.read_bytes()

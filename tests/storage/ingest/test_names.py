@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import refusals
+from selection import slow_but_first
 
 import longwall
 from longwall.storage.errors import InputError
@@ -133,6 +134,18 @@ def test_what_text_means(tmp_path: Path, content: str, edges: Edges | None) -> N
         assert edges_of(graph) == expected(edges)
 
 
+@pytest.mark.parametrize("header", [None, True, False])
+def test_a_first_line_that_may_name_columns_is_mentioned(tmp_path: Path, header: bool | None) -> None:
+    """Nothing says whether it does where all fields are texts; the user is asked, unless the user has said it."""
+    path = tmp_path / "women.csv"
+    written_as_csv([("ann", "bob"), ("bob", "eve")], path, header=("woman", "friend"))
+    notes: list[str] = []
+    graph = load_graph(path, table=TableOptions(header=header), note=notes.append)
+    assert graph.num_edges == (2 if header else 3)
+    said = f"{path}: the first line ('woman', 'friend') is read as a row; if it names the columns, set graph.header"
+    assert [note for note in notes if note.startswith(said)] == notes[:1] * (header is None)
+
+
 def test_integers_may_be_names(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text("-1 18446744073709551615\n007 -1\n7 -1\n")
     graph = load_graph(tmp_path / "g.txt", table=NAMES)
@@ -180,7 +193,7 @@ def test_uuids_come_back_as_they_are_written(tmp_path: Path) -> None:
     assert edges_of(graph) == expected([(str(u), str(v)) for u, v in pairwise(ids)])
 
 
-@pytest.mark.parametrize("host", [40, 64, 1024])
+@pytest.mark.parametrize("host", slow_but_first([40, 64, 1024]))
 def test_no_budget_changes_the_graph(tmp_path: Path, host: int) -> None:
     edges = random_edges(20_000, 120_000)
     written_as_csv(edges, tmp_path / "g.csv")
@@ -254,7 +267,12 @@ REFUSED = {
     ),
     "no UTF-8": ("g.txt", b"a b\nb \xff\xfe\n", TableOptions(), "line 2: the name .* is not UTF-8"),
     "one loop": ("g.txt", "a a\nb b\n", TableOptions(), "every edge is a loop"),
-    "two labels": ("g.csv", "a,b,x\nb,a,y\n", TableOptions((1, 2), 3), "edge [ab]-[ab] is given twice"),
+    "two labels": (
+        "g.csv",
+        "a,b,x\nb,a,y\n",
+        TableOptions((1, 2), 3),
+        r"edge [ab]-[ab] is given twice with different labels \([xy] and [xy]\)",
+    ),
 }
 
 

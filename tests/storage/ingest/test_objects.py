@@ -171,9 +171,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "bools": ({"source": np.ones((2, 2), bool)}, "expected integers, not bools"),
     "texts": ({"source": [("a", "b")]}, "expected integers, not texts; number the vertices first"),
     "objects": ({"source": np.array([[None, 1]])}, "not objects such as None"),
-    "large numbers": ({"source": [(0, 2**64)]}, "numbers of more than 64 bits"),
-    "ids of 64 bits": ({"source": np.array([[1, 2**63]], np.uint64)}, "entry 0: 9223372036854775808; use integers"),
-    "negative ids": ({"source": np.array([[1, 2], [3, -1]])}, "the edges, entry 1: -1; use integers from 0"),
+    "large numbers": ({"source": [(0, 2**64)]}, "the edges: 18446744073709551616; use integers of 64 bits"),
+    "negative and huge ids": (
+        {"source": (np.array([1, 2**63], np.uint64), np.array([2, -5]))},
+        r"the edges, entry 1: -5, and other ids from 2\^63 on; use integers of 64 bits",
+    ),
+    "negative and huge ids in a list": ({"source": [(1, 2**63), (2, -5)]}, "-5 and 9223372036854775808 do not fit"),
     "arrays of two lengths": (
         {"source": (np.arange(3), np.arange(2))},
         r"two arrays of one length .*\(3,\) and \(2,\)",
@@ -195,7 +198,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"source": labelled_igraph(), "labels": "colour"},
         "no attribute 'colour'; there are: 'kind'",
     ),
-    "no attribute at all": ({"source": nx.Graph(SMALL), "labels": "kind"}, "the nodes' attribute 'kind': .*not None"),
+    "no attribute at all": (
+        {"source": nx.Graph(SMALL), "labels": "kind"},
+        "no node of the graph has the attribute 'kind'; there are: none",
+    ),
     "array for igraph": (
         {"source": labelled_igraph(), "edge_labels": [1]},
         "edge_labels: expected the name of the attr",

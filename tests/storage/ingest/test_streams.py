@@ -2,6 +2,7 @@
 
 import gzip
 import mmap
+import re
 import tempfile
 import threading
 import tracemalloc
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_lists import read_rows
+from naive_lists import BadLine, read_rows
 
 from longwall.storage.errors import InputError
 from longwall.storage.ingest.readers.edge_stream import EdgeStream
@@ -42,16 +43,17 @@ def edges_of(raw: EdgeStream) -> Triples:
     with raw:
         for block in raw.blocks:
             labels = block.edge_labels.tolist() if block.edge_labels is not None else [None] * len(block.src)
-            found += zip(block.src.tolist(), block.dst.tolist(), labels, strict=True)
+            ends = [ids.view(np.uint64) if block.unsigned else ids for ids in (block.src, block.dst)]
+            found += zip(ends[0].tolist(), ends[1].tolist(), labels, strict=True)
     return found
 
 
 def pairs_of(labels: LabelSource) -> list[tuple[int, int, str]]:
     """Collect a stream of labels with their places."""
     return [
-        (int(vertex), int(value), block.place(row))
+        (int(block.vertex(row)), int(value), block.place(row))
         for block in labels.blocks()
-        for row, (vertex, value) in enumerate(zip(block.ids, block.values, strict=True))
+        for row, value in enumerate(block.values)
     ]
 
 
@@ -74,9 +76,11 @@ def file_of(content: str, name: str = "g.txt") -> Iterator[Path]:
 
 
 ids = st.one_of(st.integers(0, 20), st.integers(0, 2**63 - 1))
+wide_ids = st.sampled_from([st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3), st.integers(2**63 - 2, 2**64 - 1)])
 separators = st.sampled_from([" ", "\t", ",", ";", " | ", "   "])
+quotes = st.sampled_from(["%d", '"%d"'])
 no_rows = st.sampled_from(["", "  ", "# 1 2", "% note", " #"])
-rows = st.builds(lambda u, v, separator: [str(u), separator, str(v)], ids, ids, separators)
+rows = st.builds(lambda u, v, separator, quote: [quote % u, separator, quote % v], ids, ids, separators, quotes)
 
 
 @st.composite
@@ -89,7 +93,25 @@ def good_lists(draw: st.DrawFn) -> list[str]:
 
 
 bad_lines = st.sampled_from(
-    ["7", "1 x", "-1 2", "1 -2", "3 4.5", "1 9223372036854775808", "x 1", "1 \x01", "5,,7", "1,2 3", ",1,2", "1 2\r3"]
+    [
+        "7",
+        '1 "',
+        '1 "2',
+        '1 "2"3',
+        '1 ""',
+        "1 x",
+        "-x 2",
+        "1 -",
+        "3 4.5",
+        "1 18446744073709551616",
+        "1 -9223372036854775809",
+        "x 1",
+        "1 \x01",
+        "5,,7",
+        "1,2 3",
+        ",1,2",
+        "1 2\r3",
+    ]
 )
 line_ends = st.sampled_from(["\n", "\r\n"])
 
@@ -109,6 +131,34 @@ def test_edge_lists_are_read_alike_in_blocks_of_any_size(
                 assert found == [(u, v, None) for u, v, _ in expected]
                 labels = pairs_of(open_label_list(path, MEMORY, workers))
                 assert labels == [(u, v, f"line {number}") for u, v, number in expected]
+
+
+@SHORT
+@given(wide_ids.flatmap(lambda kind: st.lists(st.tuples(kind, kind), min_size=1, max_size=40)), st.integers(1, 3))
+def test_ids_are_any_integers_of_64_bits(edges: list[tuple[int, int]], workers: int) -> None:
+    content = "".join(f"{u} {v}\n" for u, v in edges)
+    with blocks_of(max(map(len, content.split("\n"))) + 9), file_of(content) as path:
+        assert edges_of(open_edge_list(path, MEMORY, workers)) == [(u, v, None) for u, v in edges]
+
+
+def rows_or_fault(content: bytes) -> list[tuple[int, int, int]] | int:
+    try:
+        return read_rows(content, wide=2)
+    except BadLine as bad:
+        return bad.number
+
+
+@SHORT
+@given(st.lists(st.tuples(*2 * (st.integers(-(2**63) - 2, 2**64 + 1),)), min_size=1, max_size=6), st.booleans())
+def test_ids_of_two_signs_or_out_of_range_are_refused(edges: list[tuple[int, int]], gap: bool) -> None:
+    content = ("\n# c\n" if gap else "\n").join(f"{u},{v}" for u, v in edges)
+    with blocks_of(max(map(len, content.split("\n"))) + 9), file_of(content) as path:
+        expected = rows_or_fault(content.encode())
+        if isinstance(expected, int):
+            with pytest.raises(InputError, match=re.escape(f"{path}, line {expected}: ")):
+                edges_of(open_edge_list(path, MEMORY, 2))
+        else:
+            assert edges_of(open_edge_list(path, MEMORY, 2)) == [(u, v, None) for u, v, _ in expected]
 
 
 @SHORT
@@ -226,7 +276,8 @@ def test_the_first_bad_row_of_a_parquet_file_is_named(tmp_path: Path, value: int
     path = tmp_path / "g.parquet"
     column: list[int | None] = list(range(9000))
     column[4321] = column[8765] = value
-    pq.write_table(pa.table({"src": list(range(9000)), "dst": column}), path, row_group_size=1000)
+    src = pa.array(range(2**63, 2**63 + 9000), pa.uint64())
+    pq.write_table(pa.table({"src": src, "dst": column}), path, row_group_size=1000)
     with pytest.raises(InputError, match=f"row 4322: column dst {says}"):
         edges_of(open_parquet(path, 1, 2))
 
@@ -363,7 +414,7 @@ class Table:
         self.vertices = vertices
         self.rank = {vertex: rank for rank, vertex in enumerate(vertices)}
 
-    def lookup(self, ids: np.ndarray) -> np.ndarray:
+    def lookup(self, ids: np.ndarray, unsigned: bool = False) -> np.ndarray:
         return np.array([self.rank.get(vertex, -1) for vertex in ids.tolist()], np.int64)
 
     def vertex(self, rank: int) -> str:

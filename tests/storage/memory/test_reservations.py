@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwall.storage.errors import RunError
-from longwall.storage.memory.machine_budget import cgroup_room, default_disk_bytes
+from longwall.storage.memory.machine_budget import cgroup_limit, cgroup_room, default_disk_bytes
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 
 
@@ -137,6 +137,16 @@ def test_cached_files_do_not_take_room(tmp_path, version, line, stat):
     assert cgroup_room(root) == 5
     next(root.rglob("a")).joinpath("memory.stat").write_text(stat)
     assert cgroup_room(root) == 65
+
+
+def test_the_innermost_limit_is_told_from_none(tmp_path):
+    memory = ("memory", "memory.limit_in_bytes")
+    root = machine(tmp_path / "2", "v2", "0::/a/b", {"a": (100, 95), "a/b": ("max", 3)})
+    assert cgroup_limit("memory.max", memory, root) == "100"
+    root = machine(tmp_path / "1", "v1", "4:memory:/a/b", {"a": (200, 95), "a/b": (2**63 - 4096, 3)})
+    assert cgroup_limit("memory.max", memory, root) == "200"
+    assert cgroup_limit("cpu.max", ("cpu", "cpu.cfs_quota_us"), root) == ""
+    assert cgroup_limit("memory.max", memory, tmp_path / "none") == ""
 
 
 def test_without_cgroups_there_is_no_limit(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from conftest import set_page_size
 
 from longwall.kernels.cpu.engine import CpuEngine, NoPaging
-from longwall.kernels.interface.clique_leaves import ALL_SIZES, cliques_of_leaves
+from longwall.kernels.interface.cliques.leaves import ALL_SIZES, cliques_of_leaves
 from longwall.kernels.interface.engine import Ablation, EngineUnavailable, ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays

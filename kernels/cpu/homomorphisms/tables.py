@@ -1,0 +1,234 @@
+"""Tables over vertices and arcs, and the lists that they are made of."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit import compiled
+
+_RANGES = 32  # per thread
+
+
+def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:
+    """Cut the vertices into ranges of about as many arcs."""
+    pieces = max(min(device.workers * _RANGES, graph.num_arcs >> 10), 1)
+    shares = np.linspace(0, graph.num_arcs, pieces + 1)[1:-1]
+    cuts = np.unique([0, *np.searchsorted(graph.indptr, shares), graph.num_vertices])
+    return pairwise(cuts.tolist())
+
+
+def _in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Callable[[int, int], Any]]) -> None:
+    """Give ranges of vertices to threads, each of which calls `start` for what does a range."""
+    ranges = list(_ranges(device, graph))
+
+    def work() -> None:
+        run = start()
+        while ranges:
+            try:
+                first, last = ranges.pop()
+            except IndexError:
+                return
+            run(first, last)
+
+    with ThreadPoolExecutor(device.workers) as pool:
+        for done in [pool.submit(work) for _ in range(device.workers)]:
+            done.result()
+
+
+def common_neighbours(
+    device: CpuDevice, graph: GraphArrays, memory: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], int]:
+    """List the common neighbours of all arcs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    fitting(8 * (graph.num_arcs + 1) + 5 * graph.num_vertices * device.workers, memory)
+    indptr, nothing = np.zeros(graph.num_arcs + 1, np.int64), np.empty(0, np.uint32)
+    g = (graph.indptr, graph.indices)
+
+    def pass_over(common: NDArray[np.uint32], *, counting: bool) -> None:
+        def start() -> Callable[[int, int], Any]:
+            places = np.zeros(graph.num_vertices, np.uint32)
+            return lambda first, last: list_common(*g, first, last, places, counting, indptr, common, device.stop_flag)
+
+        _in_parallel(device, graph, start)
+
+    pass_over(nothing, counting=True)
+    longest = int(indptr.max(initial=0))
+    np.cumsum(indptr, out=indptr)
+    fitting(int(indptr.nbytes + 4 * indptr[-1]), memory)
+    common = np.empty(int(indptr[-1]), np.uint32)
+    pass_over(common, counting=False)
+    return indptr, common, longest
+
+
+def sum_neighbours(
+    device: CpuDevice,  # noqa: ARG001
+    graph: GraphArrays,
+    vertices: NDArray[Any] | None,
+    arcs: NDArray[Any] | None,
+    modulus: int,
+    out: NDArray[Any],
+) -> None:
+    """Sum a table over the neighbours of every vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    none = np.empty(0, out.dtype)
+    neighbour_sums(
+        graph.indptr,
+        graph.indices,
+        none if vertices is None else vertices,
+        none if arcs is None else arcs,
+        modulus,
+        out,
+    )
+
+
+def cycles_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
+    """Add 4-cycles to the first of their arcs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    fitting(device.workers * (8 * graph.num_arcs + 4 * graph.num_vertices), memory)
+    found: list[NDArray[np.int64]] = []
+
+    def start() -> Callable[[int, int], Any]:
+        wedges, counts = np.zeros(graph.num_vertices, np.uint32), np.zeros(graph.num_arcs, np.int64)
+        found.append(counts)
+        return lambda first, last: count_cycles(
+            graph.indptr, graph.indices, graph.split, first, last, wedges, counts, device.stop_flag
+        )
+
+    _in_parallel(device, graph, start)
+    for counts in found:
+        out += counts
+
+
+@compiled
+def list_common(indptr, indices, first, last, places, counting, lengths, common, stop_flag):
+    """Count, or list, the common neighbours of the ends of the arcs of the vertices first to last - 1.
+
+    Parameters
+    ----------
+    indptr, indices
+        The graph.
+    first, last
+        Range of vertices.
+    places : uint32[num_vertices]
+        Workspace, all zero; it is left all zero.
+    counting
+        Whether they are only counted.
+    lengths : int64[num_arcs + 1]
+        Where they are counted, the number of arc a is written to ``lengths[a + 1]``; else they begin at ``lengths[a]``.
+    common : uint32[lengths[-1]]
+        The places of the arcs to them, ascending.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
+    """
+    for v in range(first, last):
+        if stop_flag[0]:
+            break
+        begin, end = indptr[v], indptr[v + 1]
+        for i in range(begin, end):
+            places[indices[i]] = i - begin + 1
+        for i in range(begin, end):
+            x = indices[i]
+            low, high = indptr[x], indptr[x + 1]
+            found = np.int64(0)
+            at = np.int64(0) if counting else lengths[i]
+            if (end - begin) * 16 < high - low:
+                # Few neighbours of v: look them up among the many of x.
+                for j in range(begin, end):
+                    y = indices[j]
+                    low += np.searchsorted(indices[low:high], y)
+                    if low == high:
+                        break
+                    if indices[low] == y:
+                        if not counting:
+                            common[at + found] = j
+                        found += 1
+            else:
+                for j in range(low, high):
+                    place = places[indices[j]]
+                    if place:
+                        if not counting:
+                            common[at + found] = begin + place - 1
+                        found += 1
+            if counting:
+                lengths[i + 1] = found
+        for i in range(begin, end):
+            places[indices[i]] = 0
+
+
+@compiled
+def neighbour_sums(indptr, indices, vertices, arcs, modulus, out):
+    """Set out[v] to the sum of arcs[v, x] * vertices[x] over the neighbours x of v; arrays of no entries are ones.
+
+    Parameters
+    ----------
+    indptr, indices
+        The graph.
+    vertices : dtype[num_vertices] or dtype[0]
+    arcs : dtype[num_arcs] or dtype[0]
+    modulus
+        A prime below 2**31, or 0.
+    out : dtype[num_vertices]
+    """
+    for v in range(indptr.size - 1):
+        total = out[v] * 0
+        for j in range(indptr[v], indptr[v + 1]):
+            value = arcs[j] if arcs.size else total * 0 + 1
+            if vertices.size:
+                value *= vertices[indices[j]]
+            if modulus:
+                value %= modulus
+            total += value
+        if modulus:
+            total %= modulus
+        out[v] = total
+
+
+@compiled
+def count_cycles(indptr, indices, split, first, last, wedges, counts, stop_flag):
+    """Count the 4-cycles whose smallest vertex lies in first to last - 1, at an arc of each of their edges.
+
+    As in :func:`longwall.kernels.cpu.four_cycles.count_four_cycles`; a wedge v - x - y, of c with the same ends, is in
+    c - 1 cycles, and so are its two arcs.
+
+    Parameters
+    ----------
+    indptr, indices, split
+        The graph.
+    first, last
+        Range of vertices.
+    wedges : uint32[num_vertices]
+        Workspace, all zero; it is left all zero.
+    counts : int64[num_arcs]
+        The cycles are added here.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
+    """
+    for v in range(first, last):
+        if stop_flag[0]:
+            break
+        for i in range(split[v], indptr[v + 1]):
+            x = indices[i]
+            j = indptr[x + 1] - 1
+            # Rows ascend, so the vertices beyond v stand at the end.
+            while indices[j] > v:
+                wedges[indices[j]] += 1
+                j -= 1
+        for i in range(split[v], indptr[v + 1]):
+            x = indices[i]
+            j = indptr[x + 1] - 1
+            own = np.int64(0)
+            while indices[j] > v:
+                cycles = np.int64(wedges[indices[j]]) - 1
+                counts[j] += cycles
+                own += cycles
+                j -= 1
+            counts[i] += own
+        for i in range(split[v], indptr[v + 1]):
+            x = indices[i]
+            j = indptr[x + 1] - 1
+            while indices[j] > v:
+                wedges[indices[j]] = 0
+                j -= 1

@@ -1,0 +1,1 @@
+"""Counts of every vertex and every edge that are taken from the neighbourhoods of vertices."""

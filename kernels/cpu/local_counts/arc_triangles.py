@@ -1,0 +1,62 @@
+"""The number of triangles of every arc."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit import compiled
+
+
+def arc_triangles(device: CpuDevice, graph: GraphArrays) -> tuple[NDArray[np.uint32], int]:
+    """Count the triangles of every arc; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    triangles = np.zeros(graph.num_arcs, np.uint32)
+    marks = np.zeros(graph.num_vertices, np.uint8)
+    count_arc_triangles(graph.indptr, graph.indices, graph.split, marks, device.stop_flag, triangles)
+    return triangles, int(largest_row(graph.indptr, triangles))
+
+
+@compiled
+def count_arc_triangles(indptr, indices, split, marks, stop_flag, triangles):
+    """Count the triangles of every arc; those of an edge are the neighbours of its smaller end among the larger one's.
+
+    Parameters
+    ----------
+    indptr, indices, split
+        The graph; `indices[split[v]:indptr[v + 1]]` are the neighbours of v with a larger id, and so no larger degree.
+    marks : uint8[num_vertices]
+        Workspace, all zero; it is left all zero.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
+    triangles : uint32[num_arcs]
+        Receives the numbers.
+    """
+    for v in range(indptr.size - 1):
+        if stop_flag[0]:
+            return
+        if split[v] == indptr[v + 1]:
+            continue
+        for j in range(indptr[v], indptr[v + 1]):
+            marks[indices[j]] = 1
+        for j in range(split[v], indptr[v + 1]):
+            u = indices[j]
+            found = np.uint32(0)
+            for i in range(indptr[u], indptr[u + 1]):
+                found += marks[indices[i]]
+            triangles[j] = found
+            back = indptr[u] + np.searchsorted(indices[indptr[u] : indptr[u + 1]], v)
+            triangles[back] = found
+        for j in range(indptr[v], indptr[v + 1]):
+            marks[indices[j]] = 0
+
+
+@compiled
+def largest_row(indptr, triangles):
+    """Return the largest sum of the numbers of a vertex' arcs."""
+    largest = np.int64(0)
+    for v in range(indptr.size - 1):
+        found = np.int64(0)
+        for j in range(indptr[v], indptr[v + 1]):
+            found += triangles[j]
+        largest = max(largest, found)
+    return largest

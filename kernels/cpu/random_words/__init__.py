@@ -1,0 +1,1 @@
+"""Random words, and what is drawn with them."""

@@ -1,0 +1,1 @@
+"""Kernels that sort on one core."""

@@ -1,0 +1,1 @@
+"""Homomorphism counts: tables over vertices and arcs, and programs over their rows."""

@@ -1,0 +1,49 @@
+"""Cycles of five vertices on the device: wedge counters, and launches of ``wedges.cu``."""
+
+from longwall.kernels.cuda.runtime.launch import Device, exact, units_that_fit
+from longwall.kernels.interface.graph_arrays import GraphArrays
+
+
+def five_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFiveCycleCounter":
+    """Make a counter of 5-cycles; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaFiveCycleCounter(device, graph, memory)
+
+
+class CudaFiveCycleCounter:
+    """Wedge counters; see ``wedges.cu``."""
+
+    workspace_bytes = 0
+
+    def __init__(self, device: Device, graph: GraphArrays, memory: int):
+        xp, n = device.xp, graph.num_vertices
+        self._device, self._graph = device, graph
+        self._window = min(n, device.shared_memory // 8 - 8)
+        self._blocks = units_that_fit(device.multiprocessors, 12 * n, memory)
+        self._store = xp.zeros(self._blocks * 3 * n, xp.uint32)
+
+    def count(self, first: int, last: int) -> int:
+        """Count the 5-cycles of a range of vertices."""
+        device, graph = self._device, self._graph
+        result = device.result()
+        if first < last:
+            device.launch(
+                "wedges.cu",
+                "five_cycles",
+                (
+                    graph.indptr,
+                    graph.indices,
+                    graph.split,
+                    graph.num_vertices,
+                    first,
+                    last,
+                    self._window,
+                    self._store,
+                    device.xp.zeros(1, device.xp.uint32),
+                    device.stop_flag,
+                    result,
+                ),
+                blocks=min(self._blocks, last - first),
+                threads=1024,
+                shared=(2 * self._window + 4) * 4,
+            )
+        return exact(result)

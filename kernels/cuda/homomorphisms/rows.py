@@ -1,0 +1,144 @@
+"""Row programs on the device: workspace and launches around ``homomorphisms.cu``."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.cuda.runtime.compile import array, constants
+from longwall.kernels.cuda.runtime.launch import Device, units_that_fit
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op, RowProgram, RowTables
+
+_VERTEX_THREADS, _ARC_THREADS = 1024, 128
+_ARC_BLOCKS = 8  # per multiprocessor: rows of arcs are short
+_CONTROL_BYTES = 16
+_BITMAP_SHARE = 0.5  # of the shared memory, at most
+
+
+def row_counter(
+    device: Device, graph: GraphArrays, tables: RowTables, program: RowProgram, domain: Domain, memory: int
+) -> "CudaRowCounter":
+    """Make a counter for a row program; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaRowCounter(device, graph, tables, program, domain, memory)
+
+
+def row_header(program: RowProgram, domain: Domain, modulus: int) -> str:
+    """Write the ``generated.cuh`` that ``homomorphisms.cu`` includes."""
+    width = max([len(product) for product in program.products] + [1])
+    sizes = {
+        "kModulus": max(modulus, 0),
+        "kNumOps": len(program.ops),
+        "kNumLocal": program.num_local,
+        "kNumDense": program.num_dense,
+        "kNumScalars": program.num_scalars,
+        "kNumProducts": len(program.products),
+        "kFactors": width,
+        "kNumStored": len(program.stored),
+        "kArcs": int(domain == "arcs"),
+        "kSymmetric": int(program.symmetric),
+    }
+    products = [(*product, *[-1] * (width - len(product))) for product in program.products]
+    return (
+        f"using Value = {'double' if modulus == FLOATING else 'u64'};\n"
+        + constants(sizes)
+        + array("RowOp kOps[]", program.ops or [(0, 0, 0, -1)])
+        + array("int kProducts[][kFactors]", products or [(-1,)])
+        + array("int kStored[][2]", program.stored or [(-1, 0)])
+    )
+
+
+class CudaRowCounter:
+    """Vectors for one row program."""
+
+    workspace_bytes = 0
+
+    def __init__(
+        self,
+        device: Device,
+        graph: GraphArrays,
+        tables: RowTables,
+        program: RowProgram,
+        domain: Domain,
+        memory: int,
+    ):
+        xp = device.xp
+        self._device, self._graph, self._tables = device, graph, tables
+        self._exact, self._arcs = tables.modulus != FLOATING, domain == "arcs"
+        self._header = row_header(program, domain, tables.modulus)
+        self._number = len(program.products)
+        self._longest = tables.longest if self._arcs else graph.max_degree
+        self._length = graph.max_degree if self._arcs else graph.num_vertices  # of a dense vector
+        codes = {op[0] for op in program.ops}
+        reaches = Op.WIDEN not in codes and bool(codes & {Op.PUSH, Op.PUSH_EDGES})
+        shared_memory = device.shared_memory // (_ARC_BLOCKS if self._arcs else 1) - (1024 if self._arcs else 0)
+        self._bitmap_words = (self._length + 31) // 32 if reaches else 0
+        in_shared = self._bitmap_words * 4 <= shared_memory * _BITMAP_SHARE
+        shared = _CONTROL_BYTES + 8 * program.num_scalars + 16 * max(self._number, 1)
+        shared += self._bitmap_words * 4 if in_shared else 0
+        room = max(shared_memory - shared, 0)
+        self._window = min(self._length, room // (8 * program.num_dense)) if program.num_dense else self._length
+        self._shared = shared + 8 * program.num_dense * self._window
+        local = program.num_local * self._longest
+        far = program.num_dense * self._length if self._window < self._length else 0
+        reached = self._length if reaches else 0
+        bitmap = 0 if in_shared else self._bitmap_words
+        each = 8 * (local + far) + 4 * (reached + bitmap)
+        wanted = device.multiprocessors * (_ARC_BLOCKS if self._arcs else 1)
+        self._blocks = units_that_fit(wanted, each, memory)
+        dtype = xp.int64 if self._exact else xp.float64
+        self._local = xp.empty(max(self._blocks * local, 1), dtype)
+        self._far = xp.zeros(max(self._blocks * far, 1), dtype)
+        self._reached = xp.empty(max(self._blocks * reached, 1), xp.uint32)
+        self._bitmaps = np.uintp(0) if in_shared else xp.empty(self._blocks * bitmap, xp.uint32)
+        self._totals = xp.zeros(max(self._number, 1), dtype)
+        self._estimates = xp.zeros(max(self._number, 1), xp.float64)
+
+    def add(self, first: int, last: int) -> None:
+        """Run the program for the rows first to last - 1."""
+        if first >= last:
+            return
+        device, graph, tables = self._device, self._graph, self._tables
+        rows = (tables.common_indptr, tables.common) if self._arcs else (graph.indptr, graph.indices)
+        device.launch(
+            "homomorphisms.cu",
+            "run_rows",
+            (
+                *rows,
+                graph.num_arcs if self._arcs else graph.num_vertices,
+                graph.indptr,
+                graph.num_vertices,
+                first,
+                last,
+                tables.arcs if self._arcs else tables.vertices,
+                tables.arcs,
+                graph.num_arcs,
+                tables.reverse,
+                tables.common_indptr,
+                tables.common,
+                self._local,
+                self._longest,
+                self._far,
+                self._length,
+                self._window,
+                self._reached,
+                self._bitmaps,
+                self._bitmap_words,
+                device.xp.zeros(1, device.xp.uint32),
+                device.stop_flag,
+                self._totals,
+                self._estimates,
+            ),
+            blocks=min(self._blocks, last - first),
+            threads=_ARC_THREADS if self._arcs else _VERTEX_THREADS,
+            shared=self._shared,
+            generated=self._header,
+        )
+        # The caller's progress and its cancelling go by calls that return when the work is done.
+        device.synchronize()
+
+    def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Sums of the program's products so far."""
+        estimates: NDArray[np.float64] = self._estimates.get()[: self._number]
+        if not self._exact:
+            return np.zeros(self._number, np.int64), estimates
+        totals: NDArray[np.int64] = self._totals.get()[: self._number]
+        return totals, estimates

@@ -1,0 +1,100 @@
+"""Tables over vertices and arcs, and the lists that they are made of: launches of ``homomorphism_tables.cu``."""
+
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.cuda.runtime.compile import constants
+from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
+
+Array = Any  # a CuPy array
+
+_SOURCE = "homomorphism_tables.cu"
+_WARPS = 8  # of a block
+_NULL = np.uintp(0)
+
+
+def table_header(*, exact: bool, modulus: int) -> str:
+    """Write the ``generated.cuh`` that ``homomorphism_tables.cu`` includes."""
+    return f"using Value = {'u64' if exact else 'double'};\n" + constants({"kModulus": modulus})
+
+
+def common_neighbours(device: Device, graph: GraphArrays, memory: int) -> tuple[Array, Array, int]:
+    """List the common neighbours of all arcs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    xp = device.xp
+    if 16 * (graph.num_arcs + 1) > memory:
+        raise WorkspaceTooLarge(16 * (graph.num_arcs + 1))
+    lengths = xp.zeros(graph.num_arcs + 1, xp.int64)
+    _list(device, graph, lengths, _NULL)
+    longest = int(lengths.max())
+    indptr = xp.cumsum(lengths)
+    size = int(indptr[-1])
+    if indptr.nbytes + 4 * size > memory:
+        raise WorkspaceTooLarge(int(indptr.nbytes + 4 * size))
+    common = xp.empty(size, xp.uint32)
+    if size:
+        _list(device, graph, indptr, common)
+    device.synchronize()
+    return indptr, common, longest
+
+
+def _list(device: Device, graph: GraphArrays, lengths: Array, common: Any) -> None:
+    device.launch(
+        _SOURCE,
+        "list_common",
+        (graph.indptr, graph.indices, graph.num_vertices, lengths, common, device.stop_flag),
+        blocks=device.multiprocessors * 8,
+        threads=_WARPS * WARP,
+        generated=table_header(exact=True, modulus=0),
+    )
+
+
+def sum_neighbours(
+    device: Device, graph: GraphArrays, vertices: Array | None, arcs: Array | None, modulus: int, out: Array
+) -> None:
+    """Sum a table over the neighbours of every vertex; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    device.launch(
+        _SOURCE,
+        "sum_neighbours",
+        (
+            graph.indptr,
+            graph.indices,
+            graph.num_vertices,
+            _NULL if vertices is None else vertices,
+            _NULL if arcs is None else arcs,
+            out,
+        ),
+        blocks=device.multiprocessors * 4,
+        threads=_WARPS * WARP,
+        generated=table_header(exact=out.dtype != np.float64, modulus=modulus),
+    )
+
+
+def cycles_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
+    """Add 4-cycles to one of their arcs each; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    xp, n = device.xp, graph.num_vertices
+    window = min(n, device.shared_memory // 4 - 8)
+    blocks = units_that_fit(device.multiprocessors, 4 * n, memory)
+    device.launch(
+        "wedges.cu",
+        "cycles_of_arcs",
+        (
+            graph.indptr,
+            graph.indices,
+            graph.split,
+            n,
+            0,
+            n,
+            window,
+            xp.zeros(blocks * n, xp.uint32),
+            xp.zeros(1, xp.uint32),
+            device.stop_flag,
+            out,
+        ),
+        blocks=min(blocks, n),
+        threads=1024,
+        shared=(window + 4) * 4,
+    )
+    device.synchronize()

@@ -1,0 +1,1 @@
+"""Counting through homomorphisms: tables, ranges of rows, exact sums."""

@@ -1,0 +1,195 @@
+"""Count patterns through homomorphisms: tables that every process makes, rows that are shared out, exact sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
+from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, TableProgram
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
+from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, rows_cost
+from longwall.stages.homomorphisms.tables import make_tables
+from longwall.stages.range_counting import (
+    CountCliques,
+    CountFiveCycles,
+    CountHomomorphisms,
+    CountRanges,
+    TabledGraph,
+    Totals,
+)
+from longwall.storage.graph.graph import Graph
+from longwall.storage.memory.reservations import BudgetExceeded
+
+_KEY = "homomorphism tables"
+_WRAPS_FROM = 2.0**62
+_ARCS_AT_ONCE = 1 << 22
+"""Numbers of a row below this are no larger than 64-bit integers hold."""
+
+
+class _Kept:
+    """Tables with their bytes of the budget, until a process makes others, or the count is over."""
+
+    def __init__(self, env: Environment, program: TableProgram, modulus: int):
+        self.key = program, modulus
+        graph, memory = load_graph(env)
+        if graph.pages is not None and program.needs_reverse:
+            raise DoesNotFit
+        try:
+            self._memory = env.resources.work.reserve(memory, "tables of homomorphisms")
+        except BudgetExceeded as error:  # something else has taken of it
+            raise DoesNotFit from error
+        try:
+            with env.engine.faults():
+                tables = make_tables(env.engine, graph, program, modulus, memory)
+            self._memory.resize(tables.nbytes, "tables of homomorphisms")
+        except (WorkspaceTooLarge, ShortOfMemory) as error:
+            self.close()
+            raise DoesNotFit from error
+        except BaseException:
+            self.close()
+            raise
+        self.graph = TabledGraph(**{one.name: getattr(graph, one.name) for one in fields(graph)}, tables=tables)
+
+    def close(self) -> None:
+        """Release the bytes."""
+        self._memory.release()
+
+
+@dataclass(frozen=True)
+class RowCount(RangeCount):
+    """Run a row program over all rows of a domain, with the tables of a program."""
+
+    tables: TableProgram
+
+    def arrays(self, env: Environment) -> TabledGraph:
+        """See `RangePhase`."""
+        assert isinstance(self.count, CountHomomorphisms)
+        key = self.tables, self.count.modulus
+        kept: _Kept | None = env.kept.get(_KEY)
+        if kept is None or kept.key != key:
+            drop_tables(env)
+            kept = env.kept[_KEY] = _Kept(env, *key)
+        return kept.graph
+
+
+def drop_tables(env: Environment) -> None:
+    """Release the tables of a process."""
+    if _KEY in env.kept:
+        env.kept.pop(_KEY).close()
+
+
+@contextmanager
+def _tables_dropped(env: Environment) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        drop_tables(env)
+
+
+@dataclass(frozen=True)
+class HomomorphismCount:
+    """Count several patterns by one table program.
+
+    Attributes
+    ----------
+    sums
+        How.
+    """
+
+    sums: HomomorphismSums
+
+    @property
+    def text(self) -> str:
+        """What is counted."""
+        first, *others = self.sums.patterns
+        return first.edge_text + (f" and {len(others)} more" if others else "")
+
+    def phases(self, modulus: int) -> list[RowCount]:
+        """Return what runs the program."""
+        program, costs = self.sums.program, self.sums.costs
+        domains: tuple[tuple[Domain, RowProgram, float], ...] = (
+            ("vertices", program.vertices, costs.vertices),
+            ("arcs", program.arcs, costs.arcs),
+        )
+        return [
+            RowCount(CountHomomorphisms(rows, domain, self.text, modulus), rows_cost(rows, unit, costs), program)
+            for domain, rows, unit in domains
+            if rows.products
+        ]
+
+    def describe(self) -> str:
+        """Return the stages as text."""
+        return "\n".join([self.sums.tables_text, *(phase.describe() for phase in self.phases(WORD))])
+
+    def mappings(self, env: Coordinator) -> list[int]:
+        """Count the mappings (injective homomorphisms) of every pattern.
+
+        Raises
+        ------
+        DoesNotFit
+            If there is no room for the tables.
+        """
+        with _tables_dropped(env):
+            found = self._homomorphisms(env)
+        by_kernel: dict[tuple[str, int], int] = {}
+
+        def number(term: Term) -> int:
+            if term.kind == "total":
+                return found[term.number]
+            key = term.kind, term.number
+            if key not in by_kernel:
+                by_kernel[key] = RangeCount(kernel_stage(*key), 0.0).run(env)
+            return by_kernel[key]
+
+        return [sum(term.coefficient * number(term) for term in terms) for terms in self.sums.terms]
+
+    def _homomorphisms(self, env: Coordinator) -> list[int]:
+        """Return the exact totals of the program."""
+        vertices = max(pattern.num_vertices for pattern in self.sums.patterns)
+        largest, known = largest_scalar(vertices, env.graph), None
+        if largest >= _WRAPS_FROM:  # and the floating-point twins of numbers that wrapped around say nothing
+            _, known = self._run(env, FLOATING)
+        counts, magnitudes = self._run(env, WORD)
+        residues = {2**64: counts}
+        for prime in moduli_for(max(known or magnitudes, default=0.0), PRIMES):
+            residues[prime] = self._run(env, prime)[0]
+        return combine(residues)
+
+    def _run(self, env: Coordinator, modulus: int) -> Totals:
+        counts: list[int] = []
+        magnitudes: list[float] = []
+        for phase in self.phases(modulus):
+            some: Totals = phase.run(env)
+            counts += some[0]
+            magnitudes += some[1]
+        return counts, magnitudes
+
+
+def kernel_stage(kind: str, number: int) -> CountRanges:
+    """Return the stage that counts the subgraphs of a term."""
+    return CountCliques(number) if kind == "cliques" else CountFiveCycles()
+
+
+def largest_scalar(vertices: int, graph: Graph) -> float:
+    """Return a bound on the numbers of a row: homomorphisms of a tree of `vertices`, one of which is fixed."""
+    degree = float(graph.stats.max_degree)
+    if degree ** (vertices - 1) < _WRAPS_FROM or vertices < 3:
+        return degree ** (vertices - 1)
+    # The fixed vertex, one below it and one below that are a walk of two steps.
+    degrees, walks = np.diff(graph.indptr), 0
+    cuts = np.searchsorted(graph.indptr, range(0, len(graph.indices), _ARCS_AT_ONCE), side="right") - 1
+    for first, last in pairwise(np.unique([*cuts, graph.num_vertices]).tolist()):
+        rows = graph.indptr[first : last + 1]
+        sums: Any = np.add.reduceat(degrees[graph.indices[rows[0] : rows[-1]]], rows[:-1] - rows[0])
+        walks = max(walks, int(sums.max()))
+    return walks * degree ** (vertices - 3)

@@ -1,0 +1,107 @@
+"""Plans for labelled queries: candidates are looked for first, and the search reads nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from longwall.kernels.queries.candidate_space import QueryGraph
+from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.stage_metrics import record_levels
+from longwall.pipeline.label_names import label_texts
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.phases.count_plans import CountBySearch, CountPlan
+from longwall.pipeline.phases.query_count import QueryCount, forget_candidates
+from longwall.pipeline.phases.search_count import wanted_left
+from longwall.pipeline.planning.search_planner import MAX_SUFFIX, plan_match
+from longwall.storage.errors import RunError
+from longwall.storage.graph.graph import Graph
+
+LEAST_VERTICES = 9  # of a query; orders of smaller ones are compared in milliseconds, and labels alone leave little
+
+
+@dataclass(frozen=True)
+class CountByCandidates(CountPlan):
+    """A search in candidate lists.
+
+    Attributes
+    ----------
+    induced
+        Whether non-edges of the pattern must be non-edges of the graph.
+    """
+
+    induced: bool
+
+    @property
+    def query(self) -> QueryGraph:
+        """The pattern, as kernels have it."""
+        pattern = self.pattern
+        near = tuple(sum(1 << w for w in sorted(others)) for others in pattern.neighbours)
+        labels = tuple(pattern.label(v) for v in range(pattern.num_vertices))
+        return QueryGraph(near, labels, self.induced)
+
+    @property
+    def phase(self) -> QueryCount:
+        """What counts the mappings."""
+        labels = " ".join(str(self.pattern.label(v)) for v in range(self.pattern.num_vertices))
+        title = f"{self.pattern.edge_text}, labels {labels}{', induced' if self.induced else ''}"
+        return QueryCount(self.query, title)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        return self._facts("candidates") | {"labels": self.pattern.labels, "induced": self.induced}
+
+    def describe(self) -> str:
+        """The plan as text."""
+        labels = label_texts(self.pattern.labels, None) or ()
+        return (
+            f"{self._title()}matching     {'induced' if self.induced else 'non-induced'}\n"
+            f"labels       {' '.join('any' if label is None else str(label) for label in labels)}\n"
+            "filter       candidates of each query vertex: by label, degree and the labels of the neighbours, then by\n"
+            "             the candidates of its neighbours until nothing changes\n"
+            "extend       the query vertex with the fewest candidates next; back to what is to blame\n"
+            f"count        query vertices that are not adjacent, divided by {self.automorphisms}\n"
+            f"estimate     {self.cost:.3g} elementary steps to look for candidates"
+        )
+
+    def count(self, env: Coordinator) -> int:
+        """Count the embeddings."""
+        return self._counted(env, None)
+
+    def count_up_to(self, limit: int, env: Coordinator) -> int:
+        """Count the embeddings until there are so many."""
+        return self._counted(env, limit)
+
+    def _counted(self, env: Coordinator, limit: int | None) -> int:
+        phase = self.phase
+        if limit is not None:
+            phase = QueryCount(phase.query, phase.title, wanted_left(limit * self.automorphisms, env, phase))
+        try:
+            record = env.run(phase)
+        except DoesNotFit:
+            forget_candidates(env)
+            env.observer.note("the budget has no room for the candidates of a query: searching without them")
+            suffix = MAX_SUFFIX if limit is None else 1
+            search = plan_match(self.pattern, env.graph.stats, induced=self.induced, longest_suffix=suffix)
+            plan = CountBySearch(self.pattern, search.cost, search)
+            return plan.count(env) if limit is None else plan.count_up_to(limit, env)
+        record_levels(env, record.partials, {self.pattern.num_vertices - 1: "count"})
+        embeddings, rest = divmod(phase.aggregation.result(record.values), self.automorphisms)
+        if rest:
+            raise RunError(f"internal fault: {rest} mappings are left over of {self.automorphisms} automorphisms")
+        return embeddings
+
+
+def plan_query(pattern: Pattern, graph: Graph, *, induced: bool) -> CountByCandidates | None:
+    """Plan the count of a query by its candidates; None for patterns that are counted in other ways.
+
+    Both engines count so, and on the host: a kernel for one query takes longer to compile for a GPU than the answer.
+    """
+    if pattern.labels is None or pattern.num_vertices < LEAST_VERTICES:
+        return None
+    stats = graph.stats
+    share = [
+        stats.label_counts.get(label, 0) / max(stats.num_vertices, 1) if label >= 0 else 1.0 for label in pattern.labels
+    ]
+    return CountByCandidates(pattern, stats.num_vertices + 2.0 * stats.num_edges * sum(share), induced)

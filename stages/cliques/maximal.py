@@ -1,0 +1,127 @@
+"""Counting stages for maximal cliques, which follow the degeneracy order of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from operator import methodcaller
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.cliques.degeneracy import OrderedGraph
+from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import CliqueCounter, VertexCounter
+from longwall.stages.base import Aggregation
+from longwall.stages.range_counting import (
+    Counter,
+    CountOfVertices,
+    CountRanges,
+    KernelCounter,
+    VertexCounts,
+    require_exact,
+)
+from longwall.stages.source import Roots
+
+SEARCH = "Bron-Kerbosch with pivots, over bitmaps of the later neighbours of each vertex in degeneracy order"
+"""What all stages for maximal cliques do, as text."""
+
+
+class _Sizes(KernelCounter[CliqueCounter]):
+    _before: NDArray[np.int64] | None = None
+
+    def take(self) -> list[int]:
+        counts, before = self.kernel.counts(), self._before
+        self._before = counts.copy()
+        found: list[int] = np.trim_zeros(counts if before is None else counts - before, "b").tolist()
+        return found
+
+
+def _add_sizes(sizes: Sequence[list[int]]) -> list[int]:
+    return [sum(counts) for counts in zip_longest(*sizes, fillvalue=0)]
+
+
+@dataclass(frozen=True)
+class CountMaximalCliques(CountRanges):
+    """Count maximal cliques of at least `min_size` vertices by size: place s of the result has those of s vertices."""
+
+    min_size: int
+
+    method = "maximal cliques"
+    source = Roots("vertices")
+
+    @property
+    def name(self) -> str:
+        """See `CountRanges`."""
+        return self.method
+
+    @property
+    def aggregation(self) -> Aggregation[list[int], list[int]]:
+        """Counts by size, which are added up."""
+        return Aggregation(_Sizes.take, _add_sizes, list)
+
+    @property
+    def how(self) -> str:
+        """See `CountRanges`."""
+        return f"maximal cliques of at least {self.min_size} vertices, by size: {SEARCH}"
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`; the graph is an `OrderedGraph`."""
+        assert isinstance(graph, OrderedGraph)
+        return _Sizes(engine.kernels.maximal_clique_counter(engine.device, graph, graph.order, self.min_size, memory))
+
+    def found(self, partial: list[int]) -> int:
+        """See `CountRanges`."""
+        return sum(partial)
+
+
+@dataclass(frozen=True)
+class CountMaximalCliquesOfVertices(CountOfVertices):
+    """Count the maximal cliques of every vertex, of at least `min_size` vertices, and find the size of its largest one.
+
+    The result has three rows: the cliques of each vertex, the size of its largest one, and at place s - 1 of the last
+    row all cliques of s vertices.
+    """
+
+    min_size: int
+
+    method = "maximal cliques per vertex"
+    source = Roots("vertices")
+
+    @property
+    def rows(self) -> int:
+        """See `CountOfVertices`."""
+        return 3
+
+    @property
+    def name(self) -> str:
+        """See `CountRanges`."""
+        return self.method
+
+    @property
+    def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
+        """Arrays, which are folded into the first one: counts add up, of sizes the larger one stays."""
+        return Aggregation(methodcaller("counts"), _fold, lambda counts: counts)
+
+    @property
+    def how(self) -> str:
+        """See `CountRanges`."""
+        return f"maximal cliques of at least {self.min_size} vertices, by vertex and by size: {SEARCH}"
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+        """See `CountRanges`; the graph is an `OrderedGraph`."""
+        assert isinstance(graph, OrderedGraph)
+        kernels = engine.kernels
+        return kernels.maximal_clique_vertex_counter(engine.device, graph, graph.order, self.min_size, memory)
+
+
+def _fold(counts: Sequence[VertexCounts]) -> VertexCounts:
+    require_exact(counts)
+    total, *others = counts
+    for other in others:
+        np.maximum(total[1], other[1], out=total[1])
+        total[0] += other[0]
+        total[2] += other[2]
+    return total

@@ -1,0 +1,1 @@
+"""The tables of homomorphism counts, made on an engine."""

@@ -1,0 +1,188 @@
+"""Make the tables of a table program on an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import (
+    FLOATING,
+    WORD,
+    Domain,
+    Make,
+    RowProgram,
+    RowTables,
+    Step,
+    TableProgram,
+)
+
+Array = Any  # a NumPy or a CuPy array
+
+_RANGES = 32  # of a thread's rows
+
+
+def make_tables(engine: Engine, graph: GraphArrays, program: TableProgram, modulus: int, memory: int) -> RowTables:
+    """Make the tables of a program, and list what its rows need.
+
+    Parameters
+    ----------
+    engine
+        The engine; all of its workers take part.
+    graph
+        The graph, on the engine.
+    program
+        The program.
+    modulus
+        See `RowTables`.
+    memory
+        The most bytes that the tables, and what makes them, may take.
+
+    Raises
+    ------
+    WorkspaceTooLarge
+        If they do not fit.
+    """
+    xp, n, arcs = engine.xp, graph.num_vertices, graph.num_arcs
+    size = 8 * (program.vertex_tables * n + program.arc_tables * arcs) + (4 * arcs if program.needs_reverse else 0)
+    sorting = 16 * arcs if program.needs_reverse else 0
+    temporary = max(sorting, 16 * arcs if program.arc_tables else 8 * n)
+    if size + temporary > memory:
+        raise WorkspaceTooLarge(size + temporary)
+    dtype = xp.float64 if modulus == FLOATING else xp.int64
+    none = xp.empty(0, xp.uint32)
+    reverse = xp.argsort(graph.indices, kind="stable").astype(xp.uint32) if program.needs_reverse else none
+    common_indptr, common, longest = xp.zeros(1, xp.int64), none, 0
+    if program.needs_triangles:
+        common_indptr, common, longest = engine.kernels.common_neighbours(
+            engine.device, graph, memory - size - temporary
+        )
+        size += int(common_indptr.nbytes + common.nbytes)
+    tables = RowTables(
+        modulus,
+        xp.zeros((program.vertex_tables, n), dtype),
+        xp.zeros((program.arc_tables, arcs), dtype),
+        reverse,
+        common_indptr,
+        common,
+        longest,
+    )
+    maker = _Maker(engine, graph, program, tables, memory - size)
+    for step in program.steps:
+        maker.make(step)
+    return tables
+
+
+class _Maker:
+    """Makes one table after the other.
+
+    Parameters
+    ----------
+    engine, graph, program, tables
+        As for `make_tables`.
+    memory
+        What is left for workspaces.
+    """
+
+    def __init__(self, engine: Engine, graph: GraphArrays, program: TableProgram, tables: RowTables, memory: int):
+        self._engine, self._graph, self._program, self._tables = engine, graph, program, tables
+        self._memory = memory
+
+    def make(self, step: Step) -> None:
+        """Make the table of a step, or tables by the row program of one."""
+        vertices, arcs = self._tables.vertices, self._tables.arcs
+        if step.make == Make.MULTIPLY_VERTICES:
+            self._multiply(vertices, step)
+        elif step.make == Make.MULTIPLY_ARCS:
+            self._multiply(arcs, step)
+        elif step.make == Make.SUM_NEIGHBOURS:
+            vertex, arc = step.sources
+            self._engine.kernels.sum_neighbours(
+                self._engine.device,
+                self._graph,
+                None if vertex < 0 else vertices[vertex],
+                None if arc < 0 else arcs[arc],
+                max(self._tables.modulus, 0),
+                vertices[step.target],
+            )
+        elif step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
+            domain: Domain = "vertices" if step.make == Make.VERTEX_ROWS else "arcs"
+            self._run(self._program.rows[step.sources[0]], domain)
+        else:
+            arcs[step.target] = self._of_arcs(step)
+
+    def _multiply(self, tables: Array, step: Step) -> None:
+        target = tables[step.target]
+        target[:] = 1
+        for source in step.sources:
+            target *= tables[source]
+            if self._tables.modulus > WORD:
+                target %= self._tables.modulus
+
+    def _of_arcs(self, step: Step) -> Array:
+        xp, graph, tables = self._engine.xp, self._graph, self._tables
+        if step.make == Make.HEADS:
+            return tables.vertices[step.sources[0]][graph.indices]
+        if step.make == Make.TAILS:
+            return self._tails(tables.vertices[step.sources[0]])
+        if step.make == Make.REVERSE:
+            return tables.arcs[step.sources[0]][tables.reverse]
+        if step.make == Make.TRIANGLES:
+            return xp.diff(tables.common_indptr)
+        # A walk of three steps from v to x is a 4-cycle with the arc, or goes to and fro.
+        cycles = xp.zeros(graph.num_arcs, xp.int64)
+        self._engine.kernels.cycles_of_arcs(self._engine.device, graph, cycles, self._memory)
+        cycles += cycles[tables.reverse]
+        degrees = xp.diff(graph.indptr)
+        cycles += degrees[graph.indices]
+        cycles += self._tails(degrees)
+        cycles -= 1
+        if tables.modulus > WORD:
+            cycles %= tables.modulus
+        return cycles
+
+    def _tails(self, table: Array) -> Array:
+        """Return the number of every arc's first vertex."""
+        xp = self._engine.xp
+        places = xp.arange(self._graph.num_arcs, dtype=xp.int64)
+        return table[xp.searchsorted(self._graph.indptr, places, side="right") - 1]
+
+    def _run(self, program: RowProgram, domain: Domain) -> None:
+        """Run a row program that stores tables over all rows, on all workers."""
+        engine, graph = self._engine, self._graph
+        ranges = list(row_ranges(graph, domain, engine.workers * _RANGES, engine.xp))
+        memory = self._memory // engine.workers
+
+        def work() -> None:
+            with engine.faults():
+                counter = engine.kernels.row_counter(engine.device, graph, self._tables, program, domain, memory)
+                while ranges:
+                    try:
+                        first, last = ranges.pop()
+                    except IndexError:  # another thread has taken the last one
+                        return
+                    counter.add(first, last)
+
+        if engine.workers == 1:
+            work()
+            return
+        with ThreadPoolExecutor(engine.workers) as pool:
+            _wait([pool.submit(work) for _ in range(engine.workers)])
+
+
+def _wait(started: list[Any]) -> None:
+    for one in started:
+        one.result()
+
+
+def row_ranges(graph: GraphArrays, domain: Domain, pieces: int, xp: Any) -> Iterator[tuple[int, int]]:
+    """Cut rows into ranges of about as many arcs."""
+    shares = np.linspace(0, graph.num_arcs, pieces + 1).astype(np.int64)
+    if domain == "vertices":
+        shares = np.unique([0, *xp.searchsorted(graph.indptr, xp.asarray(shares[1:-1])).tolist(), graph.num_vertices])
+    return pairwise(np.unique(shares).tolist())

@@ -1,0 +1,49 @@
+"""A counting stage for the orbits of graphlets of 5 vertices: homomorphisms are counted, of which orbits are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import methodcaller
+
+import numpy as np
+
+from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.local_counts import COUNTED, TriangleGraph
+from longwall.kernels.interface.workspaces import VertexCounter
+from longwall.stages.base import Aggregation
+from longwall.stages.range_counting import CountOfVertices, VertexCounts
+from longwall.stages.source import Roots
+
+
+@dataclass(frozen=True)
+class CountOrbitHomomorphisms(CountOfVertices):
+    """Count the homomorphisms of graphlets of up to 5 vertices that send a vertex of an orbit to a vertex."""
+
+    method = "orbits"
+    name = "homomorphisms for orbits of 5 vertices"
+    how = "homomorphisms of graphlets of up to 5 vertices, per vertex: sums over its wedges, triangles and cliques"
+    source = Roots("vertices")
+
+    @property
+    def rows(self) -> int:
+        """Number of orbits that are counted; the others follow."""
+        return len(COUNTED)
+
+    @property
+    def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
+        """Arrays modulo 2**64, which are added up into the first one."""
+        return Aggregation(methodcaller("counts"), _add_wrapping, lambda counts: counts)
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+        """See `CountRanges`; the graph is a `TriangleGraph`."""
+        assert isinstance(graph, TriangleGraph)
+        return engine.kernels.orbit_homomorphism_counter(engine.device, graph, memory)
+
+
+def _add_wrapping(counts: Sequence[VertexCounts]) -> VertexCounts:
+    total, *others = counts
+    for other in others:
+        np.add(total, other, out=total)
+    return total

@@ -1,0 +1,189 @@
+"""Write the arrays of a graph store, encoded and hashed by threads.
+
+Zarr itself encodes a shard as a whole, in memory. Here a shard grows in its file: encoded chunks one behind the
+other, then the index that Zarr's `sharding_indexed` codec wants at the end.
+"""
+
+import json
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.arrays.array_hash import ArrayHash
+from longwall.storage.arrays.array_reader import CRC_BYTES, NO_CHUNK
+from longwall.storage.arrays.layout import BLOSC, Layout
+from longwall.storage.concurrency import core_count
+
+Values = npt.NDArray[Any]
+
+
+class WritingThreads:
+    """Threads that encode and hash, and one that brings finished files to the disk; a context manager.
+
+    Attributes
+    ----------
+    width
+        Threads that encode.
+    """
+
+    def __init__(self) -> None:
+        self.width = core_count()
+        self._encoding = ThreadPoolExecutor(self.width, thread_name_prefix="encode")
+        self._syncing = ThreadPoolExecutor(1, thread_name_prefix="sync")
+        self._syncs: list[Future[None]] = []
+
+    def encode(self, function: Any, *arguments: Any) -> "Future[bytes]":
+        """Let a thread encode."""
+        return self._encoding.submit(function, *arguments)
+
+    def sync(self, path: Path) -> None:
+        """Let a thread bring a file to the disk."""
+        self._syncs.append(self._syncing.submit(_sync, path))
+
+    def settle(self) -> None:
+        """Wait until the files are on the disk; raises what went wrong."""
+        for sync in self._syncs:
+            sync.result()
+
+    def __enter__(self) -> "WritingThreads":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._encoding.shutdown(cancel_futures=True)
+        self._syncing.shutdown(cancel_futures=True)
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+class ArrayWriter:
+    """One array of a Zarr group, being written; a context manager.
+
+    Items are collected in pieces of one chunk, which a thread encodes; this thread writes them in their order.
+
+    Parameters
+    ----------
+    folder
+        The group's folder.
+    name
+        The array's name.
+    layout
+        What it holds, and how it is cut.
+    threads
+        Encode and hash.
+    waiting
+        Most pieces that are being encoded; each takes twice the bytes of a chunk, and so does one more.
+    hashed
+        Takes the hash. Threads take it where a chunk has whole segments, this thread where it has not.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, layout: Layout, threads: WritingThreads, waiting: int, hashed: ArrayHash
+    ) -> None:
+        from numcodecs import Blosc  # the package first: threads that begin with its modules get some half made
+
+        self._layout, self._threads, self._waiting, self._hashed = layout, threads, waiting, hashed
+        self._whole_segments = layout.chunk % hashed.segment == 0 or layout.chunks <= 1
+        self._blosc = Blosc(**BLOSC, shuffle=Blosc.BITSHUFFLE)
+        self._folder = folder / name / "c"
+        self._folder.mkdir(parents=True)
+        (folder / name / "zarr.json").write_text(json.dumps(layout.document(), indent=2))
+        self._pieces: deque[tuple[Future[bytes], Values | None]] = deque()
+        self._spare: list[Values] = []
+        self._piece, self._filled, self._begun = np.empty(0, layout.dtype), 0, 0
+        self._shards = 0
+        self._file: BinaryIO | None = None
+        self._index: list[tuple[int, int]] = []
+
+    def append(self, values: Values, *, kept: bool = False) -> None:
+        """Write the next items; if they are `kept` as they are until the array is finished, they are not copied."""
+        size, start = self._layout.chunk, 0
+        while start < len(values):
+            part = values[start : start + size - self._filled]
+            if kept and len(part) == size:
+                self._submit(part, None)
+            else:
+                self._collect(part)
+            start += len(part)
+
+    def finish(self) -> None:
+        """Write what is left; the array must have all its items."""
+        if self._filled:
+            self._submit(self._piece[: self._filled], self._piece)
+        while self._pieces:
+            self._write_piece()
+        if self._file is not None:
+            self._end_shard(self._file)
+
+    def _collect(self, part: Values) -> None:
+        if not self._filled:
+            self._piece = self._spare.pop() if self._spare else np.empty(self._layout.chunk, self._layout.dtype)
+        self._piece[self._filled : self._filled + len(part)] = part
+        self._filled += len(part)
+        if self._filled == self._layout.chunk:
+            self._submit(self._piece, self._piece)
+
+    def _submit(self, items: Values, piece: Values | None) -> None:
+        """Let a chunk's items be encoded; they may be the beginning of `piece`, which can be used again later."""
+        if not self._whole_segments:
+            self._hashed.update(items)
+        self._pieces.append((self._threads.encode(self._encode, self._begun, items, piece), piece))
+        self._begun, self._filled = self._begun + len(items), 0
+        if len(self._pieces) > self._waiting:
+            self._write_piece()
+
+    def _encode(self, start: int, items: Values, piece: Values | None) -> bytes:
+        if self._whole_segments:
+            self._hashed.put(start, items)
+        if piece is not None and len(items) < len(piece):
+            piece[len(items) :] = 0  # Zarr's chunks are all of one size, the last one is padded
+            items = piece
+        encoded: bytes = self._blosc.encode(np.ascontiguousarray(items, self._layout.dtype))
+        return encoded
+
+    def _write_piece(self) -> None:
+        future, piece = self._pieces.popleft()
+        encoded = future.result()
+        if piece is not None:
+            self._spare.append(piece)
+        if self._file is None:
+            self._file = (self._folder / str(self._shards)).open("wb", buffering=0)
+        self._index.append((self._file.tell(), len(encoded)))
+        _write(self._file, encoded)
+        if len(self._index) == self._layout.per_shard:
+            self._end_shard(self._file)
+
+    def _end_shard(self, file: BinaryIO) -> None:
+        from google_crc32c import value as checksum
+
+        index = np.full((self._layout.per_shard, 2), NO_CHUNK, "<u8")
+        index[: len(self._index)] = self._index
+        _write(file, index.tobytes() + checksum(index.tobytes()).to_bytes(CRC_BYTES, "little"))
+        file.close()
+        self._file, self._index = None, []
+        self._threads.sync(self._folder / str(self._shards))
+        self._shards += 1
+
+    def __enter__(self) -> "ArrayWriter":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _write(file: BinaryIO, data: bytes) -> None:
+    """Write all bytes: a raw file may take fewer at a time."""
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]

@@ -1,0 +1,171 @@
+"""Check the rows of a graph, in blocks of arcs, by threads."""
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longwall.storage.graph.graph_checks import require
+from longwall.storage.lazy_kernel import lazy_kernel
+
+Int64s = npt.NDArray[np.int64]
+
+
+class RowChecks:
+    """Checks the rows of a graph: ascending, split where they should be, and each edge there in both directions.
+
+    Both directions are compared by sums of a hash of the edges, with a key that only this process knows: who writes
+    arrays cannot find two sets of edges of the same sum. Threads may check blocks at once, in any order.
+
+    Parameters
+    ----------
+    indptr, split, transactions
+        Arrays of the graph, whole and checked by `GraphChecks`; `transactions` may be None.
+    """
+
+    def __init__(self, indptr: Int64s, split: Int64s, transactions: npt.NDArray[np.int32] | None) -> None:
+        self._indptr, self._split = indptr, split
+        self._transactions = np.zeros(0, np.int32) if transactions is None else transactions
+        self._key = np.frombuffer(os.urandom(24), np.uint64) | np.uint64(1)
+
+    def check(self, start: int, block: npt.NDArray[np.uint32]) -> int:
+        """Check neighbours from arc `start` on; the sum over all blocks must be 0 modulo 2^64.
+
+        Raises
+        ------
+        Damage
+            If they are not those of a graph.
+        """
+        hashed = np.zeros(1, np.uint64)
+        row = self._row_of(start)
+        good = _check_rows(start, row, block, self._indptr, self._split, self._transactions, self._key, hashed)
+        require(bool(good), "indices: a row does not ascend, or does not fit the other arrays")
+        return int(hashed[0])
+
+    def check_labels(self, start: int, block: npt.NDArray[np.int32], indices: npt.NDArray[np.uint32]) -> int:
+        """Hash labels of edges, from arc `start` on, with their ends; the sum must be 0 as in `check`."""
+        hashed = np.zeros(1, np.uint64)
+        _hash_labels(
+            start, self._row_of(start), block, indices[start : start + len(block)], self._indptr, self._key, hashed
+        )
+        return int(hashed[0])
+
+    def _row_of(self, arc: int) -> int:
+        return int(np.searchsorted(self._indptr, arc, side="right")) - 1
+
+    def check_seams(self, starts: Int64s, indices: npt.NDArray[np.uint32]) -> None:
+        """Check that rows ascend where a block began, too.
+
+        Parameters
+        ----------
+        starts
+            The first arcs of the blocks.
+        indices
+            All neighbours.
+
+        Raises
+        ------
+        Damage
+            If they do not.
+        """
+        rows = np.searchsorted(self._indptr, starts, side="right") - 1
+        within = starts[self._indptr[rows] < starts]
+        require(bool((indices[within - 1] < indices[within]).all()), "indices: a row does not ascend")
+
+
+def check_sum(sums: list[int], name: str) -> None:
+    """Refuse edges that are not the same in both directions.
+
+    Parameters
+    ----------
+    sums
+        What `RowChecks` returned for the blocks of an array.
+    name
+        The array's name.
+
+    Raises
+    ------
+    Damage
+        If they are not.
+    """
+    require(sum(sums) % 2**64 == 0, f"{name}: an edge is not the same in both directions")
+
+
+@lazy_kernel
+def _check_rows(
+    start: int,
+    row: int,
+    block: npt.NDArray[np.uint32],
+    indptr: Int64s,
+    split: Int64s,
+    transactions: npt.NDArray[np.int32],
+    key: npt.NDArray[np.uint64],
+    hashed: npt.NDArray[np.uint64],
+) -> bool:
+    """Check the pieces of rows in a block, from inside of a row on; add up hashes of its edges.
+
+    An edge is hashed as a word, the smaller end in the high half; hashes count with a minus in the row of that end.
+    """
+    n = indptr.size - 1
+    add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
+    total = np.uint64(0)
+    at = 0
+    while at < block.size:
+        end = min(indptr[row + 1] - start, block.size)
+        middle = min(max(split[row] - start, at), end)
+        own = np.uint64(row)
+        before: Any = -1
+        good: Any = True
+        for arc in range(at, middle):
+            other = np.int64(block[arc])
+            good &= before < other
+            before = other
+            mixed = ((np.uint64(other) << shift | own) + add) * first
+            mixed = (mixed ^ (mixed >> shift)) * second
+            total += mixed ^ (mixed >> shift)
+        good &= before < row
+        before = row
+        for arc in range(middle, end):
+            other = np.int64(block[arc])
+            good &= before < other
+            before = other
+            mixed = ((own << shift | np.uint64(other)) + add) * first
+            mixed = (mixed ^ (mixed >> shift)) * second
+            total -= mixed ^ (mixed >> shift)
+        if not good or before >= n:
+            return False
+        if transactions.size:
+            for arc in range(at, end):
+                if transactions[block[arc]] != transactions[row]:
+                    return False
+        at = end
+        row += 1
+    hashed[0] = total
+    return True
+
+
+@lazy_kernel
+def _hash_labels(
+    start: int,
+    row: int,
+    labels: npt.NDArray[np.int32],
+    block: npt.NDArray[np.uint32],
+    indptr: Int64s,
+    key: npt.NDArray[np.uint64],
+    hashed: npt.NDArray[np.uint64],
+) -> None:
+    """Add up hashes of edges and their labels, those from the larger to the smaller end with the other sign."""
+    add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
+    total = np.uint64(0)
+    for arc in range(block.size):
+        while indptr[row + 1] <= start + arc:
+            row += 1
+        own, other = np.uint64(row), np.uint64(block[arc])
+        small, large = min(own, other), max(own, other)
+        mixed = ((small << shift | large) + add) * first
+        mixed = ((mixed ^ (mixed >> shift)) + np.uint64(np.uint32(labels[arc]))) * second
+        mixed = (mixed ^ (mixed >> shift)) * first
+        mixed ^= mixed >> shift
+        total += mixed if other < own else np.uint64(0) - mixed
+    hashed[0] = total

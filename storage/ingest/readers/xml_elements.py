@@ -1,0 +1,202 @@
+"""Elements of GraphML and GEXF files, nodes or edges, as a stream: their XML attributes, and one of their data."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from xml.parsers import expat
+
+from longwall.storage.arguments import brief
+from longwall.storage.errors import InputError
+from longwall.storage.ingest.tables.columns import ColumnRequest
+from longwall.storage.ingest.text.input_file import Progress, Source
+
+_READ = 2**16  # bytes at a time
+_LONGEST_TAG = 2**20
+_MOST_LISTED = 10
+_NAMES = {"node": ("id",), "edge": ("source", "target")}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a format calls what is read."""
+
+    root: str
+    """The element of the whole file."""
+    declares: str
+    """The element that declares an attribute."""
+    title: str
+    """Its XML attribute with the attribute's name."""
+    value: str
+    """The element with the value of an attribute, and its XML attribute that names the declaration."""
+    declared: str
+    direction: str
+    """The XML attribute that says which directions edges have."""
+
+
+GRAPHML = Dialect("graphml", "key", "attr.name", "data", "key", "edgedefault")
+GEXF = Dialect("gexf", "attribute", "title", "attvalue", "for", "defaultedgetype")
+
+
+@dataclass
+class Element:
+    """A node or an edge."""
+
+    kind: str
+    names: tuple[str, ...]
+    """Both ends of an edge, or the id of a node; "" where it is missing."""
+    value: str | None
+    """That of the attribute that is wanted, without white space around it."""
+    line: int = 0
+    """Where it ends."""
+
+
+class XmlElements:
+    """The nodes or the edges of a file.
+
+    Parameters
+    ----------
+    path, dialect
+        The file.
+    kind
+        What is read.
+    wanted
+        The attribute whose values are read: one that is declared for such elements, or one of XML.
+    most
+        Elements that are handed over at once.
+    request
+        Is notified of directions.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        dialect: Dialect,
+        kind: Literal["node", "edge"],
+        wanted: str | None,
+        most: int,
+        request: ColumnRequest,
+    ) -> None:
+        self.path = path
+        self._dialect, self._kind, self._wanted, self._most, self._request = dialect, kind, wanted, most, request
+        self._parser: Any = None
+        self._found: list[Element] = []
+        self._open: list[Element] = []  # nodes and edges, which may contain others
+        self._class: str | None = None  # of the attributes that are being declared, in GEXF
+        self._declared: dict[str, str | None] = {}  # declarations of the wanted attribute, and the defaults
+        self._others: dict[str, None] = {}  # names of attributes
+        self._declaring: str | None = None
+        self._text: list[str] | None = None
+        self._rooted = False
+
+    def error(self, what: str, line: int | None = None) -> InputError:
+        """Make the error for a line, by default the present one."""
+        return InputError(f"{self.path}, line {line or self._parser.CurrentLineNumber}: {what}")
+
+    @property
+    def unknown(self) -> str:
+        """What a message says of an attribute that no element has."""
+        listed = list(self._others)
+        more = ["..."] if len(listed) > _MOST_LISTED else []
+        there = ", ".join([*map(brief, listed[:_MOST_LISTED]), *more]) or "none"
+        return f"no {self._kind} has an attribute {brief(self._wanted)}; those that are declared: {there}"
+
+    def read(self, progress: Progress | None) -> Iterator[list[Element]]:
+        """Yield the elements, block by block.
+
+        Raises
+        ------
+        InputError
+            From the iteration, with file and line: no XML, or not the format.
+        """
+        parser = self._parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.CharacterDataHandler, parser.EntityDeclHandler = self._add_text, self._entity
+        source, buffer = Source(self.path), bytearray(_READ)
+        try:
+            read, filled = 0, _READ
+            while filled == _READ:
+                with memoryview(buffer) as view:
+                    filled = source.fill(view)
+                read += filled
+                self._parse(bytes(buffer[:filled]), filled < _READ)
+                if read - parser.CurrentByteIndex > _LONGEST_TAG:
+                    raise self.error(f"a tag of more than {_LONGEST_TAG:,} bytes; this is no list of edges")
+                if len(self._found) >= self._most:
+                    yield from self._taken()
+                if progress is not None:
+                    progress(source.position, source.size)
+            yield from self._taken()
+        finally:
+            source.close()
+
+    def _parse(self, text: bytes, last: bool) -> None:
+        try:
+            self._parser.Parse(text, last)
+        except expat.ExpatError as error:
+            reason = expat.ErrorString(error.code)
+            raise self.error(f"this is not complete XML ({reason}); check the file", error.lineno) from None
+        except (ValueError, LookupError) as error:  # an encoding that Python does not know
+            raise self.error(f"this is not XML that can be read ({error}); convert the file to UTF-8") from None
+
+    def _taken(self) -> Iterator[list[Element]]:
+        found, self._found = self._found, []
+        if found:
+            yield found
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        kind, dialect = name.rpartition(" ")[2], self._dialect
+        if not self._rooted:
+            if kind != dialect.root:
+                raise self.error(f"this is <{kind:.40}>, not <{dialect.root}>; check the file's format")
+            self._rooted = True
+        elif kind == "graph" and attributes.get(dialect.direction) == "directed":
+            self._request.note(f"{self.path}: the edges have directions; they are read without")
+        elif kind == "attributes":
+            self._class = attributes.get("class")
+        elif kind == dialect.declares:
+            self._declare(attributes)
+        elif kind == "default" and self._declaring is not None:
+            self._text = []
+        elif kind in _NAMES:
+            value = None if self._wanted is None else attributes.get(self._wanted)
+            names = tuple(attributes.get(name, "") for name in _NAMES[kind])
+            self._open.append(Element(kind, names, None if value is None else value.strip()))
+        elif kind == dialect.value and self._is_wanted(attributes):
+            self._text = [attributes.get("value", "")]
+
+    def _declare(self, attributes: dict[str, str]) -> None:
+        of = attributes.get("for", "all") if self._dialect is GRAPHML else self._class
+        if of in (self._kind, "all") and (title := attributes.get(self._dialect.title)) is not None:
+            self._others[title] = None
+            if title == self._wanted:
+                self._declaring = attributes.get("id", "")
+                self._declared[self._declaring] = None
+
+    def _is_wanted(self, attributes: dict[str, str]) -> bool:
+        inside = bool(self._open) and self._open[-1].kind == self._kind
+        return inside and attributes.get(self._dialect.declared) in self._declared
+
+    def _add_text(self, text: str) -> None:
+        if self._text is not None:
+            self._text.append(text)
+
+    def _end(self, name: str) -> None:
+        kind = name.rpartition(" ")[2]
+        if kind == self._dialect.declares:
+            self._declaring = None
+        elif kind == "default" and self._text is not None and self._declaring is not None:
+            self._declared[self._declaring], self._text = "".join(self._text).strip(), None
+        elif kind == self._dialect.value and self._text is not None and self._open:
+            self._open[-1].value, self._text = "".join(self._text).strip(), None
+        elif kind in _NAMES and self._open:
+            element = self._open.pop()
+            if element.kind == self._kind:
+                element.line = self._parser.CurrentLineNumber
+                if element.value is None:
+                    element.value = next((value for value in self._declared.values() if value), None)
+                self._found.append(element)
+
+    def _entity(self, *declaration: object) -> None:  # noqa: ARG002 - the parser's signature
+        raise self.error("the file declares entities, which are not read; write it without")

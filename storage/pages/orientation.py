@@ -1,0 +1,140 @@
+"""The arcs to smaller neighbours alone: half of the adjacency, from which triangles and cliques are counted.
+
+Ids are degree ranks, so hubs are the smallest neighbours of many vertices and have few smaller ones themselves: lists
+that are read often are short, and lie together here. In the whole adjacency, lists of larger neighbours lie between.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.storage.concurrency import core_count, map_ordered
+from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.lazy_kernel import lazy_kernel
+
+_ARCS_AT_ONCE = 1 << 20
+_VERTICES_AT_ONCE = 1 << 20
+
+
+def oriented_bytes(graph: Graph) -> int:
+    """Return the bytes of the arrays of `orient`, with what it needs for a moment."""
+    return 4 * graph.num_edges + 16 * (graph.num_vertices + 1)
+
+
+def orient(graph: Graph, new_array: NewArray) -> GraphArrays:
+    """Copy the arcs to smaller neighbours, on all cores.
+
+    Parameters
+    ----------
+    graph
+        The data graph.
+    new_array
+        Makes the array for the arcs.
+
+    Returns
+    -------
+    GraphArrays
+        On the host, in `oriented_bytes` bytes: `indptr` int64[n + 1], `indices` uint32[m], rows ascending.
+    """
+    starts = np.zeros(graph.num_vertices + 1, np.int64)
+    np.subtract(graph.split, graph.indptr[:-1], out=starts[1:])
+    np.cumsum(starts[1:], out=starts[1:])
+    arcs = new_array(graph.num_edges, np.dtype(np.uint32))
+    cuts = np.searchsorted(starts, range(0, graph.num_edges, _ARCS_AT_ONCE), side="left")
+    bounds = np.unique([0, *cuts, graph.num_vertices]).tolist()
+
+    def copy(rows: tuple[int, int]) -> None:
+        _copy_rows(graph.indptr, graph.indices, starts, *rows, arcs)
+
+    for _ in map_ordered(copy, pairwise(bounds), min(core_count(), len(bounds))):
+        pass
+    longest = graph.stats.max_out_degree
+    return GraphArrays(starts, arcs, starts[1:], np.zeros(1, np.int32), longest, longest, oriented=True)
+
+
+def oriented_arc(graph: Graph, starts: NDArray[np.int64], at: int) -> int:
+    """Return how many of the first `at` arcs of a graph lead to smaller neighbours.
+
+    Parameters
+    ----------
+    graph
+        The data graph.
+    starts : int64[n + 1]
+        `indptr` of what `orient` returns.
+    at
+        An arc, or their number.
+    """
+    if at >= len(graph.indices):
+        return graph.num_edges
+    vertex = int(np.searchsorted(graph.indptr, at, side="right")) - 1
+    return min(int(starts[vertex]) + at - int(graph.indptr[vertex]), int(starts[vertex + 1]))
+
+
+def bytes_per_page(graph: Graph, starts: NDArray[np.int64], page_arcs: int) -> NDArray[np.uint64]:
+    """Return the bytes that a count reads of every page of the arcs, if it reads each list once for all its arcs.
+
+    A list is read for its own vertex, and for every larger neighbour of it.
+
+    Parameters
+    ----------
+    graph, starts
+        See `oriented_arc`.
+    page_arcs
+        Arcs of a page.
+
+    Returns
+    -------
+    uint64[number of pages]
+    """
+    number = -(-graph.num_edges // page_arcs)
+    arcs, steps = np.zeros(number), np.zeros(number + 1)
+    for first in range(0, graph.num_vertices, _VERTICES_AT_ONCE):
+        last = min(first + _VERTICES_AT_ONCE, graph.num_vertices)
+        begin, end = starts[first:last], starts[first + 1 : last + 1]
+        times = graph.indptr[first + 1 : last + 1] - graph.split[first:last] + 1
+        there = end > begin
+        begin, end, times = begin[there], end[there], times[there]
+        page, final = begin // page_arcs, (end - 1) // page_arcs
+        within = page == final
+        arcs += np.bincount(page[within], (times * (end - begin))[within], number)
+        begin, end, times, page, final = (array[~within] for array in (begin, end, times, page, final))
+        arcs += np.bincount(page, times * ((page + 1) * page_arcs - begin), number)
+        arcs += np.bincount(final, times * (end - final * page_arcs), number)
+        for at, sign in ((page + 1, 1.0), (final, -1.0)):  # all of the pages between, as differences
+            steps += np.bincount(at, sign * times * page_arcs, number + 1)
+    arcs += np.cumsum(steps)[:-1]
+    return (4 * arcs).astype(np.uint64)
+
+
+def target_blocks(starts: NDArray[np.int64], arcs: int) -> list[tuple[int, int]]:
+    """Cut the vertices into ranges, each with the lists of so many arcs at most, or one vertex.
+
+    Parameters
+    ----------
+    starts
+        See `oriented_arc`.
+    arcs
+        The most arcs, at least 1.
+
+    Returns
+    -------
+    list of (int, int)
+        The first vertex of each range, and one past its last; vertices without arcs are in some.
+    """
+    cuts, number = [0], starts.size - 1
+    while cuts[-1] < number:
+        end = int(np.searchsorted(starts, starts[cuts[-1]] + arcs, side="right")) - 1
+        cuts.append(min(max(end, cuts[-1] + 1), number))
+    return list(pairwise(cuts))
+
+
+@lazy_kernel
+def _copy_rows(indptr: Any, indices: Any, starts: Any, first: int, last: int, out: Any) -> None:
+    """Copy the beginnings of the rows first to last - 1, each as long as `starts` says."""
+    for v in range(first, last):
+        begin, shift = starts[v], indptr[v] - starts[v]
+        for i in range(begin, starts[v + 1]):
+            out[i] = indices[i + shift]

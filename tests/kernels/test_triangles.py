@@ -1,0 +1,50 @@
+"""Triangles of the arcs to some vertices, in the whole adjacency and in the arcs to smaller neighbours alone."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longwall.kernels import select_engine
+from longwall.stages.source import host_arrays
+from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
+from longwall.storage.pages.orientation import orient
+
+GRAPHS = {
+    "rmat": generate("rmat", seed=4, scale=7, edge_factor=8),
+    "dense": generate("erdos-renyi", seed=1, vertices=90, edges=2500),
+}
+ENGINES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+def triangles(graph: Graph) -> np.ndarray:
+    """All of them, the largest vertex first."""
+    near = [set(graph.indices[a:z].tolist()) for a, z in pairwise(graph.indptr.tolist())]
+    found = [
+        (v, u, w)
+        for v in range(graph.num_vertices)
+        for w, u in combinations(sorted(x for x in near[v] if x < v), 2)
+        if w in near[u]
+    ]
+    return np.array(found).reshape(-1, 3)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("oriented", [False, True])
+@pytest.mark.parametrize("name", list(GRAPHS))
+def test_triangles_of_arcs_to_some_vertices(name: str, oriented: bool, engine: str) -> None:
+    graph, chosen = GRAPHS[name], select_engine(engine)
+    host: Any = orient(graph, np.empty) if oriented else host_arrays(graph)
+    counter = chosen.kernels.triangle_counter(chosen.device, chosen.load(host), 1 << 28)
+    expected, middle = triangles(graph), triangles(graph)[:, 1]
+    assert counter.count(0, host.num_arcs) == len(expected)
+    for low, high in pairwise([0, 1, 5, 17, 18, 40, graph.num_vertices]):
+        wanted = expected[(middle >= low) & (middle < high)]
+        assert counter.count(0, host.num_arcs, (low, high)) == len(wanted)
+    half = host.num_arcs // 2
+    parts = [counter.count(*arcs, (3, 30)) for arcs in ((0, half), (half, host.num_arcs))]
+    assert sum(parts) == np.count_nonzero((middle >= 3) & (middle < 30))

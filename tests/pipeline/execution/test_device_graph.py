@@ -1,0 +1,130 @@
+"""What of the graph is brought to a device whose budget does not hold it, and what it takes of the budgets."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import set_page_size
+
+from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.count_plans import plan_count
+from longwall.storage.generators.kinds import generate
+from longwall.storage.pages.hot_pages import HeatPolicy
+from longwall.storage.pages.paged_graph import GraphPages
+
+GRAPH = generate("rmat", seed=7, scale=9, edge_factor=6)
+PATTERNS = ("clique-4", "cycle-4", "clique-3", "diamond")
+
+
+def counted(context: Any, name: str) -> int:
+    return plan_count(parse_pattern(name), context.graph).count(context)
+
+
+@pytest.fixture(scope="module")
+def expected(lab: SimpleNamespace) -> dict[str, int]:
+    return {name: counted(lab.context(GRAPH), name) for name in PATTERNS}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ["adaptive", "zero-copy", "managed"])
+def test_cliques_bring_half_of_the_arcs(
+    lab: SimpleNamespace, expected: dict[str, int], access: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 1024)
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": access})
+    assert counted(context, "clique-4") == expected["clique-4"]
+    graph = context.device_graph.graph
+    assert graph.oriented
+    assert graph.num_arcs == GRAPH.num_edges
+    assert context.device_graph.placement.access == access
+    assert counted(context, "clique-3") == expected["clique-3"]
+    assert context.device_graph.graph is graph
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("page", [256, 1024])
+def test_triangles_are_counted_block_by_block(
+    lab: SimpleNamespace, expected: dict[str, int], page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, page)
+    monkeypatch.setattr("longwall.pipeline.execution.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf"))
+    monkeypatch.setattr(GraphPages, "cache_arcs", 3 * page // 4)
+    held = []
+    hold = GraphPages.hold
+    monkeypatch.setattr(GraphPages, "hold", lambda *span: (held.append(span[1:]), hold(*span)))
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert counted(context, "clique-3") == expected["clique-3"]
+    assert len(held) > 4
+    assert min(held)[0] == 0
+
+
+@pytest.mark.gpu
+def test_the_hottest_pages_of_a_phase_are_copied_once(
+    lab: SimpleNamespace, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 1024)
+    monkeypatch.setattr("longwall.pipeline.execution.task_ranges._LEAST_TASKS", 50)
+    chosen = []
+    choose = HeatPolicy.choose
+    monkeypatch.setattr(HeatPolicy, "choose", lambda *a: chosen.append(a[1]) or choose(*a))
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert counted(context, "clique-4") == expected["clique-4"]
+    (heat,) = chosen
+    assert heat.sum() > 4 * GRAPH.num_edges
+
+
+@pytest.mark.gpu
+def test_a_phase_that_reads_more_has_the_whole_graph(
+    lab: SimpleNamespace, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 1024)
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    host, work = context.resources.host.used, context.resources.work.used
+    for name in PATTERNS:
+        assert counted(context, name) == expected[name]
+        oriented = name == "clique-4"
+        assert context.device_graph.graph.oriented == oriented
+        charged = context.device_graph.charged
+        assert (context.resources.host.used, context.resources.work.used) == (host + charged[0], work + charged[1])
+        assert (context.device_graph.starts is not None) == oriented
+
+
+@pytest.mark.gpu
+def test_the_arcs_to_smaller_neighbours_are_resident_where_all_are_not(
+    lab: SimpleNamespace, expected: dict[str, int]
+) -> None:
+    budget = 4 * len(GRAPH.indices) + 3 * 8 * GRAPH.num_vertices  # a quarter of it is for the work
+    context = lab.context(GRAPH, engine="cuda", device=budget)
+    free = context.resources.host.free
+    assert counted(context, "clique-3") == expected["clique-3"]
+    assert context.device_graph.placement.access == "resident"
+    assert context.device_graph.graph.oriented
+    assert free - context.resources.host.free == 8 * (GRAPH.num_vertices + 1)
+
+
+@pytest.mark.gpu
+def test_a_graph_that_fits_is_brought_whole(lab: SimpleNamespace) -> None:
+    context = lab.context(GRAPH, engine="cuda", device=64 << 20)
+    assert not load_graph(context, NeighbourRange.SMALLER)[0].oriented
+
+
+@pytest.mark.gpu
+def test_without_room_on_the_host_kernels_read_the_whole_adjacency(
+    lab: SimpleNamespace, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 1024)
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    monkeypatch.setattr("longwall.pipeline.execution.device_graph.oriented_bytes", lambda _: 1 << 40)
+    assert counted(context, "clique-4") == expected["clique-4"]
+    assert not context.device_graph.graph.oriented
+
+
+def test_an_engine_that_works_on_the_host_reads_the_graph_where_it_is(lab: SimpleNamespace) -> None:
+    context = lab.context(GRAPH)
+    graph, _ = load_graph(context, NeighbourRange.SMALLER)
+    assert not graph.oriented
+    assert graph.indices is GRAPH.indices

@@ -1,0 +1,194 @@
+"""Homomorphism counts of table programs against the definition; numbers of any size."""
+
+import pickle
+import random
+from dataclasses import replace
+from itertools import combinations
+from math import comb, factorial
+
+import networkx as nx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from naive_homomorphisms import count_homomorphisms
+from selection import on_device
+
+import longwall
+from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.patterns.symmetry import automorphism_count
+from longwall.pipeline.phases.count_plans import CountByHomomorphisms, pass_costs, plan_count
+from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
+from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
+from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, plan_homomorphisms
+from longwall.pipeline.planning.pattern_core import PassCosts
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+COSTS = PassCosts(vertices=1e6, arcs=1e6, wide=1e8)
+PATTERNS = {k: [Pattern(k, code_edges(code, k)) for code in connected_codes(k).tolist()] for k in (3, 4, 5, 6)}
+
+
+def graph_edges(seed: int, vertices: int, chance: float) -> list[tuple[int, int]]:
+    draw = random.Random(seed)
+    found = [pair for pair in combinations(range(vertices), 2) if draw.random() < chance]
+    return found or [(0, 1)]
+
+
+def of_all(patterns: list[Pattern], costs: PassCosts) -> HomomorphismSums:
+    able = tuple(one for one in patterns if plan_homomorphisms((one,), costs) is not None)
+    sums = plan_homomorphisms(able, costs)
+    assert sums is not None
+    return sums
+
+
+def check(lab, engine, sums: HomomorphismSums, edges: list[tuple[int, int]]) -> None:
+    """Compare every total, and every pattern's mappings, with the definition."""
+    relabelled = {v: i for i, v in enumerate(sorted({v for edge in edges for v in edge}))}
+    edges = [(relabelled[u], relabelled[v]) for u, v in edges]
+    run = lab.context(lab.graph(edges), engine=engine, threads=2)
+    assert HomomorphismCount(sums)._homomorphisms(run) == [
+        count_homomorphisms(edges, quotient.edges) for quotient in sums.quotients
+    ]
+
+
+@pytest.mark.parametrize("lists", [True, False])
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_every_total_equals_the_definition(lab, engine_kind, k, lists):
+    sums = of_all(PATTERNS[k], replace(COSTS, lists=lists))
+    if lists:
+        assert len(sums.patterns) == len(PATTERNS[k])
+    for seed, chance in ((1, 0.3), (2, 0.6), (3, 0.95))[: on_device(3, 2)]:
+        check(lab, engine_kind, sums, graph_edges(seed, 9, chance))
+
+
+@settings(relaxed, max_examples=on_device(25, 2))
+@given(
+    seed=st.integers(0, 10**6),
+    chance=st.floats(0.1, 0.9),
+    arcs=st.sampled_from([1.0, 1e6, 1e12]),
+    chosen=st.sets(st.integers(0, 111), min_size=1, max_size=4),
+)
+def test_patterns_of_six_vertices(lab, engine_kind, seed, chance, arcs, chosen):
+    able = [PATTERNS[6][i] for i in chosen if plan_homomorphisms((PATTERNS[6][i],), COSTS) is not None]
+    if able:
+        check(lab, engine_kind, of_all(able, replace(COSTS, arcs=arcs)), graph_edges(seed, 8, chance))
+
+
+@settings(relaxed, max_examples=on_device(25, 2))
+@given(seed=st.integers(0, 10**6), more=st.integers(0, 5))
+def test_patterns_of_seven_vertices(lab, engine_kind, seed, more):
+    """Random trees with a few edges more: what most users ask for."""
+    draw = random.Random(seed)
+    edges = {(draw.randrange(v), v) for v in range(1, 7)}
+    edges |= {tuple(sorted(draw.sample(range(7), 2))) for _ in range(more)}
+    sums = plan_homomorphisms((Pattern(7, tuple(sorted(edges))),), COSTS)
+    if sums is not None:
+        check(lab, engine_kind, sums, graph_edges(seed, 8, draw.random()))
+
+
+@pytest.mark.parametrize("prime", PRIMES[:2])
+def test_residues_are_those_of_the_counts(lab, engine_kind, prime):
+    sums = of_all(PATTERNS[4] + PATTERNS[5][::3], COSTS)
+    run = lab.context(lab.graph(graph_edges(5, 20, 0.6)), engine=engine_kind, threads=2)
+    count = HomomorphismCount(sums)
+    whole, _ = count._run(run, homomorphism_count.WORD)
+    residues, _ = count._run(run, prime)
+    _, magnitudes = count._run(run, homomorphism_count.FLOATING)
+    assert max(whole) > 10**5
+    assert residues == [number % prime for number in whole]
+    assert magnitudes == pytest.approx(whole, rel=1e-12)
+
+
+def test_small_primes_change_nothing(lab, engine_kind, monkeypatch):
+    """Numbers of a few digits, as if they had many: combined of 2**64 and all primes."""
+    sums = of_all(PATTERNS[4], COSTS)
+    run = lab.context(lab.graph(graph_edges(6, 12, 0.5)), engine=engine_kind)
+    want = HomomorphismCount(sums).mappings(run)
+    monkeypatch.setattr(homomorphism_count, "moduli_for", lambda *_: list(PRIMES[:3]))
+    monkeypatch.setattr(homomorphism_count, "_WRAPS_FROM", 1.0)
+    assert HomomorphismCount(sums).mappings(lab.context(run.graph, engine=engine_kind)) == want
+
+
+@given(numbers=st.lists(st.integers(0, 2**300), min_size=1, max_size=5))
+def test_numbers_of_any_size_are_combined(numbers):
+    moduli = [2**64, *moduli_for(float(max(numbers)), PRIMES)]
+    assert combine({modulus: [number % modulus for number in numbers] for modulus in moduli}) == numbers
+
+
+def test_a_number_that_no_primes_hold_is_refused():
+    with pytest.raises(OverflowError, match="bits"):
+        moduli_for(1e300, PRIMES[:2])
+
+
+@pytest.mark.parametrize(
+    ("name", "edges", "want"),
+    [
+        ("path-8", list(combinations(range(200), 2)), comb(200, 8) * factorial(8) // 2),
+        ("cycle-8", list(combinations(range(200), 2)), comb(200, 8) * factorial(7) // 2),
+        ("cycle-8", [(u, 300 + v) for u in range(300) for v in range(300)], comb(300, 4) ** 2 * 24 * 24 // 8),
+        ("0-1,0-2,0-3,0-4,0-5,5-6,5-7", [(u, 300 + v) for u in range(300) for v in range(300)],
+         2 * 300 * 300 * comb(299, 4) * comb(299, 2)),
+    ],
+)  # fmt: skip
+@pytest.mark.real_gpu("these counts take minutes")
+def test_closed_forms_beyond_64_bits(lab, engine_kind, name, edges, want):
+    graph = lab.graph(edges)
+    sums = plan_homomorphisms((parse_pattern(name),), pass_costs(graph.stats))
+    assert sums is not None
+    run = lab.context(graph, engine=engine_kind, threads=2)
+    (mappings,) = HomomorphismCount(sums).mappings(run)
+    assert mappings == want * automorphism_count(parse_pattern(name))
+
+
+def test_results_beyond_64_bits_are_decimals_and_texts(tmp_path):
+    leaves = 70_000
+    (tmp_path / "graph.txt").write_text("".join(f"0 {v}\n" for v in range(1, leaves + 1)))
+    for k, kind in ((3, "int64"), (6, "decimal128(38, 0)"), (11, "string")):
+        config = {
+            "graph": {"path": tmp_path / "graph.txt"},
+            "workload": {"kind": "match", "pattern": f"star-{k}"},
+            "engine": {"kind": "cpu"},
+            "run": {"directory": tmp_path / "runs"},
+        }
+        result = longwall.run(config)
+        column = result.table("counts").column("count")
+        assert result.count == comb(leaves, k) == int(column.to_pylist()[0])
+        assert str(column.type) == kind
+
+
+def test_a_budget_without_room_for_lists_or_tables_changes_nothing(lab, engine_kind, monkeypatch):
+    edges = graph_edges(7, 14, 0.6)
+    pattern = parse_pattern("0-1,0-2,1-2,1-3,2-3,3-4")
+    graph = lab.graph(edges)
+    sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
+    assert sums is not None
+    assert sums.program.needs_triangles
+    plan = CountByHomomorphisms(pattern, 1.0, HomomorphismCount(sums), (1,))
+    want = plan.count(lab.context(graph, engine=engine_kind))
+    network = nx.Graph(edges)
+    matcher = nx.isomorphism.GraphMatcher(network, nx.Graph(list(pattern.edges)))
+    assert want == sum(1 for _ in matcher.subgraph_monomorphisms_iter()) // automorphism_count(pattern)
+    made = homomorphism_count.make_tables
+    for refused in (lambda program: program.needs_triangles, lambda program: True):
+
+        def make(engine, graph, program, *more, refused=refused):
+            if refused(program):
+                raise homomorphism_count.WorkspaceTooLarge(1)
+            return made(engine, graph, program, *more)
+
+        monkeypatch.setattr(homomorphism_count, "make_tables", make)
+        run = lab.context(graph, engine=engine_kind)
+        assert plan.count(run) == want
+        assert not run.kept
+
+
+def test_plans_are_data(lab):
+    graph = lab.graph(graph_edges(8, 30, 0.3))
+    plan = plan_count(parse_pattern("0-1,0-2,1-2,2-3,3-4"), graph, induced=True)
+    assert isinstance(plan, CountByHomomorphisms)
+    assert pickle.loads(pickle.dumps(plan)) == plan
+    assert "tables" in plan.describe()
+    terms = [term for some in plan.counted.sums.terms for term in some]
+    assert all(isinstance(term, Term) for term in terms)

@@ -1,0 +1,152 @@
+"""Orbits of graphlets of up to 5 vertices: both engines against brute force, networkx and published counts."""
+
+from __future__ import annotations
+
+import json
+from math import comb
+from typing import Any
+
+import naive_orbits
+import networkx as nx
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from motif_counts import brute_force, by_form, mine, per_vertex, published, run
+from strategies import graphs
+
+import longwall
+from longwall.kernels.interface.local_counts import COUNTED
+from longwall.kernels.patterns.graphlets import graphlet_orbits, graphlets, orbits_up_to
+from longwall.pipeline.explain import explain
+from longwall.pipeline.workloads.motifs import orbit_vectors
+from longwall.pipeline.workloads.motifs.orbits_by_counting import exact_sum
+from longwall.storage.errors import FinalError, RunError
+from longwall.storage.generators.kinds import generate
+
+relaxed = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+
+
+def table_of(context: Any) -> Any:
+    return pq.read_table(context.results / "vertices.parquet")
+
+
+@relaxed
+@given(small=graphs(max_vertices=9), k=st.integers(3, 5))
+def test_orbits_are_those_of_brute_force(lab, engine_kind, small, k):
+    context = lab.context(lab.graph(small.edges), engine=engine_kind, threads=2, workload=per_vertex(k))
+    counts = mine(context)
+    assert {f: n for f, n in by_form(counts, k).items() if n} == brute_force(small.edges, k)
+    expected, number = naive_orbits.orbits(small.edges, k), orbits_up_to(k)
+    table = table_of(context)
+    assert table.column_names == ["vertex", *(f"orbit_{orbit}" for orbit in range(number))]
+    assert all(str(kind) == "int64" for kind in table.schema.types)
+    for row in table.to_pylist():
+        assert [row[f"orbit_{orbit}"] for orbit in range(number)] == [expected[row["vertex"]][i] for i in range(number)]
+
+
+@pytest.mark.parametrize("density", [0.08, 0.3, 0.9])
+def test_orbits_add_up_to_motifs(lab, engine_kind, density):
+    """Every subgraph is counted at each of its vertices."""
+    graph = lab.graph(nx.gnp_random_graph(18, density, seed=5).edges)
+    context = lab.context(graph, engine=engine_kind, threads=2, workload=per_vertex(5))
+    assert mine(context) == run(lab, graph, 5, "cpu", method="enumeration")
+    table = table_of(context)
+    sums = [sum(table[f"orbit_{orbit}"].to_pylist()) for orbit in range(73)]
+    for number in range(30):
+        shares = [(sums[i], one.size) for i, one in enumerate(graphlet_orbits()) if one.graphlet == number]
+        assert len({total // size for total, size in shares}) == 1
+        assert all(total % size == 0 for total, size in shares)
+
+
+def test_smaller_orbits_are_the_same(lab, engine_kind):
+    graph = generate("rmat", seed=2, scale=6, edge_factor=4)
+    tables = {}
+    for k in (4, 5):
+        context = lab.context(graph, engine=engine_kind, workload=per_vertex(k))
+        mine(context)
+        tables[k] = table_of(context)
+    assert tables[5].select(tables[4].column_names) == tables[4]
+
+
+def test_published_counts_of_citeseer(lab, data):
+    graph = longwall.open_graph(data / "graphs" / "citeseer.edges.gz")
+    counts = run(lab, graph, 5, "cpu", output="vertices")
+    assert by_form(counts, 5) == published(data, "citeseer-motifs-5m", 5)
+
+
+@pytest.mark.slow
+def test_known_counts_of_a_collaboration_graph(lab, data):
+    truth = json.loads((data / "truth" / "counts.json").read_text())["ca-GrQc"]
+    table = longwall.orbits(data / "graphs" / "ca-GrQc.edges.gz", 5, engine="cpu", progress=False)
+    sums = {orbit: exact_sum(table[f"orbit_{orbit}"].to_numpy()) for orbit in (3, 8, 14, 72)}
+    assert sums[3] == 3 * truth["induced"]["triangle"]
+    assert sums[8] == 4 * truth["induced"]["cycle-4"]
+    assert sums[14] == 4 * truth["induced"]["clique-4"]
+    assert sums[72] == 5 * truth["cliques"]["5"]
+
+
+def test_which_orbits_a_kernel_counts():
+    for number, orbit in enumerate(graphlet_orbits()):
+        graphlet = graphlets()[orbit.graphlet]
+        left = nx.Graph(graphlet.edges)
+        several = left.degree(orbit.root) > 1
+        left.remove_node(orbit.root)
+        assert (number in COUNTED) == (several and nx.is_connected(left))
+        assert (orbit_vectors.step_of(number) is None) == (number in COUNTED)
+
+
+def homomorphisms_to_a_star(orbit: int, leaves: int) -> tuple[int, int]:
+    """Maps of a graphlet into a star that send a vertex of the orbit to its centre, and to a leaf."""
+    one = graphlet_orbits()[orbit]
+    graph = nx.Graph(graphlets()[one.graphlet].edges)
+    if not nx.is_bipartite(graph):
+        return 0, 0
+    same = sum(distance % 2 == 0 for distance in nx.single_source_shortest_path_length(graph, one.root).values())
+    return leaves ** (len(graph) - same), leaves ** (same - 1)
+
+
+def test_counts_of_hubs_are_exact():
+    """What is computed modulo 2**64 is exact: homomorphisms of a star of 5 vertices pass 2**64 here."""
+    leaves = 70_000
+    maps = [homomorphisms_to_a_star(orbit, leaves) for orbit in range(73)]
+    assert max(maps)[0] > 2**64
+    found = orbit_vectors.orbits_of_homomorphisms(np.array(np.array(maps, object) % 2**64, np.uint64).view(np.int64))
+    centre = {orbit: count for orbit, count in enumerate(found[:, 0].tolist()) if count}
+    assert centre == {0: leaves, 2: comb(leaves, 2), 7: comb(leaves, 3), 23: comb(leaves, 4)}
+    leaf = {orbit: count for orbit, count in enumerate(found[:, 1].tolist()) if count}
+    assert leaf == {0: 1, 1: leaves - 1, 6: comb(leaves - 1, 2), 22: comb(leaves - 1, 3)}
+
+
+def test_counts_that_fit_no_integer_are_refused(lab):
+    graph = lab.graph([(0, i) for i in range(1, 100_000)])
+    with pytest.raises(FinalError, match="do not fit 64-bit integers: count orbits of fewer vertices"):
+        run(lab, graph, 5, "cpu", output="vertices")
+
+
+def test_vectors_that_contradict_each_other_are_noticed():
+    vectors = np.zeros((73, 3), np.int64)
+    vectors[0] = 1  # an edge without the paths that its ends have
+    assert (orbit_vectors.orbits_of_homomorphisms(np.zeros((73, 3), np.int64)) == 0).all()
+    with pytest.raises(RunError, match="internal fault"):
+        orbit_vectors.orbits_of_homomorphisms(vectors)
+
+
+def test_sums_of_any_size():
+    counts = np.full(4, 2**62 + 3, np.int64)
+    assert exact_sum(counts) == 2**64 + 12
+
+
+def test_a_worker_without_room_says_so(lab):
+    graph = generate("rmat", seed=1, scale=8)
+    context = lab.context(graph, host=graph.nbytes + 100_000, workload=per_vertex(5))
+    with pytest.raises((longwall.InputError, longwall.RunError), match=r"memory\.host"):
+        mine(context)
+
+
+def test_explain_names_the_orbits():
+    generator = {"kind": "erdos-renyi", "vertices": 20, "edges": 40, "seed": 1}
+    text = explain({"graph": {"generator": generator}, "workload": per_vertex(5), "engine": {"kind": "cpu"}})
+    assert "orbits       0 to 72" in text
+    assert "homomorphisms" in text

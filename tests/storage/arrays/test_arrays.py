@@ -1,0 +1,109 @@
+"""Arrays of a store, written and read: against Zarr, in any layout, with every chunk damaged."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from longwall.storage.arrays import array_writer, layout
+from longwall.storage.arrays.array_hash import ArrayHash
+from longwall.storage.arrays.array_reader import StoredArray
+from longwall.storage.arrays.array_writer import ArrayWriter, WritingThreads
+from longwall.storage.arrays.layout import Layout
+from longwall.storage.stored_files import Damage
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "CHUNK_BYTES", 256)
+    monkeypatch.setattr(layout, "CHUNKS_PER_SHARD", 3)
+
+
+def write(folder: Path, array: np.ndarray, memory: int | None = None, piece: int = 11, **options: bool) -> str:
+    """Write an array in pieces; returns its hash's line."""
+    hashed = ArrayHash(array.dtype, len(array))
+    cut = Layout.of(array.dtype, len(array), memory)
+    with WritingThreads() as threads, ArrayWriter(folder, "a", cut, threads, 2, hashed) as writer:
+        for at in range(0, len(array), piece):
+            writer.append(array[at : at + piece], **options)
+        writer.finish()
+        threads.settle()
+    (folder / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}))
+    return hashed.line("a")
+
+
+def read(folder: Path, array: np.ndarray, segment: int = 1) -> np.ndarray:
+    stored = StoredArray(folder, "a", array.dtype, len(array))
+    out = np.full_like(array, 77)
+    for start, stop in stored.blocks(segment):
+        stored.read(start, out[start:stop])
+    return out
+
+
+@pytest.mark.parametrize("length", [1, 31, 32, 33, 500])
+@pytest.mark.parametrize("memory", [None, 256, 64, 1])
+def test_zarr_and_the_reader_read_what_is_written(tmp_path: Path, length: int, memory: int | None) -> None:
+    import zarr
+
+    array = np.random.default_rng(length).integers(0, 2**40, length)
+    lines = set()
+    for way, (piece, options) in enumerate({(11, ()), (1, ()), (1000, (("kept", True),)), (70, (("kept", True),))}):
+        folder = tmp_path / str(way)
+        folder.mkdir()
+        lines.add(write(folder, array, memory, piece, **dict(options)))
+        np.testing.assert_array_equal(zarr.open_group(folder, mode="r")["a"][:], array)
+        for segment in (1, 32, 1024):
+            np.testing.assert_array_equal(read(folder, array, segment), array)
+    assert len(lines) == 1
+
+
+def test_short_chunks_have_as_long_shards(tmp_path: Path) -> None:
+    large, small = Layout.of(np.dtype("<i8"), 5000), Layout.of(np.dtype("<i8"), 5000, 64)
+    assert (large.chunk_bytes, large.per_shard) == (256, 3)
+    assert (small.chunk_bytes, small.per_shard) == (64, 12)
+    assert Layout.of(np.dtype("<i8"), 5000, 1).chunk_bytes == 16
+
+
+def test_a_changed_byte_of_any_chunk_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
+    """By the decoder or by the hash; bytes that nothing is read from may stand there."""
+    array = np.random.default_rng(1).integers(0, 2**40, 300)
+    line = write(tmp_path, array)
+    shards = sorted((tmp_path / "a" / "c").iterdir())
+    noticed = 0
+    for path in shards:
+        data = path.read_bytes()
+        for at in range(0, len(data), 7):
+            path.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+            try:
+                found = read(tmp_path, array)
+            except Damage:
+                noticed += 1
+                continue
+            hashed = ArrayHash(array.dtype, len(array))
+            hashed.put(0, found)
+            assert (hashed.line("a") == line) == bool((found == array).all())
+            noticed += hashed.line("a") != line
+        path.write_bytes(data)
+    assert len(shards) == 4
+    assert noticed > 100
+
+
+def test_a_file_that_ends_while_it_is_read(tmp_path: Path) -> None:
+    array = np.random.default_rng(1).integers(0, 2**40, 300)
+    write(tmp_path, array)
+    stored = StoredArray(tmp_path, "a", array.dtype, len(array))
+    path = tmp_path / "a" / "c" / "2"
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(Damage, match="a/c/2: the file ends early"):
+        stored.read(0, np.empty_like(array))
+
+
+@pytest.mark.parametrize("where", ["_write", "_sync"])
+def test_errors_of_threads_come_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(array_writer, where, fail)
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path, np.arange(1000))

@@ -1,0 +1,18 @@
+"""Homomorphisms by the definition: a sum over all maps of products of adjacency."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+
+def count_homomorphisms(edges: Iterable[tuple[int, int]], pattern: Iterable[tuple[int, int]]) -> int:
+    """Count the maps of a pattern's vertices to those of a graph, 0 to n - 1, that map edges to edges."""
+    pairs = list(edges)
+    size = 1 + max(max(pair) for pair in pairs)
+    adjacency = np.zeros((size, size), np.int64)
+    for u, v in pairs:
+        adjacency[u, v] = adjacency[v, u] = u != v
+    operands = []
+    for u, v in pattern:
+        operands += [adjacency, [u, v]]
+    return int(np.einsum(*operands, [], optimize="greedy"))
