@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from longwall.pipeline.result import Result
 
 _MOST_LINES = 30  # of patterns that are printed
+_BY_SIZE = ("cliques", "maximal-cliques")  # workloads whose patterns are printed beside their sum
 
 
 class ExitCode(IntEnum):
@@ -75,7 +76,7 @@ def _summary(result: "Result", *, table: bool = False) -> str:
     lines = []
     if result.count is not None:
         lines.append(f"count    {'at least ' if result.truncated else ''}{result.count:,}")
-    if result.count is None or (result.workload == "maximal-cliques" and len(result.patterns) > 1):
+    if result.count is None or (result.workload in _BY_SIZE and len(result.patterns) > 1):
         lines += (_pattern_table if table else _pattern_lines)(result.patterns)
     if result.truncated:
         lines.append("         workload.limit or export.limit ended the search: there may be more")

@@ -23,6 +23,24 @@ _DIGITS = 38  # of the widest decimals that Parquet's readers know
 _AT_ONCE = 1 << 13  # rows of a table that are put together
 
 
+def number_type(most: int) -> pa.DataType:
+    """Return the type of a column for numbers up to `most`: int64, decimal128(38, 0) or, where that is short, texts."""
+    import pyarrow as pa
+
+    if most < TOO_LARGE:
+        return pa.int64()
+    return pa.decimal128(_DIGITS, 0) if most < 10**_DIGITS else pa.string()
+
+
+def number_array(numbers: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    """Return numbers as a column of a type that `number_type` chose for them."""
+    import pyarrow as pa
+
+    if pa.types.is_string(kind):
+        return column([None if number is None else str(number) for number in numbers], kind)
+    return column(numbers, kind)
+
+
 def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
     """Write ``counts.parquet``: columns as in `PatternCount`, a row per pattern."""
     import pyarrow as pa
@@ -35,7 +53,7 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
         [
             ("pattern", pa.string()),
             ("labels", labels("labels")),
-            ("count", _count_type([one.count for one in counts])),
+            ("count", number_type(max((one.count or 0 for one in counts), default=0))),
             ("support", pa.int64()),
             ("edge_labels", labels("edge_labels")),
             ("lower_bound", pa.bool_()),
@@ -47,20 +65,10 @@ def write_counts(counts: Sequence[PatternCount], path: Path) -> None:
         for begin in range(0, max(len(counts), 1), _AT_ONCE):
             some = counts[begin : begin + _AT_ONCE]
             lists = {name: [getattr(one, name) for one in some] for name in schema.names}
-            if pa.types.is_string(schema.field("count").type):
-                lists["count"] = [None if count is None else str(count) for count in lists["count"]]
-            columns = [column(lists[field.name], field.type) for field in schema]
+            columns = [
+                (number_array if field.name == "count" else column)(lists[field.name], field.type) for field in schema
+            ]
             sink.write(pa.Table.from_arrays(columns, schema=schema))
-
-
-def _count_type(counts: Sequence[int | None]) -> pa.DataType:
-    """Return the type of the column of counts: 64-bit integers, decimals, or texts where there are more digits."""
-    import pyarrow as pa
-
-    largest = max((count for count in counts if count is not None), default=0)
-    if largest < TOO_LARGE:
-        return pa.int64()
-    return pa.decimal128(_DIGITS, 0) if largest < 10**_DIGITS else pa.string()
 
 
 def write_metrics(metrics: Metrics, path: Path) -> None:

@@ -152,20 +152,24 @@ class KernelCounter(Generic[Kernel]):
         self.kernel.add(first, last)
 
 
-class _Sum:
+class SubgraphCounter:
+    """The workspace of a kernel that counts subgraphs of ranges, and their sum."""
+
     def __init__(self, kernel: RangeCounter):
         self._kernel, self._sum = kernel, 0
         self.workspace_bytes = kernel.workspace_bytes
 
     def add(self, first: int, last: int) -> None:
+        """See `Counter`."""
         self._sum += self._kernel.count(first, last)
 
     def take(self) -> int:
+        """Return the number of those found since the last call."""
         found, self._sum = self._sum, 0
         return found
 
 
-class _TriangleSum(_Sum):
+class _TriangleSum(SubgraphCounter):
     _kernel: TriangleCounter
 
     def add_blocks(self, first: int, last: int, blocks: Iterable[Targets | None]) -> None:
@@ -173,7 +177,7 @@ class _TriangleSum(_Sum):
 
 
 @dataclass(frozen=True)
-class _CountSubgraphs(CountRanges):
+class CountSubgraphs(CountRanges):
     """Count the embeddings of one pattern."""
 
     optional = True
@@ -181,7 +185,7 @@ class _CountSubgraphs(CountRanges):
     @property
     def aggregation(self) -> Aggregation[int, int]:
         """Numbers, which are added up."""
-        return Aggregation(_Sum.take, sum, int)
+        return Aggregation(methodcaller("take"), sum, int)
 
     def found(self, partial: int) -> int:
         """See `CountRanges`."""
@@ -189,7 +193,7 @@ class _CountSubgraphs(CountRanges):
 
 
 @dataclass(frozen=True)
-class CountCliques(_CountSubgraphs):
+class CountCliques(CountSubgraphs):
     """Count the cliques of `k` vertices (k >= 3)."""
 
     k: int
@@ -207,7 +211,7 @@ class CountCliques(_CountSubgraphs):
         """See `CountRanges`."""
         if self.k == 3:
             return _TriangleSum(engine.kernels.triangle_counter(engine.device, graph, memory))
-        return _Sum(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
+        return SubgraphCounter(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
 
     def add(self, first: int, last: int, bench: CountingBench) -> None:
         """See `CountRanges`."""
@@ -218,7 +222,7 @@ class CountCliques(_CountSubgraphs):
 
 
 @dataclass(frozen=True)
-class CountFourCycles(_CountSubgraphs):
+class CountFourCycles(CountSubgraphs):
     """Count the cycles of 4 vertices by their wedges (Chiba and Nishizeki)."""
 
     method = "wedge aggregation"
@@ -228,11 +232,11 @@ class CountFourCycles(_CountSubgraphs):
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
-        return _Sum(engine.kernels.four_cycle_counter(engine.device, graph, memory))
+        return SubgraphCounter(engine.kernels.four_cycle_counter(engine.device, graph, memory))
 
 
 @dataclass(frozen=True)
-class CountFiveCycles(_CountSubgraphs):
+class CountFiveCycles(CountSubgraphs):
     """Count the cycles of 5 vertices by two wedges from their smallest vertex, whose ends are adjacent."""
 
     method = "wedge pairs"
@@ -242,7 +246,7 @@ class CountFiveCycles(_CountSubgraphs):
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
-        return _Sum(engine.kernels.five_cycle_counter(engine.device, graph, memory))
+        return SubgraphCounter(engine.kernels.five_cycle_counter(engine.device, graph, memory))
 
 
 class _Totals(KernelCounter[RowCounter]):

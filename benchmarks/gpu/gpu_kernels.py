@@ -18,7 +18,7 @@ import numpy as np
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.cuda.runtime.launch import exact
+from longwall.kernels.cuda.runtime.launch import exact, sum_of_parts
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import WORD
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -57,7 +57,7 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
     for k in (3, 4, 5, 6):
         cliques = engine.kernels.clique_counter(engine.device, loaded, k, memory)
         run = cliques.start if on_device else cliques.count
-        yield f"clique-{k}", lambda run=run: run(0, loaded.num_arcs), fetch
+        yield f"clique-{k}", lambda run=run: run(0, loaded.num_arcs), sum_of_parts if on_device else int
         del cliques, run
     cycles = engine.kernels.four_cycle_counter(engine.device, loaded, memory)
     run = cycles.start if on_device else cycles.count

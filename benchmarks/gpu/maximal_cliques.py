@@ -23,7 +23,7 @@ import longwall
 from benchmarks.gpu.gpu_kernels import DEVICE_SCRATCH, PLENTY, arrays
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.interface.degeneracy import DegeneracyOrder
+from longwall.kernels.interface.cliques.degeneracy import DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph

@@ -1,25 +1,15 @@
 // Count k-cliques, k >= 4: below each vertex its out-neighbours become a bitmap table, so that set operations on
 // local numbers are AND and population count (the idea of GLUMIN, PPoPP 2025, and KCGPU, ICS 2022).
 //
-// Row i of the table says which of the out-neighbours 0 to i - 1 are adjacent to out-neighbour i. Warps walk the
-// first levels of the search together; the last two or three vertices are found by lanes on their own.
-#include "pages.cuh"
+// Warps walk the first levels of the search together; the last two or three vertices are found by lanes on their own.
+#include "clique_tables.cuh"
 
 // constexpr int kCliqueSize, kLight (out-degree up to which a vertex is one warp's work), kRowsPerPart (of a table:
 // one block's work above)
 #include "generated.cuh"
 
 constexpr int kWalked = kCliqueSize > 5 ? kCliqueSize - 5 : 0;  // levels whose candidates are stored per warp
-constexpr int kQueue = 64;
 constexpr int kLightWords = (kLight + 31) / 32;
-
-DEVICE int row_words(int i) { return (i + 31) >> 5; }
-
-// Rows are packed: those of 32 numbers each take one word more than the 32 before.
-DEVICE u32 row_start(int i) {
-  const u32 group = i >> 5, rest = i & 31;
-  return (16 * group + rest) * (group + 1);
-}
 
 // A warp's workspace.
 struct Workspace {
@@ -29,70 +19,14 @@ struct Workspace {
   const u32* stop;
 };
 
-// Fill in row i, by one warp; the table holds zeros, and the out-neighbours begin at arc `a`, or at their copy.
-DEVICE void build_row(const Rows& graph, i64 a, int i, u32* table) {
-  const u32* neighbours = graph.indices + a;
-  const u32 u = neighbours[i];
-  i64 begin = graph.indptr[u];
-  const int length = static_cast<int>(graph.split[u] - begin);
-  begin = place_of_list(graph.places, begin, length);
-  u32* row = table + row_start(i);
-  for (int j = lane_id(); j < length; j += 32) {
-    const u32 x = graph.indices[begin + j];
-    const int at = lower_bound(neighbours, i, x);
-    if (at < i && neighbours[at] == x) atomicOr(&row[at >> 5], 1u << (at & 31));
-  }
-}
-
-// Call visit(x) for the members of a bitmap, each lane for members of its own, 32 at a time.
-template <typename Visit>
-DEVICE void for_each_member(const u32* bitmap, int words, u32* queue, Visit visit) {
-  const int lane = lane_id();
-  int pending = 0;
-  for (int w = 0; w < words; ++w) {
-    const u32 bits = bitmap[w];
-    if (bits >> lane & 1) queue[pending + __popc(bits & lanes_before())] = 32 * w + lane;
-    pending += __popc(bits);
-    __syncwarp();
-    if (pending >= 32) {
-      visit(static_cast<int>(queue[lane]));
-      const u32 moved = queue[32 + lane];
-      __syncwarp();
-      queue[lane] = moved;
-      pending -= 32;
-      __syncwarp();
-    }
-  }
-  if (lane < pending) visit(static_cast<int>(queue[lane]));
-  __syncwarp();
-}
-
 // Count the cliques of NEED vertices among the chosen ones; each lane returns its part.
 template <int NEED>
 DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Workspace& workspace) {
   u64 total = 0;
   if constexpr (NEED == 2) {
-    for_each_member(chosen, words, workspace.queue, [&](int x) {
-      const u32* row = table + row_start(x);
-      u32 found = 0;
-      for (int w = 0; w < row_words(x); ++w) found += __popc(chosen[w] & row[w]);
-      total += found;
-    });
+    total = count_edges(table, chosen, words, workspace.queue);
   } else if constexpr (NEED == 3) {
-    for_each_member(chosen, words, workspace.queue, [&](int x) {
-      const u32* row = table + row_start(x);
-      u32 found = 0;
-      for (int w = 0; w < row_words(x); ++w) {
-        u32 bits = chosen[w] & row[w];
-        while (bits) {
-          const int y = 32 * w + __ffs(bits) - 1;
-          bits &= bits - 1;
-          const u32* last = table + row_start(y);
-          for (int z = 0; z < row_words(y); ++z) found += __popc(chosen[z] & row[z] & last[z]);
-        }
-      }
-      total += found;
-    });
+    total = count_triangles(table, chosen, words, workspace.queue);
   } else {
     u32* next = workspace.levels + (NEED - 4) * workspace.width;
     for (int w = 0; w < words; ++w) {
@@ -130,7 +64,6 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   u32* table = dynamic_shared + warp_in_block() * (table_words + kQueue + kWalked * kLightWords);
   const Workspace workspace = {table + table_words, table + table_words + kQueue, kLightWords, stop};
   u64 total = 0;
-  double estimate = 0;
   for (;;) {
     const i64 from = range.begin + take(next, 8);
     if (from >= range.end || stop_asked(stop)) break;
@@ -150,11 +83,10 @@ extern "C" __global__ void __launch_bounds__(256, 4)
       for (int i = static_cast<int>(begin - a); i < end - a; ++i)
         found += count_below<kCliqueSize - 2>(table, table + row_start(i), row_words(i), workspace);
       total += found;
-      estimate += static_cast<double>(found);
       __syncwarp();
     }
   }
-  add_result(result, total, estimate);
+  add_parts(result, total);
 }
 
 // Count below a part of the rows of a vertex: those numbered part, part + parts, ..., largest first; `a` as above.
@@ -187,7 +119,6 @@ extern "C" __global__ void __launch_bounds__(512, 2)
   const int warps = blockDim.x >> 5;
   u32* own_store = store + blockIdx.x * store_words;
   u64 total = 0;
-  double estimate = 0;
   for (;;) {
     if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
     __syncthreads();
@@ -212,7 +143,6 @@ extern "C" __global__ void __launch_bounds__(512, 2)
                          own_store + workspace_words, stop);
     }
     total += found;
-    estimate += static_cast<double>(found);
   }
-  add_result(result, total, estimate);
+  add_parts(result, total);
 }

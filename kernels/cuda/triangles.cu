@@ -116,7 +116,7 @@ DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 l
       __syncwarp();
     }
   }
-  if (!PER_VERTEX) add_result(result, total, 0);
+  if (!PER_VERTEX) add_parts(result, total);
 }
 
 // A block for each vertex; `tasks` as find_heavy lists them, one for each vertex.
@@ -164,7 +164,7 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_t
     }
     total += found;
   }
-  if (!PER_VERTEX) add_result(result, total, 0);
+  if (!PER_VERTEX) add_parts(result, total);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)

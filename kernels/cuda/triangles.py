@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -102,10 +102,10 @@ class CudaTriangleCounter(_Triangles):
 
     def count(self, first: int, last: int, targets: Targets | None = None) -> int:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
-        return exact(self.start(first, last, targets))
+        return sum_of_parts(self.start(first, last, targets))
 
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
-        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
         result = self._device.result()
         self._run("count", (first, last), targets, self._work(first, last), 1, (result,))
         return result

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.degeneracy import DegeneracyOrder
+from longwall.kernels.interface.cliques.degeneracy import DegeneracyOrder
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Domain, RowProgram, RowTables
@@ -22,6 +22,7 @@ from longwall.kernels.interface.workspaces import (
     CliqueCounter,
     CliqueLister,
     EdgeExtender,
+    LeafCounter,
     MotifCounter,
     RangeCounter,
     RowCounter,
@@ -48,7 +49,37 @@ class Kernels(Protocol):
         ...
 
     def clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> RangeCounter:
-        """Workspace for counting k-cliques (k >= 3); roots are arcs."""
+        """Workspace for counting k-cliques (k >= 3) one by one; roots are arcs."""
+        ...
+
+    def clique_leaf_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> LeafCounter:
+        """Workspace for counting cliques by the leaves of pivot trees; roots are arcs.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph.
+        k
+            Number of vertices, 4 or more, or `ALL_SIZES`.
+        memory
+            The most bytes.
+
+        Raises
+        ------
+        WorkspaceTooLarge
+            Where these do not do.
+        """
+        ...
+
+    def clique_vertex_counter(
+        self, device: Device, graph: GraphArrays, k: int, limbs: int, memory: int
+    ) -> VertexCounter:
+        """Workspace for counting the k-cliques (k >= 3) of every vertex; roots are arcs.
+
+        Its counts are int64[limbs, num_vertices]: words of 64 bits without a sign, the lowest first.
+        """
         ...
 
     def triangle_counter(self, device: Device, graph: GraphArrays, memory: int) -> TriangleCounter:

@@ -141,6 +141,21 @@ class CliqueCounter(Workspace, Protocol):
         ...
 
 
+class LeafCounter(Workspace, Protocol):
+    """Workspace of one worker that counts leaves of pivot trees, which stand for cliques."""
+
+    def add(self, first: int, last: int) -> None:
+        """Add what belongs to the arcs `first` to `last` - 1."""
+        ...
+
+    def take(self) -> NDArray[np.int64]:
+        """Return the leaves since the last call, on the host: int64[h, p], by held vertices and by pivots.
+
+        See :mod:`longwall.kernels.interface.cliques.leaves`.
+        """
+        ...
+
+
 class CliqueLister(Workspace, Protocol):
     """Workspace of one worker that lists maximal cliques, as many at a time as there is room for."""
 

@@ -160,36 +160,60 @@ def triangles(graph: Any, per: Literal["vertex", "edge"] | None = None, **option
 @overload
 def cliques(graph: Any, k: int, per: None = None, **options: Unpack[Options]) -> int: ...
 @overload
-def cliques(graph: Any, k: int, per: Literal["edge"], **options: Unpack[Options]) -> pa.Table: ...
-def cliques(graph: Any, k: int, per: Literal["edge"] | None = None, **options: Unpack[Options]) -> int | pa.Table:
-    """Count the cliques of k vertices: sets of vertices in which every two are joined by an edge.
+def cliques(graph: Any, k: Literal["all"], per: None = None, **options: Unpack[Options]) -> pa.Table: ...
+@overload
+def cliques(
+    graph: Any, k: int | Literal["all"], per: Literal["vertex", "edge"], **options: Unpack[Options]
+) -> pa.Table: ...
+def cliques(
+    graph: Any,
+    k: int | Literal["all"],
+    per: Literal["vertex", "edge"] | None = None,
+    **options: Unpack[Options],
+) -> int | pa.Table:
+    """Count the cliques of k vertices, in all or of each vertex or edge.
+
+    A clique is a set of vertices in which every two are joined by an edge.
 
     Parameters
     ----------
     graph, options
         As of `longwall.count`.
     k
-        Number of vertices, 3 to 16. ``longwall.match(graph, "clique-4")`` lists them.
+        Number of vertices, 3 or more, or ``"all"``: every size from 3 on. ``longwall.match(graph, "clique-4")`` lists
+        cliques.
     per
-        None for their number, or ``"edge"``, for k = 3 or 4.
+        None for their number, ``"vertex"`` or, for k = 3 or 4, ``"edge"``.
 
     Returns
     -------
     int or pyarrow.Table
-        The table has the columns ``source``, ``target`` and ``cliques`` (``triangles`` for k = 3), in the order of
-        `longwall.Graph.to_arrow`.
+        The number of cliques. With ``"all"``, a table with the columns ``size``, ascending, and ``count``. Per vertex,
+        one with ``vertex``, ascending, and ``cliques``; with ``"all"`` it has a column ``size``, too, and a row for
+        each size of the cliques that the vertex is in. Numbers of cliques are exact: columns whose numbers do not fit
+        64-bit integers are ``decimal128(38, 0)`` or, where that does not do, texts. Per edge, a table with ``source``,
+        ``target`` and ``cliques`` (``triangles`` for k = 3), in the order of `longwall.Graph.to_arrow`.
 
     Examples
     --------
     >>> import longwall, networkx
-    >>> longwall.cliques(networkx.karate_club_graph(), 4)
+    >>> karate = networkx.karate_club_graph()
+    >>> longwall.cliques(karate, 4)
     11
+    >>> longwall.cliques(karate, "all").to_pydict()
+    {'size': [3, 4, 5], 'count': [45, 11, 2]}
+    >>> longwall.cliques(karate, 4, per="vertex").slice(0, 3).to_pylist()
+    [{'vertex': 0, 'cliques': 7}, {'vertex': 1, 'cliques': 7}, {'vertex': 2, 'cliques': 7}]
     """
-    _require_per(per, "edge")
+    _require_per(per, "vertex", "edge")
+    workload = {"kind": "cliques", "k": k}
     if per == "edge":
-        return _per_edge(graph, {"kind": "cliques", "k": k}, options)
-    with Question.of(graph, {"kind": "cliques", "k": k}, options).answered() as result:
-        return _number(result.count)
+        return _per_edge(graph, workload, options)
+    if per is not None:
+        table = _per_vertex(graph, workload | {"output": "vertices"}, options)
+        return table.sort_by([("vertex", "ascending"), ("size", "ascending")]) if k == "all" else table
+    with Question.of(graph, workload, options).answered() as result:
+        return result.table("sizes") if k == "all" else _number(result.count)
 
 
 def motifs(graph: Any, k: int, **options: Unpack[Options]) -> pa.Table:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
@@ -93,6 +94,15 @@ def test_the_undisturbed_run_is_right(workshop, kind):
     match kind:
         case "cliques":
             assert found["counts"] == [naive.igraph_count_cliques(EDGES, 4)]
+        case "cliques by size" | "cliques per vertex":
+            cliques = {one for one in map(frozenset, nx.enumerate_all_cliques(nx.Graph(EDGES))) if len(one) > 2}
+            sizes = naive_cliques.sizes(cliques)
+            assert dict(found["sizes"]) == sizes
+            assert found["counts"] == [count for _, count in sorted(sizes.items())]
+            if kind == "cliques per vertex":
+                assert {row[:2]: row[2] for row in found["vertices"]} == dict(
+                    Counter((vertex, len(clique)) for clique in cliques for vertex in clique)
+                )
         case "triangles per vertex":
             expected = naive.triangles_per_vertex(EDGES)
             assert dict(found["vertices"]) == expected

@@ -13,7 +13,8 @@ from selection import on_device
 
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda import search as cuda_search
-from longwall.kernels.cuda.cliques import clique_header
+from longwall.kernels.cuda.cliques.bitmaps import clique_header
+from longwall.kernels.cuda.cliques.leaves import leaf_header
 from longwall.kernels.cuda.homomorphisms.rows import row_header
 from longwall.kernels.cuda.homomorphisms.tables import table_header
 from longwall.kernels.cuda.local_counts.orbits import orbit_header
@@ -425,6 +426,8 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield name, *source_text(f"{name}.cu")
     for k in (4, 5, 7):
         yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
+    for limbs in (0, 1, 3):
+        yield f"clique_leaves-{limbs}", *source_text("clique_leaves.cu", leaf_header(limbs))
     for mode, longest in ((COUNT, 64), (VERTICES, 128), (LIST, 192)):
         yield f"maximal_cliques-{longest}", *source_text("maximal_cliques.cu", clique_finder_header(mode, longest))
     yield "wedges", *source_text("wedges.cu")

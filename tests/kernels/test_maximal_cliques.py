@@ -13,7 +13,7 @@ from selection import slow_but_first
 from strategies import SmallGraph, graphs
 
 from longwall.kernels.cuda.maximal_cliques import finders
-from longwall.kernels.interface.degeneracy import NARROW, order_bytes
+from longwall.kernels.interface.cliques.degeneracy import NARROW, order_bytes
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.pipeline.execution.device_graph import load_graph
 

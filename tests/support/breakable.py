@@ -80,6 +80,8 @@ LISTING = 'output = "embeddings"'
 KINDS = {
     "count by search": _match(DIAMOND, "pattern_labels = [0, 1, 1, 2]", labels=(0, 1, 1, 2)),
     "cliques": Kind('kind = "cliques"\nk = 4'),
+    "cliques by size": Kind('kind = "cliques"\nk = "all"'),
+    "cliques per vertex": Kind('kind = "cliques"\nk = "all"\noutput = "vertices"'),
     "4-cycles": _match("0-1,1-2,2-3,3-0"),
     "homomorphisms": _match("0-1,1-2,2-3,3-0,0-4,1-4"),
     "induced sum": _match("0-1,1-2,2-3", "induced = true"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Set
 from itertools import combinations
+from math import comb
 
 from naive import Edges, adjacency
 
@@ -38,6 +39,22 @@ def maximal_cliques(edges: Edges) -> set[Clique]:
     found = list(grow(frozenset(), set(near), set()))
     assert len(found) == len(set(found))
     return set(found)
+
+
+def cliques_by_definition(edges: Edges) -> set[Clique]:
+    """Every set of two vertices or more that are pairwise adjacent."""
+    near = adjacency(edges)
+    sets = (frozenset(some) for size in range(2, len(near) + 1) for some in combinations(near, size))
+    return {some for some in sets if all(v in near[u] for u, v in combinations(some, 2))}
+
+
+def cliques_without_a_matching(n: int, matching: int, k: int) -> int:
+    """Number of k-cliques of the complete graph of n vertices without so many edges, no two of which share a vertex."""
+    return sum(
+        (-1) ** some * comb(matching, some) * comb(n - 2 * some, k - 2 * some)
+        for some in range(matching + 1)
+        if k >= 2 * some
+    )
 
 
 def sizes(cliques: set[Clique]) -> dict[int, int]:

@@ -19,7 +19,7 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     Narrow,
 )
 from longwall.kernels.cpu.maximal_cliques.search import WIDE_NUMBERS, Wide, find_cliques
-from longwall.kernels.interface.degeneracy import NARROW, DegeneracyOrder
+from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 _EXACT_BELOW = 2.0**62

@@ -3,7 +3,7 @@
 import numpy as np
 
 from longwall.kernels.cpu.engine import CpuDevice
-from longwall.kernels.interface.degeneracy import NARROW, DegeneracyOrder
+from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit import compiled
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cpu.cliques import popcount, trailing_zeros
+from longwall.kernels.cpu.cliques.bitmaps import popcount, trailing_zeros
 from longwall.kernels.cpu.maximal_cliques.narrow import (
     ALIVE,
     LENGTH,
@@ -37,7 +37,7 @@ from longwall.kernels.cpu.maximal_cliques.narrow import (
     renumbered,
     search_narrow,
 )
-from longwall.kernels.interface.degeneracy import NARROW
+from longwall.kernels.interface.cliques.degeneracy import NARROW
 from longwall.kernels.jit import compiled
 
 _SIZE = 5  # of a level's numbers, beside those of a narrow one: candidates when it began

@@ -80,6 +80,13 @@ DEVICE void add_result(u64* result, u64 total, double estimate) {
   }
 }
 
+// Add the lanes' counts, their lower halves to parts[0] and their upper ones to parts[1]: sums of any size.
+DEVICE void add_parts(u64* parts, u64 total) {
+  const u64 low = warp_sum(total & 0xffffffffull), high = warp_sum(total >> 32);
+  if (lane_id() == 0 && low) atomicAdd(&parts[0], low);
+  if (lane_id() == 0 && high) atomicAdd(&parts[1], high);
+}
+
 // The vertices whose rows overlap the arcs first to last - 1.
 struct VertexRange {
   i64 begin, end;

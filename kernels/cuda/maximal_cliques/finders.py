@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, exact
-from longwall.kernels.interface.degeneracy import NARROW, DegeneracyOrder
+from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from longwall.kernels.cuda.runtime.launch import WARP, Device
-from longwall.kernels.interface.degeneracy import NARROW, DegeneracyOrder
+from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 _SOURCE = "degeneracy_order.cu"

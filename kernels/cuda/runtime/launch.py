@@ -139,6 +139,13 @@ def exact(result: Array) -> int:
     return int(host.view(np.int64)[0])
 
 
+def sum_of_parts(parts: Array) -> int:
+    """Fetch a count whose lower and upper halves of 32 bits kernels added up apart: uint64[2]."""
+    parts.device.synchronize()  # as in `exact`
+    low, high = parts.get().tolist()
+    return int(low) + (int(high) << 32)
+
+
 def units_that_fit(wanted: int, bytes_each: int, memory: int) -> int:
     """Return how many warps or blocks, at most `wanted`, can have their workspace in `memory` bytes.
 

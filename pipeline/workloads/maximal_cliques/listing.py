@@ -20,7 +20,7 @@ from longwall.pipeline.execution.task_ranges import range_memory, root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.base import Stage
-from longwall.stages.clique_counting import SEARCH
+from longwall.stages.cliques.maximal import SEARCH
 from longwall.stages.export import PartFiles, RowLimit, WriterMemory, bytes_per_row
 from longwall.stages.source import Roots
 from longwall.storage.graph.graph import Graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from longwall.kernels.interface.degeneracy import DegeneracyOrder, OrderedGraph, order_bytes
+from longwall.kernels.interface.cliques.degeneracy import DegeneracyOrder, OrderedGraph, order_bytes
 from longwall.pipeline.execution.device_graph import load_graph
 
 if TYPE_CHECKING:

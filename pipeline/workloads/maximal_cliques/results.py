@@ -15,7 +15,7 @@ from longwall.pipeline.workloads.base import Output
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList, clique_schema, next_name
 from longwall.stages.base import Stage
-from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.storage.errors import FinalError
 from longwall.storage.parquet_files import write_parquet
 from longwall.storage.tables.arrow_columns import of_array

@@ -59,7 +59,7 @@ def test_values_of_numpy_are_pythons():
     assert load_config(workload(kind="match", pattern="edge", pattern_labels=(np.int64(1), 2)))
     assert load_config(tomllib.loads(spec.to_toml())) == spec
     assert faults(workload(kind="cliques", k=np.float64(4.5))) == [
-        "config: workload.k: expected a whole number, not 4.5"
+        'config: workload.k: expected a whole number from 3 up, or "all", not 4.5'
     ]
 
 

@@ -20,7 +20,9 @@ from longwall.pipeline.patterns.pattern import Pattern, make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.phases import search_count
 from longwall.pipeline.phases.count_plans import plan_count
+from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.search_planner import plan_match
+from longwall.stages.cliques.leaves import CountCliqueSizes
 from longwall.storage.graph.graph import Graph
 
 SMALL = ("citeseer", "cora", "yeast", "hprd", "ca-GrQc", "ca-HepTh", "p2p-Gnutella04", "socfb-Reed98")
@@ -77,6 +79,18 @@ def test_cliques(graph, truth, count, name):
     want = {int(k): n for k, n in truth[name]["cliques"].items() if int(k) <= limit}
     assert len(want) >= 3
     assert {k: count(graph(name), parse_pattern(f"clique-{k}")) for k in want} == want
+
+
+@pytest.mark.real_gpu("real graphs take minutes")
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+def test_cliques_of_every_size(lab, engine_kind, graph, truth, name):
+    context = lab.context(graph(name), engine=engine_kind, threads=2, host=2 << 30)
+    sizes = RangeCount(CountCliqueSizes(), 1e8).run(context)
+    want = {int(k): n for k, n in truth[name]["cliques"].items() if n}
+    assert {k: n for k, n in enumerate(sizes) if 3 <= k <= 8} == want
+    assert len(sizes) - 1 == truth[name]["maximal_cliques"]["largest"]
+    largest = truth[name]["maximal_cliques"].get("by_size", {}).get(str(len(sizes) - 1))
+    assert largest in (None, sizes[-1])
 
 
 @pytest.mark.long

@@ -50,7 +50,13 @@ from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
 from longwall.pipeline.workloads.motifs.orbits_by_counting import CountHomomorphismsOfVertices
-from longwall.stages.clique_counting import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.stages.cliques.leaves import (
+    CountCliquesByPivots,
+    CountCliqueSizes,
+    CountCliquesOfVertices,
+    CountLargeCliques,
+)
+from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.stages.edge_counting import CountOfEdges
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
@@ -158,6 +164,10 @@ def clique_vertices(env: Coordinator, phase: CliquesPerVertex, values: Any, file
 
 COUNTS = [
     CountCliques(4),
+    CountCliquesByPivots(4),
+    CountLargeCliques(5),
+    CountCliqueSizes(),
+    CountCliquesOfVertices(4, 1),
     CountFourCycles(),
     homomorphisms("0-1,1-2,2-3,3-4").count,
     CountFiveCycles(),

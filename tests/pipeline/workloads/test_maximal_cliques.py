@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from strategies import graphs
 
 import longwall
-from longwall.kernels.interface.degeneracy import order_bytes
+from longwall.kernels.interface.cliques.degeneracy import order_bytes
 from longwall.pipeline.cli import main
 from longwall.pipeline.explain import explain
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
-from longwall.stages import clique_counting
+from longwall.stages.cliques import maximal as clique_counting
 
 ENGINES = pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 DENSE = [(u + 10, v + 10) for u, v in combinations(range(40), 2) if (u * 7 + v * 5) % 4]

@@ -13,6 +13,7 @@ import pytest
 from conftest import set_page_size
 
 from longwall.kernels.cpu.engine import CpuEngine, NoPaging
+from longwall.kernels.interface.cliques.leaves import ALL_SIZES, cliques_of_leaves
 from longwall.kernels.interface.engine import Ablation, EngineUnavailable, ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, GraphArrays
@@ -122,6 +123,16 @@ def test_counts_over_ranges_do_not_depend_on_where_the_graph_is(graph: Graph, ac
                 assert pages.hot.any() == (access == "adaptive")
                 total += counter.count(first, last)
             assert total == cpu.kernels.clique_counter(cpu.device, host, k, PLENTY).count(0, end)
+        for k in (ALL_SIZES, 5):
+            leaves = [
+                one.kernels.clique_leaf_counter(one.device, of, k, 1 << 24)
+                for one, of in ((engine, paged), (cpu, host))
+            ]
+            pages.prepare(1, list(arc_reads(paged, 0, end, NeighbourRange.SMALLER, engine.xp)))
+            for counter in leaves:
+                counter.add(0, end)
+            found, expected = (cliques_of_leaves(counter.take(), k)[3:] for counter in leaves)
+            assert found == expected
         pages.prepare(1, list(arc_reads(paged, 0, end, NeighbourRange.ALL, engine.xp)))
         cycles = engine.kernels.four_cycle_counter(engine.device, paged, 1 << 24).count(0, host.num_vertices)
     assert cycles == cpu.kernels.four_cycle_counter(cpu.device, host, PLENTY).count(0, host.num_vertices)

@@ -10,7 +10,7 @@ from operator import methodcaller
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.degeneracy import OrderedGraph
+from longwall.kernels.interface.cliques.degeneracy import OrderedGraph
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import CliqueCounter, VertexCounter

@@ -3,7 +3,7 @@
 from typing import Any
 
 from longwall.kernels.cuda.runtime.compile import constants
-from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.cuda.triangles import LIGHT, WARPS, CudaTriangleCounter, heavy_tasks, triangle_counter
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -57,10 +57,10 @@ class CudaCliqueCounter:
 
     def count(self, first: int, last: int) -> int:
         """Count the cliques of a range of arcs."""
-        return exact(self.start(first, last))
+        return sum_of_parts(self.start(first, last))
 
     def start(self, first: int, last: int) -> Array:
-        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.exact` fetches."""
+        """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
         device, graph = self._device, self._graph
         result = device.result()
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)

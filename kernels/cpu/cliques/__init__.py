@@ -1,0 +1,1 @@
+"""Counting cliques on the CPU: with bitmaps, or with pivots."""

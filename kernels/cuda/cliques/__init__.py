@@ -1,0 +1,1 @@
+"""Counting cliques on the GPU: with bitmaps, or with pivots."""

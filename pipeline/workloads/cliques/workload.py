@@ -1,0 +1,88 @@
+"""k-cliques, or cliques of every size: count them in all, per vertex or per edge, or list them by extension."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from longwall.pipeline.execution.environment import PatternCount
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import MAX_FAMILY
+from longwall.pipeline.quoting import quote
+from longwall.pipeline.workloads.base import Workload, count_or_list, plan_pattern
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.phases.count_plans import CountPlan
+    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.workloads.cliques.plan import CliquePlan
+    from longwall.storage.graph.graph import Graph
+
+_LEAST, _ALL = 3, "all"
+_MAX_EDGE_CLIQUE = 4  # vertices of the cliques that are counted at every edge
+
+
+def _size(value: object) -> object:
+    if value == _ALL:
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f'expected a whole number from {_LEAST} up, or "{_ALL}", not {quote(value)}')
+    if value < _LEAST:
+        raise ValueError(f"must be at least {_LEAST}, not {value}")
+    return value
+
+
+class Cliques(Workload):
+    """``kind = "cliques"``: sets of `k` vertices in which every two are joined by an edge."""
+
+    kind: Literal["cliques"] = Field(description="sets of vertices, every two joined by an edge")
+    output: Literal["count", "embeddings", "vertices", "edges"] = Field(
+        default="count",
+        description=f"`count`, `embeddings` (k up to {MAX_FAMILY}), or `vertices`, `edges` (k up to "
+        f"{_MAX_EDGE_CLIQUE}): the number of cliques of each vertex or edge",
+    )
+    k: Annotated[int | str, BeforeValidator(_size)] = Field(
+        description='number of vertices, 3 or more, or `"all"`: cliques of every size'
+    )
+
+    @field_validator("k")
+    @classmethod
+    def _lists_are_of_patterns(cls, k: int | str, info: ValidationInfo) -> int | str:
+        if info.data.get("output") == "embeddings" and (isinstance(k, str) or k > MAX_FAMILY):
+            raise ValueError(
+                f"cliques are listed for one size of at most {MAX_FAMILY} vertices, not {quote(k)}; "
+                'use output = "count" or "vertices"'
+            )
+        return k
+
+    @field_validator("k")
+    @classmethod
+    def _edges_have_small_cliques(cls, k: int | str, info: ValidationInfo) -> int | str:
+        if info.data.get("output") == "edges" and (isinstance(k, str) or k > _MAX_EDGE_CLIQUE):
+            raise ValueError(f"counts per edge are given for at most {_MAX_EDGE_CLIQUE} vertices, not {quote(k)}")
+        return k
+
+    @property
+    def num_columns(self) -> int | None:
+        """Number of columns of the embeddings."""
+        return self.k if isinstance(self.k, int) else None
+
+    def plan(self, graph: Graph) -> CountPlan | MatchPlan | CliquePlan:
+        """Plan for this size, or for every size."""
+        if isinstance(self.k, int) and self.k <= MAX_FAMILY and self.output != "vertices":
+            pattern = parse_pattern(f"clique-{self.k}")
+            if self.output == "edges":
+                from longwall.pipeline.phases.count_per_edge import plan_per_edge
+
+                return plan_per_edge(pattern, "triangle" if self.k == 3 else "clique-4", graph)
+            return plan_pattern(pattern, graph, self.output)
+        from longwall.pipeline.workloads.cliques.plan import plan_cliques
+
+        return plan_cliques(self.k if isinstance(self.k, int) else None, graph, per_vertex=self.output == "vertices")
+
+    def execute(self, plan: CountPlan | MatchPlan | CliquePlan, env: Coordinator) -> list[PatternCount]:
+        """Count or list the cliques; where every size is wanted there is a count for each."""
+        from longwall.pipeline.workloads.cliques.plan import CliquePlan
+
+        return plan.execute(env) if isinstance(plan, CliquePlan) else [count_or_list(plan, env)]

@@ -1,0 +1,1 @@
+"""Counting stages for cliques: of one size, of every size, and maximal ones."""

@@ -1,0 +1,147 @@
+"""Counting stages for cliques of one or of all sizes, by the leaves of pivot trees: one stands for many cliques."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from operator import methodcaller
+
+from longwall.kernels.interface.cliques.leaves import ALL_SIZES, add_limbs, cliques_of_leaves
+from longwall.kernels.interface.engine import Engine, WorkspaceTooLarge
+from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import LeafCounter, VertexCounter
+from longwall.stages.base import Aggregation
+from longwall.stages.range_counting import (
+    Counter,
+    CountOfVertices,
+    CountRanges,
+    CountSubgraphs,
+    KernelCounter,
+    SubgraphCounter,
+    VertexCounts,
+)
+from longwall.stages.source import Roots
+
+PIVOTS = (
+    "bitmaps of the common out-neighbours of both ends of every arc; below each, pivots where they leave few branches, "
+    "else edges and triangles one by one"
+)
+"""What the search does, as text."""
+PIVOTS_FROM = 6
+"""Vertices of the smallest cliques that are counted so where one size is wanted; bitmaps alone do for smaller ones."""
+MOST_ENUMERATED = 16
+"""Vertices of the largest cliques that are counted one by one where there is no room for pivots."""
+_SOURCE = Roots("arcs", NeighbourRange.SMALLER, copies=True)
+
+
+class _OneSize(KernelCounter[LeafCounter]):
+    def __init__(self, kernel: LeafCounter, k: int):
+        super().__init__(kernel)
+        self._k = k
+
+    def take(self) -> int:
+        return cliques_of_leaves(self.kernel.take(), self._k)[self._k]
+
+
+class _AllSizes(KernelCounter[LeafCounter]):
+    def take(self) -> list[int]:
+        return cliques_of_leaves(self.kernel.take())
+
+
+def _add_sizes(sizes: Sequence[list[int]]) -> list[int]:
+    return [sum(counts) for counts in zip_longest(*sizes, fillvalue=0)]
+
+
+@dataclass(frozen=True)
+class CountCliquesByPivots(CountSubgraphs):
+    """Count the cliques of `k` vertices (k >= 4)."""
+
+    k: int
+
+    method = "clique pivots"
+    how = f"clique pivots: {PIVOTS}"
+    source = _SOURCE
+
+    @property
+    def name(self) -> str:
+        """See `CountRanges`."""
+        return f"{self.method} of {self.k} vertices"
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`; where there is no room for pivots, small cliques are counted one by one."""
+        kernels, device = engine.kernels, engine.device
+        try:
+            return _OneSize(kernels.clique_leaf_counter(device, graph, self.k, memory), self.k)
+        except WorkspaceTooLarge:
+            if self.k > MOST_ENUMERATED:
+                raise
+        return SubgraphCounter(kernels.clique_counter(device, graph, self.k, memory))
+
+
+@dataclass(frozen=True)
+class CountLargeCliques(CountCliquesByPivots):
+    """Count the cliques of `k` vertices where there is no other way to do it: patterns have fewer vertices."""
+
+    optional = False
+
+
+@dataclass(frozen=True)
+class CountCliqueSizes(CountRanges):
+    """Count the cliques of every size: place s of the result has those of s vertices, from 3 on."""
+
+    method = name = "cliques by size"
+    how = f"cliques of every size: {PIVOTS}"
+    source = _SOURCE
+
+    @property
+    def aggregation(self) -> Aggregation[list[int], list[int]]:
+        """Counts by size, which are added up."""
+        return Aggregation(_AllSizes.take, _add_sizes, list)
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return _AllSizes(engine.kernels.clique_leaf_counter(engine.device, graph, ALL_SIZES, memory))
+
+    def found(self, partial: list[int]) -> int:
+        """See `CountRanges`."""
+        return sum(partial[3:])
+
+
+@dataclass(frozen=True)
+class CountCliquesOfVertices(CountOfVertices):
+    """Count the cliques of `k` vertices (k >= 3) that every vertex is in, in `limbs` words of 64 bits each."""
+
+    k: int
+    limbs: int
+
+    method = "cliques per vertex"
+    how = f"cliques of every vertex: {PIVOTS}"
+    source = _SOURCE
+
+    @property
+    def rows(self) -> int:
+        """See `CountOfVertices`."""
+        return self.limbs
+
+    @property
+    def name(self) -> str:
+        """See `CountRanges`."""
+        return f"{self.method}, of {self.k} vertices"
+
+    @property
+    def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
+        """Arrays, which are added up into the first one."""
+        return Aggregation(methodcaller("counts"), _add_counts, lambda counts: counts)
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+        """See `CountRanges`."""
+        return engine.kernels.clique_vertex_counter(engine.device, graph, self.k, self.limbs, memory)
+
+
+def _add_counts(counts: Sequence[VertexCounts]) -> VertexCounts:
+    total, *others = counts
+    for other in others:
+        add_limbs(total, other)
+    return total
