@@ -27,7 +27,7 @@ from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.stages.cliques.leaves import PIVOTS_FROM, CountCliquesByPivots
+from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
@@ -341,7 +341,7 @@ def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountBySea
 
 def _clique(pattern: Pattern, stats: GraphStats) -> CountByKernel:
     k = pattern.num_vertices
-    count = CountCliques(k) if k < PIVOTS_FROM else CountCliquesByPivots(k)
+    count = CountCliquesByPivots(k) if suits_pivots(k, stats.max_out_degree) else CountCliques(k)
     return _by_kernel(pattern, sum(plan_match(pattern, stats).rows), count)
 
 

@@ -106,7 +106,6 @@ def plan_pattern(
     """Plan how to count the embeddings of a pattern, up to a limit, or, where they are the output, how to list them."""
     from longwall.pipeline.phases.count_plans import CountBySearch, plan_count
     from longwall.pipeline.phases.limited_count import plan_limited_count
-    from longwall.pipeline.phases.query_plans import plan_query
     from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 
     if pattern.edge_labels is not None:
@@ -120,8 +119,11 @@ def plan_pattern(
         return CountBySearch(pattern, search.cost, search) if search.counting else search
     if output == "embeddings":
         return plan_match(pattern, graph.stats, induced=induced, counting=False)
-    if (query := plan_query(pattern, graph, induced=induced)) is not None:
-        return query
+    if pattern.labels is not None:
+        from longwall.pipeline.phases.query_plans import plan_query
+
+        if (query := plan_query(pattern, graph, induced=induced)) is not None:
+            return query
     if limit is not None:
         return plan_limited_count(pattern, graph, limit, induced=induced)
     return plan_count(pattern, graph, induced=induced)

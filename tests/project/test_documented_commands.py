@@ -97,6 +97,12 @@ NOT_RUN = {
     "python -m benchmarks.gpu.gpu_kernels --scales 13 14 18 20 22": _LONG,
     "python -m benchmarks.gpu.host_link": _LONG,
     "python -m benchmarks.gpu.start": _LONG,
+    "python -m benchmarks.gpu.out_of_core --scale 24": _LONG,
+    "python -m benchmarks.gpu.orbits --time 300": _LONG,
+    "python -m benchmarks.gpu.all_cliques --time 300": _LONG,
+    "python -m benchmarks.suites.queries --data DATA --graphs yeast,hprd,cora,citeseer,socfb-Reed98,socfb-Amherst41 "
+    "--each 50": _LONG,
+    "python -m benchmarks.gpu.decompositions --scales 13 16 --time 240": _LONG,
     "python -m benchmarks.gpu.both_engines": _LONG,
     "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,
     "python -m benchmarks.suites.ingest FOLDER --scale 22": _LONG,

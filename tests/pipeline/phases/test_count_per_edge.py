@@ -188,4 +188,4 @@ def test_what_cannot_be_meant_is_refused_with_a_message(workload, words):
 
 def test_functions_name_what_they_can_count_by():
     with pytest.raises(InputError, match=r'^per: expected None, for the number of all, or "edge"$'):
-        longwall.cliques("unused", 3, per="vertex")  # type: ignore[call-overload]
+        longwall.count("unused", "triangle", per="vertex")  # type: ignore[call-overload]
