@@ -87,6 +87,21 @@ def is_pattern_file(text: str) -> bool:
     return text.strip().endswith((".graph", ".graphml"))
 
 
+_OTHER_NAMES = {"square": "cycle-4", "rectangle": "cycle-4", "claw": "star-3"}
+_OTHER_FAMILY = re.compile(r"(\d{1,2})-?([a-z]+?)s?|([kcps])_?(\d{1,2})", re.IGNORECASE)
+_LETTERS = {"k": "clique", "c": "cycle", "p": "path", "s": "star"}
+
+
+def _other_name(text: str) -> list[str]:
+    """Return what a pattern is called here that others call 5-clique, K5 or square."""
+    if (name := _OTHER_NAMES.get(text.lower())) is not None:
+        return [name]
+    if (other := _OTHER_FAMILY.fullmatch(text)) is None:
+        return []
+    family = other[2].lower() if other[2] else _LETTERS[other[3].lower()]
+    return [f"{family}-{int(other[1] or other[4])}"] if family in _FAMILIES else []
+
+
 _FAMILY = re.compile(r"([a-z-]+?)-(\d{1,999})")
 _EDGE_LIST = re.compile(r"\s*\d{1,999}\s*-\s*\d{1,999}\s*(,\s*\d{1,999}\s*-\s*\d{1,999}\s*)*")
 
@@ -138,7 +153,7 @@ def parse_pattern(text: str, labels: Sequence[int] | None = None) -> Pattern:
     if not text:
         raise InputError("the pattern is empty: give a name, an edge list such as '0-1,1-2,2-0', or a file")
     known = [*_FIXED, *(f"{name}-{max(low, 4)}" for name, (low, _, _, _) in _FAMILIES.items())]
-    near = difflib.get_close_matches(text, known, 1)
+    near = _other_name(text) or difflib.get_close_matches(text, known, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise InputError(
         f"unknown pattern {brief(text)}: {hint}Give a name (see `longwall patterns`), an edge list such as "

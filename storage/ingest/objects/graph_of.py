@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any
 
-from longwall.storage.arguments import require_type, wrong_type
+from longwall.storage.arguments import brief, require_type, wrong_type
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_in_memory
 from longwall.storage.ingest.names.label_names import LabelNames
 from longwall.storage.ingest.objects import networks
 from longwall.storage.ingest.objects.arrays import as_array, edge_blocks, label_arrays, matrix_blocks, pair_arrays
-from longwall.storage.ingest.objects.listed_values import ListedLabels
+from longwall.storage.ingest.objects.listed_values import ListedLabels, edges_between
 from longwall.storage.ingest.objects.tables import TableLabels, is_table, table_blocks
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.tables.columns import EDGES, ColumnRequest
@@ -44,8 +44,8 @@ def graph(
     source
         A graph of networkx, whose nodes are integers or texts, or of igraph, whose vertices may have names; a SciPy or
         CuPy sparse matrix, whose entries other than 0 are edges; any object with an Arrow stream, such as a table of
-        pandas, polars, Arrow or DuckDB; an (edges, 2) array of integers of NumPy or CuPy, or a list of pairs; or a
-        tuple of two arrays.
+        pandas, polars, Arrow or DuckDB; an (edges, 2) array of integers of NumPy or CuPy, or a list of pairs, of integers
+        or texts; or a tuple of two arrays.
     labels
         Of the vertices: a mapping, a tuple of two arrays (vertices and labels), or a table with the columns vertex and
         label; for a graph of networkx or igraph also the name of an attribute. Labels are integers from 0 to 2^31 - 1.
@@ -102,13 +102,26 @@ def _array_blocks(source: Any, edge_labels: Any) -> Iterator[EdgeBlock]:
         return matrix_blocks(source)
     if not (hasattr(source, "dtype") or isinstance(source, list | tuple)):
         raise wrong_type("source", source, _EXPECTED, "longwall.open_graph reads files")
-    src, dst = pair_arrays(source)
+    named = _named_pairs(source)
+    src, dst = pair_arrays(source) if named is None else (named[0::2], named[1::2])
     labels = None
     if edge_labels is not None:
         labels = as_array("edge_labels", edge_labels)
-        if labels.shape != src.shape:
+        if labels.shape != (len(src),):
             raise InputError(f"edge_labels: {len(src):,} are needed, one for each edge, not {labels.shape}")
-    return edge_blocks("the edges", src, dst, labels)
+    return edge_blocks("the edges", src, dst, labels) if named is None else edges_between("the edges", named, labels)
+
+
+def _named_pairs(source: Any) -> list[Any] | None:
+    """Return both ends of each edge, one behind the other, of a list of pairs of texts; None for other sources."""
+    if not (isinstance(source, list) and source and isinstance(source[0], list | tuple)):
+        return None
+    if not any(isinstance(end, str) for end in source[0]):
+        return None
+    for number, pair in enumerate(source):
+        if not (isinstance(pair, list | tuple) and len(pair) == 2):
+            raise InputError(f"source: entry {number} is no pair of vertices: {brief(pair)}")
+    return [end for pair in source for end in pair]
 
 
 def _labels(source: Any, library: str, labels: Any) -> LabelSource | None:

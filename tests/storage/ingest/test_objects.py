@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import longwall
+from longwall.storage.errors import InputError
 from longwall.storage.ingest.build import build_graph
 from longwall.storage.ingest.objects import arrays, graph_of
 
@@ -169,7 +170,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "rows of two lengths": ({"source": [(0, 1), (2,)]}, "its rows have different lengths"),
     "floats": ({"source": np.ones((2, 2))}, "expected integers, not float64 numbers"),
     "bools": ({"source": np.ones((2, 2), bool)}, "expected integers, not bools"),
-    "texts": ({"source": [("a", "b")]}, "expected integers, not texts; number the vertices first"),
+    "texts": ({"source": np.array([("a", "b")])}, "expected integers, not texts; number the vertices first"),
     "objects": ({"source": np.array([[None, 1]])}, "not objects such as None"),
     "large numbers": ({"source": [(0, 2**64)]}, "the edges: 18446744073709551616; use integers of 64 bits"),
     "negative and huge ids": (
@@ -262,3 +263,17 @@ def test_a_large_graph_is_not_copied_to_networkx(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("longwall.storage.ingest.objects.graph_to._MOST_EDGES", 3)
     with pytest.raises(longwall.InputError, match=r"4 edges is too large for networkx.*to_arrow"):
         longwall.graph(SMALL).to_networkx()
+
+
+def test_lists_of_pairs_may_have_names() -> None:
+    graph = longwall.graph([("ann", "bob"), ("bob", "cid"), ("cid", "ann"), ("cid", "dan")])
+    assert (graph.num_vertices, graph.num_edges, graph.has_names) == (4, 4, True)
+    assert longwall.triangles(graph, per="vertex")["vertex"].to_pylist() == ["ann", "bob", "cid", "dan"]
+    labelled = longwall.graph([["a", "b"], ["b", "c"]], edge_labels=np.array([3, 4]))
+    assert sorted(labelled.to_arrow()["label"].to_pylist()) == [3, 4]
+
+
+@pytest.mark.parametrize("pairs", [[("a", "b"), ("c",)], [("a", "b"), ("c", 4)], [("a", 1)], [("a", "b"), 5]])
+def test_names_that_are_no_pairs_are_refused(pairs: list[Any]) -> None:
+    with pytest.raises(InputError):
+        longwall.graph(pairs)
