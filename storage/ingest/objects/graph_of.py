@@ -44,8 +44,8 @@ def graph(
     source
         A graph of networkx, whose nodes are integers or texts, or of igraph, whose vertices may have names; a SciPy or
         CuPy sparse matrix, whose entries other than 0 are edges; any object with an Arrow stream, such as a table of
-        pandas, polars, Arrow or DuckDB; an (edges, 2) array of integers of NumPy or CuPy, or a list of pairs, of integers
-        or texts; or a tuple of two arrays.
+        pandas, polars, Arrow or DuckDB; an (edges, 2) array of integers of NumPy or CuPy, or a list of pairs, of
+        integers or texts; or a tuple of two arrays.
     labels
         Of the vertices: a mapping, a tuple of two arrays (vertices and labels), or a table with the columns vertex and
         label; for a graph of networkx or igraph also the name of an attribute. Labels are integers from 0 to 2^31 - 1.
