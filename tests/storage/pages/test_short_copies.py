@@ -55,7 +55,8 @@ def run(
 def test_copies_are_given_up_where_kernels_find_no_memory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwall.kernels.cuda import cliques, triangles
+    from longwall.kernels.cuda import triangles
+    from longwall.kernels.cuda.cliques import bitmaps
 
     plain, refused = triangles.heavy_tasks, 0
 
@@ -66,7 +67,7 @@ def test_copies_are_given_up_where_kernels_find_no_memory(
             raise ShortOfMemory("device", 1 << 20)
         return plain(device, graph, *rest)
 
-    for module in (cliques, triangles):
+    for module in (bitmaps, triangles):
         monkeypatch.setattr(module, "heavy_tasks", heavy_tasks)
     found = run(tmp_path, WORKLOADS[name])
     assert refused
