@@ -80,7 +80,7 @@ def place_graph(
     whole, access = _whole(graph), access_of(graph, resources, wanted)
     if access == "resident":
         require("the graph on the device", whole, available, option)
-        return Placement(access, VERTEX_ARRAYS, pages=0, memory=available - whole, limit=available)
+        return Placement(access, VERTEX_ARRAYS, pages=0, memory=available - whole, limit=resources.work.limit)
     if access == "managed":  # all pages may be touched by one extension
         require("the graph in managed memory", graph.indices.nbytes, resources.free_device_bytes() or 0, "the device")
     there, left = _vertex_arrays(graph, available)
@@ -89,7 +89,8 @@ def place_graph(
     share = max(int(left * (PAGE_SHARE if cache_share is None else cache_share)) - state, 0)
     units = min(share // engine.paging.unit, -(-graph.indices.nbytes // engine.paging.unit))
     room = {"adaptive": units * engine.paging.unit, "managed": share, "zero-copy": 0}[access]
-    return Placement(access, there, room + state, memory=left - room - state, limit=available - room)
+    limit = resources.work.limit - room
+    return Placement(access, there, room + state, memory=left - room - state, limit=limit)
 
 
 def access_of(graph: GraphArrays, resources: Resources, wanted: Wanted) -> Access:

@@ -13,7 +13,8 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.count_plans import CountPlan, pass_costs, plan_count
+from longwall.pipeline.phases.cores.core_plan import plan_in_core
+from longwall.pipeline.phases.count_plans import CountPlan, pass_costs
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.storage.errors import RunError
@@ -83,7 +84,7 @@ class CountingPlan:
             if pattern in mappings:
                 found = mappings[pattern] // automorphism_count(pattern)
             else:
-                found = (plans.get(pattern) or plan_count(pattern, env.graph)).count(env)
+                found = (plans.get(pattern) or plan_in_core(pattern, env.graph)).count(env)
             counts[p] = found - sum(within[p][q] * counts[q] for q in range(p + 1, len(counts)))
             if counts[p] < 0:
                 raise RunError(f"internal fault: {counts[p]} induced subgraphs {pattern.edge_text}")
@@ -107,6 +108,6 @@ def plan_counting(k: int, graph: Graph) -> CountingPlan:
     able = tuple(pattern for pattern in patterns if plan_homomorphisms((pattern,), costs) is not None)
     sums = plan_homomorphisms(able, costs) if able else None
     shared = () if sums is None else sums.patterns
-    alone = tuple(plan_count(pattern, graph) for pattern in patterns if pattern not in shared)
+    alone = tuple(plan_in_core(pattern, graph) for pattern in patterns if pattern not in shared)
     cost = sum(plan.cost for plan in alone) + (0.0 if sums is None else sums.cost)
     return CountingPlan(k, cost, patterns, None if sums is None else HomomorphismCount(sums), alone)

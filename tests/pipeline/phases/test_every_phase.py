@@ -31,6 +31,7 @@ from longwall.pipeline.execution.phase import MergingPhase, Phase
 from longwall.pipeline.execution.sharing.second_engine import SecondEngine
 from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.cores.in_core import InCore
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
@@ -207,6 +208,10 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     ],
     CountHomomorphismsOfVertices: [
         Example(lambda env: CountHomomorphismsOfVertices(CountOrbitHomomorphisms(), 1e6), vertex_counts)
+    ],
+    InCore: [
+        Example(lambda env: InCore(SearchCount(plan(env, "diamond", counting=True)), 9), aggregated),
+        Example(lambda env: InCore(homomorphisms("0-1,0-2,0-3,0-4,1-2,1-4,2-3,3-4"), 9), close_totals),
     ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
 }
