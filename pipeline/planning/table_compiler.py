@@ -89,12 +89,13 @@ class _Tables:
     def rows(
         self, domain: Domain, products: list[tuple[Expression, ...]], table: int | None = None, local: Any = None
     ) -> RowProgram:
-        """Return the row program for some products, or for a table that is stored."""
+        """Return the row program for some products, or for a table that is stored: one of products, or over arcs."""
         emitter = _Emitter(self, domain, passes_of(("", *(scalar for one in products for scalar in one), local)))
         found = tuple(tuple(emitter.scalar(scalar) for scalar in one) for one in products)
         if local is not None:
-            emitter.store_local(self._new("arcs"), local)
-        return emitter.program(found, () if table is None else ((0, table),))
+            assert table is not None
+            emitter.store_local(table, local)
+        return emitter.program(found, () if table is None or local is not None else ((0, table),))
 
     def _new(self, domain: Domain) -> int:
         self.number[domain] += 1
@@ -141,10 +142,10 @@ class _Tables:
         if kind == "aprod":
             return self._step("arcs", Make.MULTIPLY_ARCS, *map(self.arc, table[1:]))
         if kind == "vlocal":
-            program = self.rows("vertices", [], local=table[1])
-            self.programs.append(program)
-            self.steps.append(Step(Make.VERTEX_ROWS, self.number["arcs"] - 1, (len(self.programs) - 1,)))
-            return self.number["arcs"] - 1
+            target = self._new("arcs")  # before those that the program needs, which are made first
+            self.programs.append(self.rows("vertices", [], target, table[1]))
+            self.steps.append(Step(Make.VERTEX_ROWS, target, (len(self.programs) - 1,)))
+            return target
         if kind == "tri":
             if ("arcs", reversed_table(table)) in self._numbers:
                 return self._step("arcs", Make.REVERSE, self._numbers["arcs", reversed_table(table)])
