@@ -116,6 +116,7 @@ class Make(IntEnum):
     PATHS = 7  # arc table[v, x] = number of walks of three steps from v to x
     VERTEX_ROWS = 8  # what a row program over vertices stores; source: its number
     ARC_ROWS = 9  # what a row program over arcs stores
+    GIVEN = 10  # vertex table = one that the program is given; source: its number
 
 
 class Step(NamedTuple):

@@ -254,10 +254,7 @@ class CountByHomomorphisms(CountPlan):
         except DoesNotFit:
             return self._otherwise(env)
         mappings = sum(sign * number for sign, number in zip(self.signs, found, strict=True))
-        embeddings, rest = divmod(mappings, self.automorphisms)
-        if rest or embeddings < 0:
-            raise RunError(f"internal fault: {mappings} mappings, {self.automorphisms} automorphisms")
-        return embeddings
+        return embeddings_of(mappings, self.automorphisms)
 
     def _otherwise(self, env: Coordinator) -> int:
         """Count without lists of common neighbours or, where that needs too much as well, by a search."""
@@ -300,6 +297,20 @@ class CountByInclusionExclusion(CountPlan):
         return mappings // self.automorphisms
 
 
+def embeddings_of(mappings: int, automorphisms: int) -> int:
+    """Return the number of embeddings that have so many mappings."""
+    embeddings, rest = divmod(mappings, automorphisms)
+    if rest or embeddings < 0:
+        raise RunError(f"internal fault: {mappings} mappings, {automorphisms} automorphisms")
+    return embeddings
+
+
+def induced_by_denser(pattern: Pattern) -> bool:
+    """Whether an unlabelled pattern is counted, induced, by means of the patterns with more edges."""
+    absent = comb(pattern.num_vertices, 2) - len(pattern.edges)
+    return pattern.num_vertices <= MAX_INDUCED_VERTICES or absent <= FEW_ABSENT_EDGES
+
+
 def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
     """Plan how to count a pattern's embeddings.
 
@@ -323,8 +334,7 @@ def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Coun
             return _clique(pattern, stats)
         if not induced:
             return _non_induced(pattern, stats)
-        absent = comb(pattern.num_vertices, 2) - len(pattern.edges)
-        if pattern.num_vertices <= MAX_INDUCED_VERTICES or absent <= FEW_ABSENT_EDGES:
+        if induced_by_denser(pattern):
             return _induced(pattern, stats)
     return _search(pattern, stats, induced=induced)
 

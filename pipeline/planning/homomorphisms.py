@@ -34,8 +34,8 @@ class Term(NamedTuple):
     """One summand of a number of mappings."""
 
     coefficient: int
-    kind: Literal["total", "cliques", "five-cycles"]
-    """A total of the program, or what a kernel of its own counts as subgraphs."""
+    kind: Literal["total", "whole", "cliques", "five-cycles"]
+    """A total of the program, a sum over all vertices, or what a kernel of its own counts as subgraphs."""
     number: int
     """Of the total; vertices of the cliques."""
 
@@ -109,7 +109,7 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     counted: dict[Edges, int] = {}
     try:
         for edges in wanted:
-            if _kernel(edges) is None:
+            if kernel_of(edges) is None:
                 counted[edges] = len(sums)
                 sums.append(decomposer.count(_pattern(edges)))
         program, places = compile_sums(sums)
@@ -118,8 +118,8 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     of_total = dict(zip(places, counted, strict=True))
     terms = tuple(
         tuple(
-            Term(coefficient, *(_kernel(edges) or ("total", places[counted[edges]])))
-            for edges, coefficient in _without_multiples(some)
+            Term(coefficient, *(kernel_of(edges) or ("total", places[counted[edges]])))
+            for edges, coefficient in without_multiples(some)
         )
         for some in needed
     )
@@ -127,7 +127,7 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     return HomomorphismSums(patterns, program, counts, terms, costs)
 
 
-def _kernel(edges: Edges) -> tuple[Literal["cliques", "five-cycles"], int] | None:
+def kernel_of(edges: Edges) -> tuple[Literal["cliques", "five-cycles"], int] | None:
     """Return which kernel counts the subgraphs of a pattern, None if there is none."""
     size = 1 + max(v for _, v in edges)
     if size > _TRIANGLE and len(edges) == size * (size - 1) // 2:
@@ -136,11 +136,11 @@ def _kernel(edges: Edges) -> tuple[Literal["cliques", "five-cycles"], int] | Non
     return ("five-cycles", _CYCLE) if size == len(edges) == _CYCLE and set(degrees.values()) == {2} else None
 
 
-def _without_multiples(some: Sequence[tuple[Edges, int]]) -> list[tuple[Edges, int]]:
+def without_multiples(some: Sequence[tuple[Edges, int]]) -> list[tuple[Edges, int]]:
     """Write homomorphisms of patterns that kernels count as subgraphs by means of these."""
     found: Counter[Edges] = Counter()
     for edges, coefficient in some:
-        kernel = _kernel(edges)
+        kernel = kernel_of(edges)
         if kernel is None:
             found[edges] += coefficient
         elif kernel[0] == "cliques":

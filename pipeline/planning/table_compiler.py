@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,24 @@ def compile_sums(sums: list[Sum]) -> tuple[TableProgram, list[int]]:
     return program, [numbers[one] for one in sums]
 
 
+def compile_vertex_tables(wanted: Sequence[Table]) -> tuple[TableProgram, list[int]]:
+    """Compile tables over vertices, of which no sum is taken.
+
+    Returns
+    -------
+    program : TableProgram
+        The program.
+    numbers : list of int
+        The number of each table.
+    """
+    tables = _Tables()
+    numbers = [tables.vertex(table) for table in wanted]
+    none = RowProgram((), 0, 0, 0, ())
+    made = tables.number
+    program = TableProgram(made["vertices"], made["arcs"], tuple(tables.steps), tuple(tables.programs), none, none)
+    return program, numbers
+
+
 @dataclass
 class _Tables:
     """Numbers tables, and makes each from others."""
@@ -117,6 +136,8 @@ class _Tables:
         if table is None:
             return self._step("vertices", Make.MULTIPLY_VERTICES)
         kind = table[0]
+        if kind == "given":
+            return self._step("vertices", Make.GIVEN, table[1])
         if kind == "vprod":
             return self._step("vertices", Make.MULTIPLY_VERTICES, *map(self.vertex, table[1:]))
         if kind == "nsum":

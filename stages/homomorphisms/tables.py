@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -27,7 +27,14 @@ Array = Any  # a NumPy or a CuPy array
 _RANGES = 32  # of a thread's rows
 
 
-def make_tables(engine: Engine, graph: GraphArrays, program: TableProgram, modulus: int, memory: int) -> RowTables:
+def make_tables(
+    engine: Engine,
+    graph: GraphArrays,
+    program: TableProgram,
+    modulus: int,
+    memory: int,
+    given: Sequence[Array] = (),
+) -> RowTables:
     """Make the tables of a program, and list what its rows need.
 
     Parameters
@@ -42,6 +49,8 @@ def make_tables(engine: Engine, graph: GraphArrays, program: TableProgram, modul
         See `RowTables`.
     memory
         The most bytes that the tables, and what makes them, may take.
+    given : sequence of int64[num_vertices] or float64[num_vertices]
+        Vertex tables that the program is given.
 
     Raises
     ------
@@ -72,7 +81,7 @@ def make_tables(engine: Engine, graph: GraphArrays, program: TableProgram, modul
         common,
         longest,
     )
-    maker = _Maker(engine, graph, program, tables, memory - size)
+    maker = _Maker(engine, graph, program, tables, memory - size, given)
     for step in program.steps:
         maker.make(step)
     return tables
@@ -87,11 +96,21 @@ class _Maker:
         As for `make_tables`.
     memory
         What is left for workspaces.
+    given
+        As for `make_tables`.
     """
 
-    def __init__(self, engine: Engine, graph: GraphArrays, program: TableProgram, tables: RowTables, memory: int):
+    def __init__(
+        self,
+        engine: Engine,
+        graph: GraphArrays,
+        program: TableProgram,
+        tables: RowTables,
+        memory: int,
+        given: Sequence[Array],
+    ):
         self._engine, self._graph, self._program, self._tables = engine, graph, program, tables
-        self._memory = memory
+        self._memory, self._given = memory, given
 
     def make(self, step: Step) -> None:
         """Make the table of a step, or tables by the row program of one."""
@@ -100,6 +119,8 @@ class _Maker:
             self._multiply(vertices, step)
         elif step.make == Make.MULTIPLY_ARCS:
             self._multiply(arcs, step)
+        elif step.make == Make.GIVEN:
+            vertices[step.target] = self._given[step.sources[0]]
         elif step.make == Make.SUM_NEIGHBOURS:
             vertex, arc = step.sources
             self._engine.kernels.sum_neighbours(

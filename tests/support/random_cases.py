@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
+from math import inf
 
 import naive
 import networkx as nx
@@ -13,7 +14,7 @@ import networkx as nx
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases import count_plans
-from longwall.pipeline.phases.cores.core_plan import CountInCore, least_neighbours
+from longwall.pipeline.phases.cores.core_plan import CountInCore, CountWithLeaves, least_neighbours
 from longwall.pipeline.phases.count_plans import (
     CountByHomomorphisms,
     CountByInclusionExclusion,
@@ -209,6 +210,8 @@ def _formulas(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, Cou
         return found
     more = denser(pattern) if induced else ((Pattern(k, pattern.edges), 1),)
     patterns, signs = tuple(one for one, _ in more), tuple(sign for _, sign in more)
+    whole = replace(plan_count(pattern, graph, induced=induced), cost=inf)
+    found["leaves"] = CountWithLeaves(pattern, 0.0, whole, induced)
     for name, costs in (("decomposition", _COSTS), ("without lists", PassCosts(1.0, 1.0, 1.0, lists=False))):
         if (sums := plan_homomorphisms(patterns, costs)) is not None:
             found[name] = CountByHomomorphisms(pattern, 0.0, HomomorphismCount(sums), signs)

@@ -32,6 +32,7 @@ from longwall.pipeline.execution.sharing.second_engine import SecondEngine
 from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.cores.in_core import InCore
+from longwall.pipeline.phases.cores.leaf_count import LeafCount
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
@@ -41,6 +42,7 @@ from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
 from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
@@ -99,6 +101,12 @@ def homomorphisms(text: str) -> RangeCount:
     sums = plan_homomorphisms((parse_pattern(text),), PassCosts(1.0, 1.0, 1.0))
     assert sums is not None
     return HomomorphismCount(sums).phases(WORD)[-1]
+
+
+def with_leaves(text: str) -> RangeCount:
+    sums = plan_leaf_sums((parse_pattern(text),), PassCosts(1.0, 1.0, 1.0))
+    assert sums is not None
+    return LeafCount(sums).phases(WORD)[-1]
 
 
 def last_level(env: Coordinator) -> Phase:
@@ -211,6 +219,7 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     ],
     InCore: [
         Example(lambda env: InCore(SearchCount(plan(env, "diamond", counting=True)), 9), aggregated),
+        Example(lambda env: InCore(with_leaves("0-1,0-2,1-2,1-3,2-3,3-4"), 2), close_totals),
         Example(lambda env: InCore(homomorphisms("0-1,0-2,0-3,0-4,1-2,1-4,2-3,3-4"), 9), close_totals),
     ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],

@@ -16,7 +16,8 @@ from selection import on_device
 from longwall.storage.graph.graph import Graph
 
 SLICES = 20
-CASES = on_device(100, 1)  # of a slice; on a GPU as many as on the CPU
+CASES = 100  # of a slice
+ON_GPU = on_device(6, 1)  # of these: every search is compiled
 _SHARED = Path("/dev/shm")
 
 
@@ -49,9 +50,10 @@ def check(lab: Any, case: Case, engine: str) -> Counter[str]:
 @pytest.mark.parametrize("number", range(SLICES))
 def test_all_methods_find_what_igraph_finds(lab: Any, engine_kind: str, number: int) -> None:
     used: Counter[str] = Counter()
-    for seed in range(number * 100, number * 100 + CASES):
+    cases = CASES if engine_kind == "cpu" else ON_GPU
+    for seed in range(number * CASES, number * CASES + cases):
         used += check(lab, draw_case(seed), engine_kind)
-    assert on_device(len(used) > 12, True), used
+    assert engine_kind == "cuda" or len(used) > 12, used
 
 
 def test_the_first_cases(lab: Any, engine_kind: str) -> None:
