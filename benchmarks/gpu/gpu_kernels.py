@@ -7,15 +7,14 @@ repeats, by CUDA events around the launches of a whole count.
 """
 
 import argparse
-import threading
 import time
 from collections.abc import Callable, Iterator
 from math import comb
-from statistics import median
 from typing import Any
 
 import numpy as np
 
+from benchmarks.lib.kernel_timer import kernel_time, stopped_after
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.runtime.launch import exact, sum_of_parts
@@ -33,6 +32,7 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
 
 PLENTY = 1 << 30
+_RUNS = 8
 DEVICE_SCRATCH = 32 << 30
 SEARCHES = [("diamond", False), ("house", False), ("cycle-4", True)]
 ROW_PROGRAMS = ["diamond", "house"]
@@ -104,12 +104,6 @@ def by_rows(engine: Any, loaded: GraphArrays, name: str, memory: int) -> tuple[S
     return start, fetch
 
 
-def stop(expired: threading.Event, engine: Any) -> None:
-    """What a timer does to a kernel that runs too long."""
-    expired.set()
-    engine.interrupt()
-
-
 def check(limit: float) -> None:
     """Compare with the CPU engine, and with what is known of complete graphs."""
     ends = np.array([(i, j) for i in range(60) for j in range(i)], np.int64)
@@ -126,40 +120,13 @@ def check(limit: float) -> None:
             expected = {n: f(s()) for n, s, f in works(cpu, graph, arrays(graph), PLENTY)}
         engine = CudaEngine()
         for name, start, fetch in works(engine, graph, engine.load(arrays(graph)), PLENTY):
-            expired = threading.Event()
-            timer = threading.Timer(limit, stop, [expired, engine])
-            timer.start()
-            got = fetch(start())
-            timer.cancel()
+            with stopped_after(engine, limit) as expired:
+                got = fetch(start())
             if expired.is_set():
                 raise SystemExit(f"{title} {name}: not done after {limit:.0f} s")
             if name in expected and got != expected[name]:
                 raise SystemExit(f"{title} {name}: {got}, expected {expected[name]}")
         print(f"{title}: all counts agree", flush=True)
-
-
-def time_one(engine: Any, start: Start, fetch: Fetch, limit: float) -> tuple[float, int] | None:
-    """Median milliseconds and the count; None where the first run passes the limit."""
-    event = engine.xp.cuda.Event
-    expired = threading.Event()
-    timer = threading.Timer(limit, stop, [expired, engine])
-    timer.start()
-    samples = []
-    count = 0
-    began = time.monotonic()
-    while len(samples) < 8 and time.monotonic() - began < limit / 3:
-        before, after = event(), event()
-        before.record()
-        result = start()
-        after.record()
-        after.synchronize()
-        if expired.is_set():
-            return None
-        samples.append(engine.xp.cuda.get_elapsed_time(before, after))
-        count = fetch(result)
-    timer.cancel()
-    # The first run compiles; where it alone used up the time, it is all there is.
-    return median(samples[1:] or samples), count
 
 
 def measure(scale: int, limit: float, deadline: float) -> None:
@@ -185,7 +152,7 @@ def measure(scale: int, limit: float, deadline: float) -> None:
             if time.monotonic() > deadline:
                 print(f"{name:<28}{'no time left':>12}", flush=True)
                 continue
-            found = time_one(engine, start, fetch, min(limit, max(deadline - time.monotonic(), 1)))
+            found = kernel_time(engine, start, fetch, min(limit, max(deadline - time.monotonic(), 1)), _RUNS)
             if found is None:
                 # An interrupted engine is of no further use: go on with a new one.
                 print(f"{name:<28}{f'> {limit:.0f} s':>12}", flush=True)

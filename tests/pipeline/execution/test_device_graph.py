@@ -9,7 +9,7 @@ import pytest
 from conftest import set_page_size
 
 from longwall.kernels.interface.frontier import NeighbourRange
-from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_plans import plan_count
 from longwall.storage.generators.kinds import generate
@@ -128,3 +128,20 @@ def test_an_engine_that_works_on_the_host_reads_the_graph_where_it_is(lab: Simpl
     graph, _ = load_graph(context, NeighbourRange.SMALLER)
     assert not graph.oriented
     assert graph.indices is GRAPH.indices
+
+
+def test_what_is_kept_beside_the_graph_is_made_once_and_released(lab: SimpleNamespace) -> None:
+    context = lab.context(GRAPH)
+    before, made = context.resources.work.used, []
+
+    def make() -> int:
+        made.append(context.resources.work.used - before)
+        return 7
+
+    assert [keep_beside_graph(context, "sevens", 100, make) for _ in range(3)] == [7, 7, 7]
+    assert made == [100]
+    context.close()
+    assert context.resources.work.used == before
+    with pytest.raises(ZeroDivisionError):
+        keep_beside_graph(context, "none", 100, lambda: 1 // 0)
+    assert context.resources.work.used == before
