@@ -89,6 +89,7 @@ def _describe_placement(placement: Placement) -> list[str]:
 def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resources: Resources) -> list[str]:
     """Return lines with predicted rows and bytes; none for plans that are formulas."""
     from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
+    from longwall.pipeline.phases.by_label.plans import CountByLabel
     from longwall.pipeline.phases.count_plans import CountBySearch
     from longwall.pipeline.planning.prediction import estimate_levels
     from longwall.pipeline.planning.search_plan import MatchPlan
@@ -96,7 +97,8 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resou
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import bring_graph
 
-    search = plan.search if isinstance(plan, CountBySearch) else plan
+    whole = plan.inside if isinstance(plan, CountByLabel) else plan  # rows are as many on the graph of labels
+    search = whole.search if isinstance(whole, CountBySearch) else plan
     if isinstance(plan, FrequentPlan):
         return _predict_patterns(plan, graph, resources)
     if not isinstance(search, MatchPlan) or search.joined:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.environment import DeviceGraph, Environment
+from longwall.pipeline.execution.environment import LAID_OUT, DeviceGraph, Environment
 from longwall.stages.source import host_arrays
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages.orientation import orient, oriented_arc, oriented_bytes
@@ -41,10 +41,13 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
     InputError
         If the graph does not fit the device's budget.
     """
+    if LAID_OUT in env.kept:
+        env.kept.pop(LAID_OUT).close()
+        env.device_graph = None
     loaded = env.device_graph
     if loaded is not None and loaded.graph.oriented and part != NeighbourRange.SMALLER:
         del loaded
-        _release(env)
+        release_graph(env)
     if env.device_graph is None:
         env.device_graph = _bring(env, part)
     return env.device_graph.graph, env.resources.work.free
@@ -141,7 +144,7 @@ def _placed(env: Environment, host: GraphArrays) -> DeviceGraph:
     return DeviceGraph(graph, placement, None, (resources.host.used - before[0], resources.work.used - before[1]))
 
 
-def _release(env: Environment) -> None:
+def release_graph(env: Environment) -> None:
     """Forget the graph on the engine, between two phases."""
     assert env.device_graph is not None
     resources, (host, work) = env.resources, env.device_graph.charged

@@ -104,7 +104,8 @@ def plan_pattern(
     limit: int | None = None,
 ) -> CountPlan | MatchPlan:
     """Plan how to count the embeddings of a pattern, up to a limit, or, where they are the output, how to list them."""
-    from longwall.pipeline.phases.count_plans import CountBySearch, plan_count
+    from longwall.pipeline.phases.by_label.plans import plan_count
+    from longwall.pipeline.phases.count_plans import CountBySearch
     from longwall.pipeline.phases.limited_count import plan_limited_count
     from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.interface.graph_arrays import LabelSlices
 from longwall.storage.graph.graph_sink import HASHED
 from longwall.storage.graph.stats import GraphStats
 
@@ -58,6 +59,8 @@ class Graph:
     """The vertex labels by number, where the labels of the input are texts."""
     edge_label_names: tuple[str, ...] | None = None
     """The edge labels by number, where the labels of the input are texts."""
+    slices: LabelSlices | None = None
+    """Where rows are laid out by label, for a labelled search: the slices of each; see `LabelLayout`."""
 
     @property
     def has_names(self) -> bool:
@@ -199,4 +202,5 @@ class Graph:
     def nbytes(self) -> int:
         """Bytes of all arrays together."""
         arrays = (getattr(self, name) for name in ("split", *HASHED))
-        return sum(array.nbytes for array in arrays if array is not None)
+        slices = None if self.slices is None else self.slices.starts
+        return sum(array.nbytes for array in (slices, *arrays) if array is not None)

@@ -11,7 +11,7 @@ from conftest import set_page_size
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.count_plans import plan_count
+from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.storage.generators.kinds import generate
 from longwall.storage.pages.hot_pages import HeatPolicy
 from longwall.storage.pages.paged_graph import GraphPages

@@ -31,6 +31,8 @@ from longwall.pipeline.execution.phase import MergingPhase, Phase
 from longwall.pipeline.execution.sharing.second_engine import SecondEngine
 from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_phase
 from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.by_label.laid_out import OnLayout
+from longwall.pipeline.phases.by_label.layouts import clique_layout, search_layout
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
@@ -69,6 +71,7 @@ from longwall.stages.range_counting import (
     CountRanges,
     CountTrianglesOfVertices,
 )
+from longwall.storage.graph.label_layout import LabelLayout
 from longwall.storage.memory.resources import EngineChoice, open_resources
 from longwall.storage.observer import NullObserver
 from longwall.storage.tables.chunk_file import read_chunk
@@ -144,6 +147,26 @@ def counts(count: CountRanges) -> Example:
     return Example(lambda env: RangeCount(count, 1e6), aggregated)
 
 
+def labelled_count(env: Coordinator) -> Phase:
+    search = plan_match(parse_pattern("0-1,0-2,1-2,2-3", [0, 1, 1, 0]), env.graph.stats)
+    return on_layout(search_layout(search), SearchCount(search))
+
+
+def labelled_list(env: Coordinator) -> Phase:
+    search = plan_match(parse_pattern("0-1,0-2,1-2,2-3", [0, 1, 1, 0]), env.graph.stats, counting=False)
+    return on_layout(search_layout(search), SearchList(search, None))
+
+
+def labelled_cliques(env: Coordinator) -> Phase:
+    layout = clique_layout(parse_pattern("clique-4", [0, 1, 1, 0]), env.graph.stats)
+    return on_layout(layout, RangeCount(CountCliques(4), 1e6))
+
+
+def on_layout(layout: LabelLayout | None, phase: Phase) -> OnLayout:
+    assert layout is not None
+    return OnLayout(layout, phase)
+
+
 def algorithm(env: Coordinator) -> Phase:
     name = f"{PLEXES}:Plexes"
     found, sha256 = find_class(name)
@@ -195,6 +218,11 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     ],
     CountPerVertex: [counts(one) for one in COUNTS if isinstance(one, CountOfVertices)],
     QueryCount: [Example(lambda env: QueryCount(QUERY, "0-1,0-2,1-2,2-3"), aggregated)],
+    OnLayout: [
+        Example(labelled_count, aggregated),
+        Example(labelled_list, rows_of),
+        Example(labelled_cliques, aggregated),
+    ],
     SearchList: [Example(lambda env: SearchList(plan(env, "diamond", counting=False), None), rows_of)],
     WriteLevel: [Example(lambda env: WriteLevel(plan(env, "diamond", counting=False), 2, None), chunks_of)],
     ListLastLevel: [Example(last_level, rows_of)],
@@ -250,7 +278,7 @@ def example(request: pytest.FixtureRequest) -> Example:
 
 @pytest.fixture(scope="module")
 def graph(lab: Any) -> Graph:
-    made: Graph = lab.graph(nx.gnm_random_graph(60, 400, seed=1).edges)
+    made: Graph = lab.graph(nx.gnm_random_graph(60, 400, seed=1).edges, {vertex: vertex % 2 for vertex in range(60)})
     return made
 
 

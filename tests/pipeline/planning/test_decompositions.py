@@ -18,7 +18,8 @@ from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.count_plans import CountByHomomorphisms, pass_costs, plan_count
+from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.count_plans import CountByHomomorphisms, pass_costs
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
