@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.homomorphisms.five_cycles import five_cycle_counter as five_cycle_counter
     from longwall.kernels.cpu.homomorphisms.rows import row_counter as row_counter
     from longwall.kernels.cpu.homomorphisms.tables import common_neighbours as common_neighbours
-    from longwall.kernels.cpu.homomorphisms.tables import cycles_of_arcs as cycles_of_arcs
+    from longwall.kernels.cpu.homomorphisms.tables import paths_of_arcs as paths_of_arcs
     from longwall.kernels.cpu.homomorphisms.tables import sum_neighbours as sum_neighbours
     from longwall.kernels.cpu.local_counts.arc_triangles import arc_triangles as arc_triangles
     from longwall.kernels.cpu.local_counts.edges import edge_counter as edge_counter

@@ -151,16 +151,21 @@ class TableProgram:
     arcs: RowProgram
 
     @property
-    def needs_triangles(self) -> bool:
+    def needs_lists(self) -> bool:
         """Whether the common neighbours of all arcs are listed."""
-        lists = any(step.make in (Make.TRIANGLES, Make.ARC_ROWS) for step in self.steps)
+        lists = any(step.make == Make.ARC_ROWS for step in self.steps)
         edges = any(op[0] == Op.PUSH_EDGES for rows in (*self.rows, self.vertices) for op in rows.ops)
         return lists or edges or bool(self.arcs.products)
 
     @property
     def needs_reverse(self) -> bool:
         """Whether the place of every arc's reverse is listed."""
-        return self.needs_triangles or any(step.make in (Make.REVERSE, Make.PATHS) for step in self.steps)
+        return self.needs_lists or any(step.make == Make.REVERSE for step in self.steps)
+
+    @property
+    def reads_arcs(self) -> bool:
+        """Whether kernels read the graph from many places at once, and so all of it has to be there."""
+        return self.needs_reverse or any(step.make in (Make.TRIANGLES, Make.PATHS) for step in self.steps)
 
 
 FLOATING = -1

@@ -147,8 +147,11 @@ class Kernels(Protocol):
         """
         ...
 
-    def cycles_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
-        """Add the number of 4-cycles through every edge to `out` (int64[num_arcs]), at one of its arcs or at both."""
+    def paths_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
+        """Set `out` (int64[num_arcs], zeros) to the walks of three steps between the ends of every arc.
+
+        A walk goes around a 4-cycle of which the arc is a part, or to and fro.
+        """
         ...
 
     def motif_counter(

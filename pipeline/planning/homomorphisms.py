@@ -27,6 +27,7 @@ from longwall.pipeline.planning.table_compiler import compile_sums
 
 MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
 _TRIANGLE, _CYCLE = 3, 5
+_STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25}  # of what makes a table over arcs, in units of squared degrees
 Edges = tuple[tuple[int, int], ...]
 
 
@@ -73,9 +74,9 @@ class HomomorphismSums:
             if step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
                 unit = costs.vertices if step.make == Make.VERTEX_ROWS else costs.arcs
                 total += rows_cost(program.rows[step.sources[0]], unit, costs)
-            elif step.make == Make.PATHS:
-                total += costs.vertices / 2
-        return total + (costs.vertices if program.needs_triangles else 0.0)
+            elif step.make in _STEPS:
+                total += costs.vertices * _STEPS[step.make]
+        return total + (costs.vertices if program.needs_lists else 0.0)
 
     @property
     def tables_text(self) -> str:
@@ -83,7 +84,7 @@ class HomomorphismSums:
         program = self.program
         kinds = Counter(step.make for step in program.steps)
         made = ", ".join(f"{number} x {make.name.lower().replace('_', ' ')}" for make, number in kinds.items())
-        lists = "the common neighbours of every edge; " if program.needs_triangles else ""
+        lists = "the common neighbours of every edge; " if program.needs_lists else ""
         return f"tables       {lists}{program.vertex_tables} over vertices and {program.arc_tables} over arcs" + (
             f": {made}" if made else ""
         )

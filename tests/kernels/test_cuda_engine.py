@@ -438,7 +438,8 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         rows = getattr(sums.program, domain)
         for modulus in (FLOATING, WORD, PRIMES[0]):
             header = row_header(rows, domain, modulus)
-            yield f"homomorphisms-{name}-{domain}-{modulus}", *source_text("homomorphisms.cu", header)
+            source = "homomorphisms" if rows.num_dense else "flat_rows"
+            yield f"{source}-{name}-{domain}-{modulus}", *source_text(f"{source}.cu", header)
             header = table_header(exact=modulus != FLOATING, modulus=max(modulus, 0))
             yield f"homomorphism_tables-{name}-{domain}-{modulus}", *source_text("homomorphism_tables.cu", header)
     for layout in (KeyLayout(), KeyLayout(reduce="distinct"), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):

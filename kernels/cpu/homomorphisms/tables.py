@@ -23,7 +23,7 @@ def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:
     return pairwise(cuts.tolist())
 
 
-def _in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Callable[[int, int], Any]]) -> None:
+def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Callable[[int, int], Any]]) -> None:
     """Give ranges of vertices to threads, each of which calls `start` for what does a range."""
     ranges = list(_ranges(device, graph))
 
@@ -54,7 +54,7 @@ def common_neighbours(
             places = np.zeros(graph.num_vertices, np.uint32)
             return lambda first, last: list_common(*g, first, last, places, counting, indptr, common, device.stop_flag)
 
-        _in_parallel(device, graph, start)
+        in_parallel(device, graph, start)
 
     pass_over(nothing, counting=True)
     longest = int(indptr.max(initial=0))
@@ -85,8 +85,8 @@ def sum_neighbours(
     )
 
 
-def cycles_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
-    """Add 4-cycles to the first of their arcs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
+    """Count walks of three steps; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     fitting(device.workers * (8 * graph.num_arcs + 4 * graph.num_vertices), memory)
     found: list[NDArray[np.int64]] = []
 
@@ -97,9 +97,16 @@ def cycles_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64]
             graph.indptr, graph.indices, graph.split, first, last, wedges, counts, device.stop_flag
         )
 
-    _in_parallel(device, graph, start)
+    in_parallel(device, graph, start)
     for counts in found:
         out += counts
+    join_both_arcs(device, graph, out, factor=1, walks=True)
+
+
+def join_both_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], *, factor: int, walks: bool) -> None:
+    """Set both arcs of every edge to the sum of their counts, times a factor; add the walks to and fro if asked for."""
+    g = (graph.indptr, graph.indices, graph.split)
+    in_parallel(device, graph, lambda: lambda first, last: join_arcs(*g, first, last, factor, walks, out))
 
 
 @compiled
@@ -232,3 +239,32 @@ def count_cycles(indptr, indices, split, first, last, wedges, counts, stop_flag)
             while indices[j] > v:
                 wedges[indices[j]] = 0
                 j -= 1
+
+
+@compiled
+def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
+    """Set the counts of both arcs of every edge (v, x) to `factor` times their sum, v in first to last - 1, v < x.
+
+    Parameters
+    ----------
+    indptr, indices, split
+        The graph.
+    first, last
+        Range of vertices.
+    factor
+        What the sums are multiplied by.
+    walks
+        Whether the walks of three steps that go to and fro are added: deg(v) + deg(x) - 1.
+    counts : int64[num_arcs]
+        Read and written.
+    """
+    for v in range(first, last):
+        for j in range(split[v], indptr[v + 1]):
+            x = indices[j]
+            row, end = indptr[x], indptr[x + 1]
+            back = row + np.searchsorted(indices[row:end], np.uint32(v))
+            total = factor * (counts[j] + counts[back])
+            if walks:
+                total += indptr[v + 1] - indptr[v] + end - row - 1
+            counts[j] = total
+            counts[back] = total

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from longwall.kernels.cuda.local_counts.arc_triangles import count_common, list_common
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
 from longwall.kernels.interface.engine import WorkspaceTooLarge
@@ -26,29 +27,17 @@ def common_neighbours(device: Device, graph: GraphArrays, memory: int) -> tuple[
     xp = device.xp
     if 16 * (graph.num_arcs + 1) > memory:
         raise WorkspaceTooLarge(16 * (graph.num_arcs + 1))
-    lengths = xp.zeros(graph.num_arcs + 1, xp.int64)
-    _list(device, graph, lengths, _NULL)
-    longest = int(lengths.max())
-    indptr = xp.cumsum(lengths)
-    size = int(indptr[-1])
+    indptr = xp.zeros(graph.num_arcs + 1, xp.int64)
+    lengths = count_common(device, graph)
+    xp.cumsum(lengths, dtype=xp.int64, out=indptr[1:])
+    longest, size = int(lengths.max()) if lengths.size else 0, int(indptr[-1])
     if indptr.nbytes + 4 * size > memory:
         raise WorkspaceTooLarge(int(indptr.nbytes + 4 * size))
     common = xp.empty(size, xp.uint32)
     if size:
-        _list(device, graph, indptr, common)
+        list_common(device, graph, indptr, common)
     device.synchronize()
     return indptr, common, longest
-
-
-def _list(device: Device, graph: GraphArrays, lengths: Array, common: Any) -> None:
-    device.launch(
-        _SOURCE,
-        "list_common",
-        (graph.indptr, graph.indices, graph.num_vertices, lengths, common, device.stop_flag),
-        blocks=device.multiprocessors * 8,
-        threads=_WARPS * WARP,
-        generated=table_header(exact=True, modulus=0),
-    )
 
 
 def sum_neighbours(
@@ -72,8 +61,8 @@ def sum_neighbours(
     )
 
 
-def cycles_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
-    """Add 4-cycles to one of their arcs each; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
+    """Count walks of three steps; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     xp, n = device.xp, graph.num_vertices
     window = min(n, device.shared_memory // 4 - 8)
     blocks = units_that_fit(device.multiprocessors, 4 * n, memory)
@@ -97,4 +86,17 @@ def cycles_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) 
         threads=1024,
         shared=(window + 4) * 4,
     )
+    join_arcs(device, graph, out, factor=1, walks=True)
     device.synchronize()
+
+
+def join_arcs(device: Device, graph: GraphArrays, out: Array, *, factor: int, walks: bool) -> None:
+    """Set both arcs of every edge to the sum of their counts, times a factor; add the walks to and fro if asked for."""
+    device.launch(
+        _SOURCE,
+        "join_arcs",
+        (graph.indptr, graph.indices, graph.split, graph.num_vertices, factor, int(walks), out),
+        blocks=device.multiprocessors * 8,
+        threads=_WARPS * WARP,
+        generated=table_header(exact=True, modulus=0),
+    )

@@ -42,7 +42,7 @@ class _Kept:
     def __init__(self, env: Environment, program: TableProgram, modulus: int):
         self.key = program, modulus
         graph, memory = load_graph(env)
-        if graph.pages is not None and program.needs_reverse:
+        if graph.pages is not None and program.reads_arcs:
             raise DoesNotFit
         try:
             self._memory = env.resources.work.reserve(memory, "tables of homomorphisms")
