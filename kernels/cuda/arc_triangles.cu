@@ -3,7 +3,7 @@
 //
 // An edge is found at its smaller end x, which has no lower degree: the neighbours of the larger end are looked up among
 // those of x. A block keeps these as a bitmap in shared memory; where x has few, warps search among them.
-#include "common.cuh"
+#include "row_bitmap.cuh"
 
 constexpr int kFew = 64;       // neighbours of a vertex that are searched
 constexpr i64 kVertices = 32;  // of few neighbours, that a warp takes at once
@@ -15,38 +15,6 @@ struct Arcs {
   u32* triangles;       // counts are written here,
   const i64* starts;    // or lists from here on
   u32* common;
-};
-
-// The neighbours of a vertex, as a row that ascends.
-struct Row {
-  const u32* entries;
-  int length;
-
-  // The place of y in the row, -1 where it is not there.
-  DEVICE int operator()(u32 y) const {
-    const int at = lower_bound(entries, length, y);
-    return at < length && entries[at] == y ? at : -1;
-  }
-};
-
-// The same with a bitmap of those below `limit`, of which there are `inner`: before[w] is how many there are before word
-// w, if that is not 0.
-template <bool LIST>
-struct Bitmap {
-  Row row;
-  const u32 *bits, *before;
-  u32 limit;
-  int inner;
-
-  DEVICE int operator()(u32 y) const {
-    if (y < limit) {
-      const u32 word = bits[y >> 5];
-      if (!(word >> (y & 31) & 1)) return -1;
-      return LIST ? static_cast<int>(before[y >> 5] + __popc(word & ((1u << (y & 31)) - 1))) : 0;
-    }
-    const int at = Row{row.entries + inner, row.length - inner}(y);
-    return at < 0 ? at : inner + at;
-  }
 };
 
 // The arcs of x to larger vertices, `step` at once for each of some warps; place(y) is that of y among x' neighbours.
@@ -105,24 +73,16 @@ DEVICE void all_arcs(const Arcs& g, i64 num_vertices, i64 words, u32* next, cons
     const Row row = {g.indices + g.indptr[x], static_cast<int>(g.indptr[x + 1] - g.indptr[x])};
     if (row.length <= kFew) break;
     const i64 larger = g.indptr[x + 1] - g.split[x];
-    const u32 limit = static_cast<u32>(min(words * 32, num_vertices));
-    const int inner = limit < num_vertices ? lower_bound(row.entries, row.length, limit) : row.length;
     if (larger) {
-      for (int i = threadIdx.x; i < inner; i += blockDim.x) {
-        const u32 y = row.entries[i];
-        atomicOr(&bits[y >> 5], 1u << (y & 31));
-        if (LIST && (i == 0 || row.entries[i - 1] >> 5 != y >> 5)) before[y >> 5] = i;
-      }
-    }
-    __syncthreads();
-    if (larger) {
+      const Bitmap<LIST> place = fill_bitmap<LIST>(row, num_vertices, words, bits, before);
+      __syncthreads();
       const int step = static_cast<int>(min(max((larger + warps - 1) / warps, i64(4)), i64(32)));
-      visit_arcs<LIST>(g, x, warp_in_block(), warps, step, Bitmap<LIST>{row, bits, before, limit, inner});
+      visit_arcs<LIST>(g, x, warp_in_block(), warps, step, place);
+      __syncthreads();
+      clear_bitmap(place, bits);
+    } else {
+      __syncthreads();
     }
-    __syncthreads();
-    if (larger)
-      for (int i = threadIdx.x; i < inner; i += blockDim.x) bits[row.entries[i] >> 5] = 0;
-    // The next block-wide step comes after these writes.
   }
   i64 first = taken, last = warp_in_block() ? taken : taken + 1;
   for (;;) {

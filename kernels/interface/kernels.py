@@ -154,6 +154,18 @@ class Kernels(Protocol):
         """
         ...
 
+    def cliques_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
+        """Set `out` (int64[num_arcs], zeros) to the ordered pairs of adjacent common neighbours of every arc's ends."""
+        ...
+
+    def wheel_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:
+        """Workspace for counting wheels of four spokes, by listed common neighbours; roots are arcs."""
+        ...
+
+    def almost_clique_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:
+        """Workspace for counting 5-cliques less an edge, by listed common neighbours; roots are vertices."""
+        ...
+
     def motif_counter(
         self, device: Device, graph: GraphArrays, k: int, entries: NDArray[np.uint32], classes: int, memory: int
     ) -> MotifCounter:

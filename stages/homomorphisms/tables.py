@@ -137,11 +137,13 @@ class _Maker:
                 return xp.diff(tables.common_indptr)
             triangles, _ = self._engine.kernels.arc_triangles(self._engine.device, graph)
             return triangles
-        paths = xp.zeros(graph.num_arcs, xp.int64)
-        self._engine.kernels.paths_of_arcs(self._engine.device, graph, paths, self._memory)
+        found = xp.zeros(graph.num_arcs, xp.int64)
+        kernels = self._engine.kernels
+        count = kernels.cliques_of_arcs if step.make == Make.CLIQUES else kernels.paths_of_arcs
+        count(self._engine.device, graph, found, self._memory)
         if tables.modulus > WORD:
-            paths %= tables.modulus
-        return paths
+            found %= tables.modulus
+        return found
 
     def _tails(self, table: Array) -> Array:
         """Return the number of every arc's first vertex."""

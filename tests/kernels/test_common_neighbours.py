@@ -1,10 +1,14 @@
 """What belongs to arcs and to the common neighbours of their ends, against powers of the adjacency matrix."""
 
+from itertools import pairwise
+from math import comb
 from typing import Any
 
 import numpy as np
 import pytest
 
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import WORD, RowTables
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -67,3 +71,44 @@ def test_paths_are_those_of_the_matrix(engine, graph):
     engine[0].kernels.paths_of_arcs(engine[0].device, engine[1], found, MEMORY)
     near = adjacency(graph)
     assert on_host(found).tolist() == (near @ near @ near)[tails(graph), graph.indices].tolist()
+
+
+def test_cliques_of_arcs_are_those_of_the_matrix(engine, graph):
+    found = engine[0].xp.zeros(engine[1].num_arcs, np.int64)
+    engine[0].kernels.cliques_of_arcs(engine[0].device, engine[1], found, MEMORY)
+    near = adjacency(graph)
+    wanted = [
+        int(near[np.ix_(both, both)].sum())
+        for both in (near[v] & near[x] > 0 for v, x in zip(tails(graph), graph.indices, strict=True))
+    ]
+    assert max(wanted) > 100
+    assert on_host(found).tolist() == wanted
+
+
+@pytest.mark.parametrize("cut", [None, 40])
+def test_wheels_are_cycles_among_neighbours(engine, graph, cut):
+    near, wanted = adjacency(graph), 0
+    for row in near > 0:
+        inside = near[np.ix_(row, row)]
+        walks = np.triu(inside @ inside, 1)
+        wanted += int((walks * (walks - 1)).sum()) // 4
+    counter = engine[0].kernels.wheel_counter(engine[0].device, engine[1], listed(*engine), MEMORY)
+    cuts = [0, *([] if cut is None else [cut, engine[1].num_arcs // 2]), engine[1].num_arcs]
+    assert sum(counter.count(first, last) for first, last in pairwise(cuts)) == wanted > 1_000
+
+
+@pytest.mark.parametrize("cut", [None, 40])
+def test_almost_cliques_are_pairs_of_common_neighbours(engine, graph, cut):
+    near, wanted = adjacency(graph), 0
+    for v, x, y in zip(*np.nonzero(np.einsum("vx,xy,vy->vxy", near, near, near)), strict=True):
+        if v < x < y:
+            wanted += comb(int((near[v] & near[x] & near[y]).sum()), 2)
+    counter = engine[0].kernels.almost_clique_counter(engine[0].device, engine[1], listed(*engine), MEMORY)
+    cuts = [0, *([] if cut is None else [cut]), engine[1].num_vertices]
+    assert sum(counter.count(first, last) for first, last in pairwise(cuts)) == wanted > 1_000
+
+
+def listed(engine: Any, graph: GraphArrays) -> RowTables:
+    lists = engine.kernels.common_neighbours(engine.device, graph, MEMORY)
+    none = engine.xp.empty(0, np.int64)
+    return RowTables(WORD, none, none, none, *lists)

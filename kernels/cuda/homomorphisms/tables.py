@@ -14,6 +14,7 @@ Array = Any  # a CuPy array
 
 _SOURCE = "homomorphism_tables.cu"
 _WARPS = 8  # of a block
+_CLIQUE_BLOCKS = 4  # per multiprocessor, of those that count cliques
 _NULL = np.uintp(0)
 
 
@@ -87,6 +88,39 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
         shared=(window + 4) * 4,
     )
     join_arcs(device, graph, out, factor=1, walks=True)
+    device.synchronize()
+
+
+def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
+    """Count pairs of adjacent common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    xp, size = device.xp, graph.max_out_degree
+    room = (device.shared_memory // _CLIQUE_BLOCKS - 1024) // 4
+    words = min(-(-graph.num_vertices // 32), max(room // 3, 1))
+    most = size * ((size + 31) // 32 + 1)
+    room = max(min(room - 2 * words, most), 0)
+    store_words = most if most > room else 0
+    blocks = units_that_fit(device.multiprocessors * _CLIQUE_BLOCKS, 4 * store_words, memory)
+    device.launch(
+        "arc_cliques.cu",
+        "count_arc_cliques",
+        (
+            graph.indptr,
+            graph.indices,
+            graph.split,
+            graph.num_vertices,
+            words,
+            room,
+            xp.empty(max(blocks * store_words, 1), xp.uint32),
+            store_words,
+            xp.zeros(1, xp.uint32),
+            device.stop_flag,
+            out,
+        ),
+        blocks=blocks,
+        threads=_WARPS * WARP,
+        shared=16 + 4 * (2 * words + room),
+    )
+    join_arcs(device, graph, out, factor=2, walks=False)
     device.synchronize()
 
 
