@@ -98,6 +98,10 @@ class Kernels(Protocol):
         """Workspace for counting 5-cycles; roots are vertices, and only the sum over all of them is right."""
         ...
 
+    def diamond_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
+        """Workspace for counting diamonds: cliques of four vertices less an edge; roots are vertices."""
+        ...
+
     def row_counter(
         self,
         device: Device,

@@ -86,6 +86,20 @@ def test_cliques_of_arcs_are_those_of_the_matrix(engine, graph):
 
 
 @pytest.mark.parametrize("cut", [None, 40])
+def test_triangles_and_diamonds_are_those_of_the_matrix(engine, graph, cut):
+    near = adjacency(graph)
+    common = (near @ near)[tails(graph), graph.indices]
+    kernels, device, loaded = engine[0].kernels, engine[0].device, engine[1]
+    for counter, size, wanted in (
+        (kernels.diamond_counter(device, loaded, MEMORY), loaded.num_vertices, (common * (common - 1)).sum() // 4),
+        (kernels.triangle_counter(device, loaded, MEMORY), loaded.num_arcs, common.sum() // 6),
+    ):
+        cuts = [0, *([] if cut is None else [cut, size // 2 + 1]), size]
+        for _ in range(2):
+            assert sum(counter.count(first, last) for first, last in pairwise(cuts)) == wanted > 1_000
+
+
+@pytest.mark.parametrize("cut", [None, 40])
 def test_wheels_are_cycles_among_neighbours(engine, graph, cut):
     near, wanted = adjacency(graph), 0
     for row in near > 0:

@@ -52,3 +52,23 @@ template <bool PLACES>
 DEVICE void clear_bitmap(const Bitmap<PLACES>& bitmap, u32* bits) {
   for (int i = threadIdx.x; i < bitmap.inner; i += blockDim.x) bits[bitmap.row.entries[i] >> 5] = 0;
 }
+
+// What the blocks of a launch share: the next vertices to take, and what was counted. All zero before a launch and after
+// it, so that nothing has to be filled with zeros in between.
+struct LaunchState {
+  u32 next, done;
+  u64 parts[2];
+};
+
+// Add the lanes' counts; the last block writes the sum to result, and clears what is shared.
+DEVICE void finish(LaunchState* shared, u64 total, u64* result) {
+  add_parts(shared->parts, total);
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && atomicAdd(&shared->done, 1u) == gridDim.x - 1) {
+    __threadfence();
+    for (int i = 0; i < 2; ++i) result[i] = atomicExch(&shared->parts[i], 0ull);
+    shared->next = 0;
+    shared->done = 0;
+  }
+}

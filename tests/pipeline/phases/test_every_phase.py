@@ -63,6 +63,7 @@ from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
     CountCliques,
+    CountDiamonds,
     CountFiveCycles,
     CountFourCycles,
     CountHomomorphisms,
@@ -171,6 +172,7 @@ COUNTS = [
     CountCliqueSizes(),
     CountCliquesOfVertices(4, 1),
     CountFourCycles(),
+    CountDiamonds(),
     homomorphisms("0-1,1-2,2-3,3-4").count,
     CountFiveCycles(),
     CountWheels(),
