@@ -1,10 +1,11 @@
-"""Triangles on the device, in all or per vertex: launches of ``triangles.cu`` and ``heavy_vertices.cu``."""
+"""Triangles on the device, in all or per vertex: launches of ``triangles.cu``, or of ``row_pairs.cu`` for most arcs."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
@@ -18,6 +19,7 @@ WARPS = 8  # per block of the kernels for light vertices, here and for cliques
 # the longest rows end last: 5-cliques of ca-AstroPh take 1.6 ms with 64 and 0.4 ms with 24.
 # It makes little difference on large graphs.
 LIGHT = 16
+_WHOLE_FROM = 4  # a part of the arcs that is worth a look at each of them
 _MOST_PASSES = 16  # over the edges, to count triangles per vertex
 
 
@@ -100,12 +102,20 @@ class _Triangles:
 class CudaTriangleCounter(_Triangles):
     """Counts triangles; its tables are in shared memory."""
 
+    def __init__(self, device: Device, graph: GraphArrays):
+        super().__init__(device, graph)
+        self._whole = graph.pages is None and not graph.oriented  # rows with larger neighbours, too, may be read often
+        if self._whole:
+            self._pairs = RowPairs(device, graph, "count_triangles")
+
     def count(self, first: int, last: int, targets: Targets | None = None) -> int:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
         return sum_of_parts(self.start(first, last, targets))
 
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        if self._whole and targets is None and _WHOLE_FROM * (last - first) >= self._graph.num_arcs:
+            return self._pairs.start((0, self._graph.num_vertices), first, last)
         result = self._device.result()
         self._run("count", (first, last), targets, self._work(first, last), 1, (result,))
         return result

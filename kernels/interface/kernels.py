@@ -98,6 +98,10 @@ class Kernels(Protocol):
         """Workspace for counting 5-cycles; roots are vertices, and only the sum over all of them is right."""
         ...
 
+    def diamond_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
+        """Workspace for counting diamonds: cliques of four vertices less an edge; roots are vertices."""
+        ...
+
     def row_counter(
         self,
         device: Device,
@@ -147,8 +151,23 @@ class Kernels(Protocol):
         """
         ...
 
-    def cycles_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
-        """Add the number of 4-cycles through every edge to `out` (int64[num_arcs]), at one of its arcs or at both."""
+    def paths_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
+        """Set `out` (int64[num_arcs], zeros) to the walks of three steps between the ends of every arc.
+
+        A walk goes around a 4-cycle of which the arc is a part, or to and fro.
+        """
+        ...
+
+    def cliques_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
+        """Set `out` (int64[num_arcs], zeros) to the ordered pairs of adjacent common neighbours of every arc's ends."""
+        ...
+
+    def wheel_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:
+        """Workspace for counting wheels of four spokes, by listed common neighbours; roots are arcs."""
+        ...
+
+    def almost_clique_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:
+        """Workspace for counting 5-cliques less an edge, by listed common neighbours; roots are vertices."""
         ...
 
     def motif_counter(

@@ -30,6 +30,7 @@ from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
 from longwall.stages.range_counting import (
     CountCliques,
+    CountDiamonds,
     CountFiveCycles,
     CountFourCycles,
     CountRanges,
@@ -354,6 +355,8 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     degrees = sorted(map(len, pattern.neighbours))
     if pattern.num_vertices == 4 and degrees == [2] * 4:
         return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountFourCycles())
+    if degrees == [2, 2, 3, 3]:
+        return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountDiamonds())
     if pattern.num_vertices == 5 and degrees == [2] * 5:
         return _by_kernel(pattern, float(stats.sum_degree_squared) * 4, CountFiveCycles())
     if pattern.num_vertices > 3 and degrees[-2] == 1:

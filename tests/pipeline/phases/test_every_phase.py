@@ -60,10 +60,12 @@ from longwall.stages.cliques.leaves import (
 )
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.stages.edge_counting import CountOfEdges
+from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
     CountCliques,
+    CountDiamonds,
     CountFiveCycles,
     CountFourCycles,
     CountHomomorphisms,
@@ -100,7 +102,8 @@ def plan(env: Coordinator, pattern: str, *, counting: bool) -> MatchPlan:
 def homomorphisms(text: str) -> RangeCount:
     sums = plan_homomorphisms((parse_pattern(text),), PassCosts(1.0, 1.0, 1.0))
     assert sums is not None
-    return HomomorphismCount(sums).phases(WORD)[-1]
+    count = HomomorphismCount(sums)
+    return [*count.listed.values(), *count.phases(WORD)][-1]
 
 
 def last_level(env: Coordinator) -> Phase:
@@ -192,8 +195,11 @@ COUNTS = [
     CountCliqueSizes(),
     CountCliquesOfVertices(4, 1),
     CountFourCycles(),
+    CountDiamonds(),
     homomorphisms("0-1,1-2,2-3,3-4").count,
     CountFiveCycles(),
+    CountWheels(),
+    CountAlmostCliques(),
     CountMotifClasses(4),
     CountTrianglesOfVertices(),
     CountOrbits(4),
@@ -208,13 +214,19 @@ QUERY = QueryGraph((0b0110, 0b0101, 0b1011, 0b0100), (-1, -1, -1, -1))
 EXAMPLES: dict[type[Phase], list[Example]] = {
     SearchCount: [Example(lambda env: SearchCount(plan(env, "0-1,0-2,1-2,2-3", counting=True)), aggregated)],
     RangeCount: [
-        counts(one) for one in COUNTS if not isinstance(one, (CountOfVertices, CountHomomorphisms, CountFiveCycles))
+        counts(one)
+        for one in COUNTS
+        if not isinstance(one, (CountOfVertices, CountHomomorphisms, CountFiveCycles, CountListed))
     ]
     # Only their sums over all ranges are right, those of triangles included.
     + [Example(lambda env: RangeCount(CountFiveCycles(), 1e6), aggregated)],
     RowCount: [
         Example(lambda env, text=text: homomorphisms(text), close_totals)
-        for text in ("0-1,1-2,2-3,3-4", "0-1,0-2,0-3,0-4,1-2,1-4,2-3,3-4", "0-1,0-2,0-3,1-2,1-3,2-4,3-4")
+        for text in ("0-1,1-2,2-3,3-4", "0-1,0-2,0-3,0-4,1-2,2-3,3-4,1-4,0-5,1-5", "0-1,0-2,0-3,1-2,1-3,2-4,3-4")
+    ]
+    + [
+        Example(lambda env, text=text: homomorphisms(text), aggregated)
+        for text in ("0-1,0-2,0-3,0-4,1-2,1-4,2-3,3-4", "0-1,0-2,0-3,0-4,1-2,1-3,1-4,2-3,3-4")
     ],
     CountPerVertex: [counts(one) for one in COUNTS if isinstance(one, CountOfVertices)],
     QueryCount: [Example(lambda env: QueryCount(QUERY, "0-1,0-2,1-2,2-3"), aggregated)],

@@ -165,14 +165,14 @@ def test_a_budget_without_room_for_lists_or_tables_changes_nothing(lab, engine_k
     graph = lab.graph(edges)
     sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
     assert sums is not None
-    assert sums.program.needs_triangles
+    assert sums.program.needs_lists
     plan = CountByHomomorphisms(pattern, 1.0, HomomorphismCount(sums), (1,))
     want = plan.count(lab.context(graph, engine=engine_kind))
     network = nx.Graph(edges)
     matcher = nx.isomorphism.GraphMatcher(network, nx.Graph(list(pattern.edges)))
     assert want == sum(1 for _ in matcher.subgraph_monomorphisms_iter()) // automorphism_count(pattern)
     made = homomorphism_count.make_tables
-    for refused in (lambda program: program.needs_triangles, lambda program: True):
+    for refused in (lambda program: program.needs_lists, lambda program: True):
 
         def make(engine, graph, program, *more, refused=refused):
             if refused(program):
