@@ -28,6 +28,7 @@ from longwall.kernels.interface.workspaces import (
     RowCounter,
     Searcher,
     TriangleCounter,
+    TriangleVertexCounter,
     VertexCounter,
 )
 
@@ -86,7 +87,7 @@ class Kernels(Protocol):
         """Workspace for counting triangles; roots are arcs."""
         ...
 
-    def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> VertexCounter:
+    def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> TriangleVertexCounter:
         """Workspace for counting triangles per vertex; roots are arcs."""
         ...
 

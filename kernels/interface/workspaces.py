@@ -11,6 +11,8 @@ from longwall.kernels.interface.frontier import RowReads
 Array = Any  # a NumPy or a CuPy array
 Targets = tuple[int, int]
 """Vertices from the first number to the second, less one: only arcs to these count."""
+Block = tuple[int, int, Targets | None]
+"""A range of arcs, from the first number to the second, less one, and the vertices to which they count; None: all."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,14 @@ class VertexCounter(Workspace, Protocol):
 
     def counts(self) -> NDArray[np.int64]:
         """Counts per vertex so far, int64[num_vertices] or int64[orbits, num_vertices], on the host."""
+        ...
+
+
+class TriangleVertexCounter(VertexCounter, Protocol):
+    """Workspace of one worker that counts triangles per vertex, over ranges of arcs."""
+
+    def add(self, first: int, last: int, targets: Targets | None = None) -> None:
+        """Add the triangles of the arcs first to last - 1, or of those of them to `targets`; see `TriangleCounter`."""
         ...
 
 

@@ -117,11 +117,12 @@ class GraphPages:
             self._chosen = True
             self._record.record(level, coming, self.hot)
 
-    def hold(self, first: int, last: int) -> None:
-        """Have the pages of a range of arcs in the page cache, as many as fit; see `Pages`."""
-        pages = range(first // self.page_arcs, -(-last // self.page_arcs))[: self._room]
+    def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Have the pages of ranges of arcs in the page cache, as many as fit; see `Pages`."""
         wanted = np.zeros(self.hot.size, bool)
-        wanted[pages.start : pages.stop] = True
+        for first, last in ranges:
+            wanted[first // self.page_arcs : -(-last // self.page_arcs)] = True
+        wanted[np.flatnonzero(wanted)[self._room :]] = False
         self._chosen = False
         self._admit(lambda: self._pages.take(wanted))
 
