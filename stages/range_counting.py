@@ -20,6 +20,8 @@ from longwall.kernels.interface.workspaces import (
     Block,
     RangeCounter,
     RowCounter,
+    TabledCliqueCounter,
+    Targets,
     TriangleCounter,
     TriangleVertexCounter,
     VertexCounter,
@@ -57,6 +59,12 @@ class CountingBench(RootsBench, Protocol):
 
     def blocks(self, first: int, last: int) -> Iterator[Block]:
         """Prepare the pages for a range of arcs, for some of them and of the vertices that they lead to at a time."""
+        ...
+
+    def pieces(
+        self, first: int, last: int, tables: TabledCliqueCounter
+    ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
+        """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
         ...
 
     def root(self, at: int) -> int:
@@ -177,6 +185,13 @@ class _TriangleSum(SubgraphCounter):
         self._sum += sum(self._kernel.count(*block) for block in blocks)
 
 
+class _TabledSum(SubgraphCounter):
+    _kernel: TabledCliqueCounter
+
+    def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
+        self._sum += sum(self._kernel.count(*piece) for piece in bench.pieces(first, last, self._kernel))
+
+
 @dataclass(frozen=True)
 class CountSubgraphs(CountRanges):
     """Count the embeddings of one pattern."""
@@ -212,12 +227,16 @@ class CountCliques(CountSubgraphs):
         """See `CountRanges`."""
         if self.k == 3:
             return _TriangleSum(engine.kernels.triangle_counter(engine.device, graph, memory))
+        if graph.oriented and graph.pages is not None and graph.pages.staged:
+            return _TabledSum(engine.kernels.tabled_clique_counter(engine.device, graph, self.k, memory))
         return SubgraphCounter(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
 
     def add(self, first: int, last: int, bench: CountingBench) -> None:
         """See `CountRanges`."""
         if isinstance(bench.counter, _TriangleSum):
             bench.counter.add_blocks(bench.blocks(first, last))
+        elif isinstance(bench.counter, _TabledSum):
+            bench.counter.add_pieces(first, last, bench)
         else:
             super().add(first, last, bench)
 

@@ -27,6 +27,7 @@ from longwall.kernels.interface.workspaces import (
     RangeCounter,
     RowCounter,
     Searcher,
+    TabledCliqueCounter,
     TriangleCounter,
     TriangleVertexCounter,
     VertexCounter,
@@ -71,6 +72,13 @@ class Kernels(Protocol):
         ------
         WorkspaceTooLarge
             Where these do not do.
+        """
+        ...
+
+    def tabled_clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> TabledCliqueCounter:
+        """Workspace for counting k-cliques (k >= 4) while lists come in turn; roots are arcs of an oriented graph.
+
+        Parameters and errors are those of `clique_counter`.
         """
         ...
 

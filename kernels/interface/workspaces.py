@@ -1,5 +1,6 @@
 """Workspaces of workers, which extend and count, and their results."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -99,6 +100,34 @@ class TriangleCounter(Workspace, Protocol):
         """Count the triangles of the arcs first to last - 1, or of those of them to `targets`.
 
         A triangle is of the arc from its largest vertex to the middle one.
+        """
+        ...
+
+
+class TabledCliqueCounter(RangeCounter, Protocol):
+    """Workspace of one worker that counts cliques over ranges of arcs, while the lists of vertices come in turn.
+
+    Attributes
+    ----------
+    table_room
+        The words that one range may take; see :func:`longwall.kernels.interface.cliques.tables.table_words`.
+    least_degree
+        Vertices of fewer out-neighbours have no table.
+    """
+
+    table_room: int
+    least_degree: int
+
+    def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:
+        """Count the cliques whose two largest vertices are joined by the arcs first to last - 1.
+
+        Parameters
+        ----------
+        first, last
+            A range whose vertices' tables have room.
+        targets
+            All vertices that arcs of these vertices lead to, in parts; None: at once. When the next part is asked for,
+            kernels that read the lists of the last one have been launched.
         """
         ...
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from longwall.kernels.interface.workspaces import Block, Workspace
+from longwall.kernels.interface.workspaces import Block, TabledCliqueCounter, Targets, Workspace
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.device_graph import arc_of, load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
@@ -91,6 +91,13 @@ class RangeBench(StageWorker):
             yield first, last, None
         else:
             yield from self._reads.blocks(first, last)
+
+    def pieces(
+        self, first: int, last: int, tables: TabledCliqueCounter
+    ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
+        """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
+        assert self._reads is not None
+        return self._reads.pieces(first, last, tables)
 
     def root(self, at: int) -> int:
         """Return a root, or the end of a range of them, as the kernel's graph counts them."""

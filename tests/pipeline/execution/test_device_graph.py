@@ -14,7 +14,7 @@ from longwall.pipeline.execution.oriented_reads import OrientedReads
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.count_plans import plan_count
-from longwall.stages.range_counting import CountTrianglesOfVertices
+from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.generators.kinds import generate
 from longwall.storage.pages.hot_pages import HeatPolicy
 from longwall.storage.pages.paged_graph import GraphPages
@@ -75,8 +75,37 @@ def test_triangles_are_counted_by_pairs_of_blocks(
         assert len({arc * 4 // page for first, last in (owners, targets) for arc in range(first, last)}) <= pages
     # As often as the algorithm must, with a page more at either end of each range.
     reads = OrientedReads(context)
-    pieces = reads._owners(0, GRAPH.num_edges)
+    pieces = reads._owners(0, GRAPH.num_edges, None)
     assert page * copied <= reads._by_blocks(0, pieces) * 2 + len(held) * 4 * page
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("by_heat", [False, True])
+@pytest.mark.parametrize("k", [4, 5])
+def test_cliques_are_counted_in_pieces_whose_tables_have_room(
+    lab: SimpleNamespace, k: int, by_heat: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 128)
+    monkeypatch.setattr(OrientedReads, "_by_heat", lambda *_: 0.0 if by_heat else float("inf"))
+    monkeypatch.setattr(GraphPages, "cache_arcs", 13 * 32)
+    monkeypatch.setattr("longwall.kernels.cuda.cliques.tables.WORD_BYTES", 16 << 10)  # a small room
+    pieces, held = [], []
+    plain, hold = OrientedReads.pieces, GraphPages.hold
+
+    def watched(self: OrientedReads, *given: Any) -> Any:
+        for piece in plain(self, *given):
+            pieces.append(piece[:2])
+            yield piece
+
+    monkeypatch.setattr(OrientedReads, "pieces", watched)
+    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    expected = plan_count(parse_pattern(f"clique-{k}"), GRAPH).count(lab.context(GRAPH))
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert CountCliques(k) == plan_count(parse_pattern(f"clique-{k}"), GRAPH).phase.count
+    assert counted(context, f"clique-{k}") == expected
+    assert len(pieces) > 20
+    assert sum(last - first for first, last in pieces) == GRAPH.num_edges
+    assert by_heat == (not held)
 
 
 @pytest.mark.gpu
