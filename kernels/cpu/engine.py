@@ -80,7 +80,6 @@ class NoPaging:
     """Paging where all pages are in the memory that the kernels work in."""
 
     supported = True
-    unit = 1
 
     def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:  # noqa: ARG002
         """Make an empty array."""

@@ -12,7 +12,6 @@ from longwall.kernels import cuda
 from longwall.kernels.cuda.runtime.compile import watch_compilation
 from longwall.kernels.cuda.runtime.device import open_device
 from longwall.kernels.cuda.runtime.host_memory import (
-    TAKEN_AT_ONCE,
     ManagedArray,
     can_move_pages,
     copied_to_map,
@@ -46,11 +45,6 @@ class CudaPaging:
     def supported(self) -> bool:
         """Whether managed memory works here as "adaptive" and "managed" access need it."""
         return can_move_pages(self._device.xp)
-
-    @property
-    def unit(self) -> int:
-        """Bytes of the device that page frames take at a time."""
-        return TAKEN_AT_ONCE
 
     def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
         """Make an empty array on the host: managed memory, where that is what kernels read."""

@@ -132,11 +132,11 @@ class CudaTriangleVertexCounter(_Triangles):
         self._sums: NDArray[np.int64] | None = None if self._counts.size >= n else np.zeros(n, np.int64)
         self.workspace_bytes = 0 if self._sums is None else self._sums.nbytes + self._counts.nbytes
 
-    def add(self, first: int, last: int) -> None:
-        """Add the triangles of a range of arcs."""
+    def add(self, first: int, last: int, targets: Targets | None = None) -> None:
+        """Add the triangles of a range of arcs, or those of its arcs to `targets`."""
         work = self._work(first, last)  # all that is allocated: what fails before anything is added is tried again
         try:
-            self._add_all((first, last), work)
+            self._add_all((first, last), targets, work)
         except Exception as error:
             raise EngineLost(f"triangles of a range were added in part: {error}") from error
 
@@ -147,18 +147,18 @@ class CudaTriangleVertexCounter(_Triangles):
         host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
         return host
 
-    def _add_all(self, arcs: tuple[int, int], work: tuple[Array, Array]) -> None:
+    def _add_all(self, arcs: tuple[int, int], targets: Targets | None, work: tuple[Array, Array]) -> None:
         if self._sums is None:
-            self._add(arcs, work, 0)
+            self._add(arcs, targets, work, 0)
             return
         for begin in range(0, self._sums.size, self._counts.size):
             self._counts.fill(0)
             work[1][1:] = 0
-            self._add(arcs, work, begin)
+            self._add(arcs, targets, work, begin)
             some = self._sums[begin : begin + self._counts.size]
             some += self._counts[: some.size].get()
 
-    def _add(self, arcs: tuple[int, int], work: tuple[Array, Array], begin: int) -> None:
+    def _add(self, arcs: tuple[int, int], targets: Targets | None, work: tuple[Array, Array], begin: int) -> None:
         """Add those of the vertices from `begin` on."""
-        self._run("add", arcs, None, work, 2, (self._counts, begin, self._counts.size))
+        self._run("add", arcs, targets, work, 2, (self._counts, begin, self._counts.size))
         self._device.synchronize()

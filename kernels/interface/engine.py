@@ -148,14 +148,10 @@ class Paging(Protocol):
     ----------
     supported
         Whether "adaptive" and "managed" access work here.
-    unit
-        Bytes of the device that page frames take at a time.
     """
 
     @property
     def supported(self) -> bool: ...  # noqa: D102
-    @property
-    def unit(self) -> int: ...  # noqa: D102
 
     def host_array(self, length: int, dtype: np.dtype[Any], access: Access) -> NDArray[Any]:
         """Make an empty array on the host for an adjacency that `Engine.load` need not copy for such an access."""

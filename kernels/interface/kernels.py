@@ -27,7 +27,9 @@ from longwall.kernels.interface.workspaces import (
     RangeCounter,
     RowCounter,
     Searcher,
+    TabledCliqueCounter,
     TriangleCounter,
+    TriangleVertexCounter,
     VertexCounter,
 )
 
@@ -73,6 +75,13 @@ class Kernels(Protocol):
         """
         ...
 
+    def tabled_clique_counter(self, device: Device, graph: GraphArrays, k: int, memory: int) -> TabledCliqueCounter:
+        """Workspace for counting k-cliques (k >= 4) while lists come in turn; roots are arcs of an oriented graph.
+
+        Parameters and errors are those of `clique_counter`.
+        """
+        ...
+
     def clique_vertex_counter(
         self, device: Device, graph: GraphArrays, k: int, limbs: int, memory: int
     ) -> VertexCounter:
@@ -86,7 +95,7 @@ class Kernels(Protocol):
         """Workspace for counting triangles; roots are arcs."""
         ...
 
-    def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> VertexCounter:
+    def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> TriangleVertexCounter:
         """Workspace for counting triangles per vertex; roots are arcs."""
         ...
 

@@ -14,13 +14,13 @@ from longwall.storage.graph.graph import NewArray
 from longwall.storage.memory.machine_budget import require
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
-from longwall.storage.pages.paged_graph import host_state_bytes, load_paged, state_bytes
+from longwall.storage.pages.paged_graph import frame_bytes, host_state_bytes, load_paged, state_bytes
 
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
-# Of what is left, that the page cache has at most, in the units in which a device allocates it: what is read of
-# other pages comes once and in page order, so that longer chunks of rows, with fewer launches and fewer lists to read
+# Of what is left, that the page cache has at most: what is read of other pages comes once and in page order, so that
+# longer chunks of rows, with fewer launches and fewer lists to read
 # again, are worth more than more pages. Extension by edges reads whole lists, and gains more from the cache.
 PAGE_SHARE, EDGES_PAGE_SHARE = 0.1875, 1 / 3
 # Of the budget, that arrays with an entry per vertex may take beside pages: a kernel that reads a list reads its bounds
@@ -76,7 +76,7 @@ def place_graph(
     """
     if not resources.on_device:
         return Placement("resident", VERTEX_ARRAYS, pages=0, memory=resources.host.free, limit=None)
-    engine, available, option = resources.engine, resources.work.free, resources.options.device
+    available, option = resources.work.free, resources.options.device
     whole, access = _whole(graph), access_of(graph, resources, wanted)
     if access == "resident":
         require("the graph on the device", whole, available, option)
@@ -87,8 +87,7 @@ def place_graph(
     state = state_bytes(graph.num_arcs)
     require("the state of the graph's pages", 4 * state, left, option)
     share = max(int(left * (PAGE_SHARE if cache_share is None else cache_share)) - state, 0)
-    units = min(share // engine.paging.unit, -(-graph.indices.nbytes // engine.paging.unit))
-    room = {"adaptive": units * engine.paging.unit, "managed": share, "zero-copy": 0}[access]
+    room = {"adaptive": frame_bytes(graph.num_arcs, share), "managed": share, "zero-copy": 0}[access]
     return Placement(access, there, room + state, memory=left - room - state, limit=available - room)
 
 
