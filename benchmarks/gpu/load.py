@@ -110,6 +110,7 @@ def whole(store: str, folder: str) -> dict[str, Any]:
 
 def steps(store: str) -> dict[str, Any]:
     """Open a store and load it, with the seconds that all threads take for each part."""
+    from longwall.kernels.cuda.runtime import pinned_buffers
     from longwall.kernels.cuda.runtime.device import open_device
     from longwall.pipeline.config import load_config
     from longwall.pipeline.inputs import open_resources, read_graph
@@ -141,8 +142,7 @@ def steps(store: str) -> dict[str, Any]:
     timed(array_hash.ArrayHash, "put", "hash")
     timed(graph_checks.GraphChecks, "examine", "check items")
     timed(row_checks.RowChecks, "check", "check rows")
-    for owner, method, name in _more_parts():
-        timed(owner, method, name)
+    timed(pinned_buffers.StagedCopies, "_put", "copy to the device")
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         spec = load_config(_config(store, folder), ())
@@ -160,11 +160,6 @@ def steps(store: str) -> dict[str, Any]:
             seconds["load"] = time.perf_counter() - start
             sizes = {"bytes": graph.nbytes, "there": sum(a.nbytes for a in (there.indptr, there.indices, there.split))}
     return dict(seconds) | sizes
-
-
-def _more_parts() -> list[tuple[Any, str, str]]:
-    """Parts that copy while the store is read."""
-    return []
 
 
 def _config(store: str, folder: str) -> dict[str, Any]:
