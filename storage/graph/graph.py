@@ -1,7 +1,8 @@
 """The data graph in memory: an undirected, simple graph in CSR form, its vertices numbered by degree rank."""
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.interface.engine import Put
 from longwall.kernels.interface.graph_arrays import LabelSlices
 from longwall.storage.graph.graph_sink import HASHED
 from longwall.storage.graph.stats import GraphStats
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
+Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
+"""Takes the arrays of a graph, None where it has none, before they are filled; says who wants pieces of which."""
+
+
+def no_copies(arrays: Mapping[str, Any]) -> AbstractContextManager[Mapping[str, Put]]:  # noqa: ARG001
+    """Want no pieces."""
+    return nullcontext({})
+
+
 """Makes an empty array of a length and a type."""
 
 
