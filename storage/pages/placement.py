@@ -110,7 +110,7 @@ def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
     @contextmanager
     def copying(arrays: Mapping[str, Any]) -> Iterator[Mapping[str, Put]]:
         engine, available = resources.engine, resources.device_bytes()
-        there = {name: array for name in (*VERTEX_ARRAYS, "indices") if (array := arrays[name]) is not None}
+        there = {name: array for name in (*VERTEX_ARRAYS, "indices") if (array := arrays.get(name)) is not None}
         long = {name: array for name, array in there.items() if array.nbytes >= COPY_BUFFER}
         size = sum(array.nbytes for array in there.values())
         if not long or available is None or size > available or _access(engine, size, wanted, available) != "resident":
