@@ -44,7 +44,7 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
     loaded = env.device_graph
     if loaded is not None and loaded.graph.oriented and part != NeighbourRange.SMALLER:
         del loaded
-        _release(env)
+        release_graph(env)
     if env.device_graph is None:
         env.device_graph = _bring(env, part)
     return env.device_graph.graph, env.resources.work.free
@@ -141,9 +141,10 @@ def _placed(env: Environment, host: GraphArrays) -> DeviceGraph:
     return DeviceGraph(graph, placement, None, (resources.host.used - before[0], resources.work.used - before[1]))
 
 
-def _release(env: Environment) -> None:
-    """Forget the graph on the engine, between two phases."""
-    assert env.device_graph is not None
+def release_graph(env: Environment) -> None:
+    """Forget the graph on the engine, between two phases; nothing happens where it is not there."""
+    if env.device_graph is None:
+        return
     resources, (host, work) = env.resources, env.device_graph.charged
     env.device_graph = None
     resources.host.charge(-host, "")

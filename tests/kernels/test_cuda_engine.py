@@ -421,6 +421,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "page_buffer",
         "page_bytes",
         "prefix_tree",
+        "step_rate",
     )
     for name in (*alone, "stage_lists", "triangles", "four_cycles"):
         yield name, *source_text(f"{name}.cu")
