@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import set_page_size
 from typer.testing import CliRunner
 
 from longwall.pipeline.cli import app
@@ -73,6 +74,20 @@ def test_the_phases_of_a_run_are_sampled(lab: Any, name: str, monkeypatch: pytes
     context.spec.workload.execute(plan, context)
     assert sorted(one.name for one in samples) == sorted(noted.names)
     assert all(one.seconds >= 0 and 0 < one.share <= 1 for one in samples)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("device", [None, 4 << 20])
+def test_phases_of_a_device_are_sampled(lab: Any, device: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "SECONDS", 0.05)
+    set_page_size(monkeypatch, 1024)
+    access = {} if device is None else {"memory": {"access": "adaptive"}}
+    context = lab.context(GRAPH, engine="cuda", device=device, workload={"kind": "cliques", "k": 4}, **access)
+    plan = context.spec.workload.plan(GRAPH)
+    (one,) = sample_plan(plan, context.spec, GRAPH, context.resources)
+    assert context.resources.work.used == 0
+    assert one.seconds > 0
+    assert len(one.strata) <= 12
 
 
 @pytest.fixture
