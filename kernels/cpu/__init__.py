@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.search import searcher as searcher
     from longwall.kernels.cpu.sorting import chunk_sorter as chunk_sorter
     from longwall.kernels.cpu.sorting import run_merger as run_merger
+    from longwall.kernels.cpu.step_rate import steps_per_second as steps_per_second
     from longwall.kernels.cpu.triangles import triangle_counter as triangle_counter
     from longwall.kernels.cpu.triangles import triangle_vertex_counter as triangle_vertex_counter
 else:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.search import searcher as searcher
     from longwall.kernels.cuda.sorting import chunk_sorter as chunk_sorter
     from longwall.kernels.cuda.sorting import run_merger as run_merger
+    from longwall.kernels.cuda.step_rate import steps_per_second as steps_per_second
     from longwall.kernels.cuda.triangles import triangle_counter as triangle_counter
     from longwall.kernels.cuda.triangles import triangle_vertex_counter as triangle_vertex_counter
 else:

@@ -345,6 +345,13 @@ class Kernels(Protocol):
         """Buffers for merging sorted runs, in so many bytes of the host and of the device, where there is one."""
         ...
 
+    def steps_per_second(self, device: Device) -> float:
+        """Measure the elementary steps a second of all threads of the host together, or of the device, in about 0.1 s.
+
+        A step reads an entry of an array in order and looks it up in a table that the first-level cache holds.
+        """
+        ...
+
     def bytes_per_page(
         self, device: Device, graph: GraphArrays, reads: Sequence[RowReads], page_arcs: int
     ) -> NDArray[np.uint64]:

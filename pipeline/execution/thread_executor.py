@@ -43,6 +43,7 @@ def begin_phase(phase: Phase, env: Coordinator) -> tuple[PhaseRecord, Sequence[T
     """
     tasks = phase.tasks(env)
     record = env.log.record(phase.name, tasks[-1].last if tasks else 0)
+    record.combine = None if phase.aggregation is None else phase.aggregation.combine
     missing = list(missing_tasks(tasks, record))
     size = sum(task.size for task in tasks)
     env.observer.phase(phase.activity, size, phase.unit)

@@ -426,6 +426,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "page_bytes",
         "prefix_tree",
         "row_pairs",
+        "step_rate",
     )
     for name in (*alone, "stage_lists", "triangles", "four_cycles", "wheels"):
         yield name, *source_text(f"{name}.cu")

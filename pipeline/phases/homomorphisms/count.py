@@ -32,9 +32,9 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import BudgetExceeded
 
 _KEY = "homomorphism tables"
-_WRAPS_FROM = 2.0**62
-_ARCS_AT_ONCE = 1 << 22
+WRAPS_FROM = 2.0**62
 """Numbers of a row below this are no larger than 64-bit integers hold."""
+_ARCS_AT_ONCE = 1 << 22
 
 
 class _Kept:
@@ -165,7 +165,7 @@ class HomomorphismCount:
         """Return the exact totals of the program."""
         vertices = max(pattern.num_vertices for pattern in self.sums.patterns)
         largest, known = largest_scalar(vertices, env.graph), None
-        if largest >= _WRAPS_FROM:  # and the floating-point twins of numbers that wrapped around say nothing
+        if largest >= WRAPS_FROM:  # and the floating-point twins of numbers that wrapped around say nothing
             _, known = self._run(env, FLOATING)
         counts, magnitudes = self._run(env, WORD)
         residues = {2**64: counts}
@@ -198,7 +198,7 @@ def kernel_stage(kind: str, number: int) -> CountRanges:
 def largest_scalar(vertices: int, graph: Graph) -> float:
     """Return a bound on the numbers of a row: homomorphisms of a tree of `vertices`, one of which is fixed."""
     degree = float(graph.stats.max_degree)
-    if degree ** (vertices - 1) < _WRAPS_FROM or vertices < 3:
+    if degree ** (vertices - 1) < WRAPS_FROM or vertices < 3:
         return degree ** (vertices - 1)
     # The fixed vertex, one below it and one below that are a walk of two steps.
     degrees, walks = np.diff(graph.indptr), 0

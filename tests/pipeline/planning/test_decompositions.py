@@ -108,7 +108,7 @@ def test_small_primes_change_nothing(lab, engine_kind, monkeypatch):
     run = lab.context(lab.graph(graph_edges(6, 12, 0.5)), engine=engine_kind)
     want = HomomorphismCount(sums).mappings(run)
     monkeypatch.setattr(homomorphism_count, "moduli_for", lambda *_: list(PRIMES[:3]))
-    monkeypatch.setattr(homomorphism_count, "_WRAPS_FROM", 1.0)
+    monkeypatch.setattr(homomorphism_count, "WRAPS_FROM", 1.0)
     assert HomomorphismCount(sums).mappings(lab.context(run.graph, engine=engine_kind)) == want
 
 
