@@ -7,20 +7,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import methodcaller
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.engine import Engine, EngineLost, ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, RowTables
 from longwall.kernels.interface.workspaces import (
+    Block,
     RangeCounter,
     RowCounter,
+    TabledCliqueCounter,
     Targets,
     TriangleCounter,
+    TriangleVertexCounter,
     VertexCounter,
     Workspace,
 )
@@ -54,8 +57,14 @@ class CountingBench(RootsBench, Protocol):
         """Prepare the pages that the kernel reads for a range of roots."""
         ...
 
-    def blocks(self, first: int, last: int) -> Iterator[Targets | None]:
-        """Prepare the pages for a range of arcs, for some vertices that they lead to at a time; None: for all."""
+    def blocks(self, first: int, last: int) -> Iterator[Block]:
+        """Prepare the pages for a range of arcs, for some of them and of the vertices that they lead to at a time."""
+        ...
+
+    def pieces(
+        self, first: int, last: int, tables: TabledCliqueCounter
+    ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
+        """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
         ...
 
     def root(self, at: int) -> int:
@@ -172,8 +181,15 @@ class SubgraphCounter:
 class _TriangleSum(SubgraphCounter):
     _kernel: TriangleCounter
 
-    def add_blocks(self, first: int, last: int, blocks: Iterable[Targets | None]) -> None:
-        self._sum += sum(self._kernel.count(first, last, targets) for targets in blocks)
+    def add_blocks(self, blocks: Iterable[Block]) -> None:
+        self._sum += sum(self._kernel.count(*block) for block in blocks)
+
+
+class _TabledSum(SubgraphCounter):
+    _kernel: TabledCliqueCounter
+
+    def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
+        self._sum += sum(self._kernel.count(*piece) for piece in bench.pieces(first, last, self._kernel))
 
 
 @dataclass(frozen=True)
@@ -211,12 +227,16 @@ class CountCliques(CountSubgraphs):
         """See `CountRanges`."""
         if self.k == 3:
             return _TriangleSum(engine.kernels.triangle_counter(engine.device, graph, memory))
+        if graph.oriented and graph.pages is not None and graph.pages.staged:
+            return _TabledSum(engine.kernels.tabled_clique_counter(engine.device, graph, self.k, memory))
         return SubgraphCounter(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
 
     def add(self, first: int, last: int, bench: CountingBench) -> None:
         """See `CountRanges`."""
         if isinstance(bench.counter, _TriangleSum):
-            bench.counter.add_blocks(first, last, bench.blocks(first, last))
+            bench.counter.add_blocks(bench.blocks(first, last))
+        elif isinstance(bench.counter, _TabledSum):
+            bench.counter.add_pieces(first, last, bench)
         else:
             super().add(first, last, bench)
 
@@ -233,6 +253,20 @@ class CountFourCycles(CountSubgraphs):
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
         return SubgraphCounter(engine.kernels.four_cycle_counter(engine.device, graph, memory))
+
+
+@dataclass(frozen=True)
+class CountDiamonds(CountSubgraphs):
+    """Count cliques of 4 vertices less an edge: pairs of triangles with an edge in common."""
+
+    method = "triangle pairs"
+    name = "triangle pairs of 4 vertices"
+    how = "triangle pairs: the common neighbours of every edge; c of them are c (c - 1) / 2 diamonds"
+    source = Roots("vertices")
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return SubgraphCounter(engine.kernels.diamond_counter(engine.device, graph, memory))
 
 
 @dataclass(frozen=True)
@@ -390,6 +424,18 @@ class CountTrianglesOfVertices(CountOfVertices):
     how = "triangles of every vertex: the common out-neighbours of both ends of every edge"
     source = Roots("arcs", NeighbourRange.SMALLER, copies=True)
 
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> VertexCounter:
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> TriangleVertexCounter:
         """See `CountRanges`."""
         return engine.kernels.triangle_vertex_counter(engine.device, graph, memory)
+
+    def add(self, first: int, last: int, bench: CountingBench) -> None:
+        """See `CountRanges`."""
+        counter, begun = cast(TriangleVertexCounter, bench.counter), False
+        try:
+            for block in bench.blocks(first, last):
+                counter.add(*block)
+                begun = True
+        except ShortOfMemory as error:
+            if begun:  # what was added cannot be taken away again
+                raise EngineLost(f"triangles of a range were added in part: {error}") from error
+            raise

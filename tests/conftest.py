@@ -84,10 +84,9 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def set_page_size(patch: pytest.MonkeyPatch, size: int) -> None:
-    """Let pages of adjacencies have so many bytes, and the driver take no more for their copies at a time."""
-    patch.setattr("longwall.storage.pages.paged_graph.GraphPages.page_arcs", size // 4)
+    """Let pages of adjacencies have so many bytes."""
     patch.setattr("longwall.storage.pages.paged_graph.PAGE_BYTES", size)
-    patch.setattr("longwall.kernels.cuda.engine.TAKEN_AT_ONCE", size)
+    patch.setattr("longwall.storage.pages.paged_graph._LEAST_PAGE_BYTES", size)
 
 
 def set_free_writers(patch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,11 @@ run.
 import argparse
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from math import comb
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -26,6 +24,7 @@ import numpy as np
 import longwall
 from benchmarks.gpu.device_rmat import rmat_graph
 from benchmarks.gpu.gpu_kernels import DEVICE_SCRATCH, PLENTY, arrays
+from benchmarks.lib.kernel_timer import kernel_time
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.runtime.launch import sum_of_parts
@@ -109,32 +108,6 @@ def _without_a_matching(n: int, matching: int, k: int) -> int:
     return sum((-1) ** j * comb(matching, j) * comb(n - 2 * j, k - 2 * j) for j in some)
 
 
-def kernel_time(engine: Any, made: tuple[Start, Callable[[Any], Any]], limit: float) -> tuple[float, list[int]] | None:
-    """Median milliseconds, and cliques by size; None past the limit."""
-    (start, fetch), event = made, engine.xp.cuda.Event
-    expired, samples, found = threading.Event(), [], [0]
-
-    def stop() -> None:
-        expired.set()
-        engine.interrupt()
-
-    timer = threading.Timer(limit, stop)
-    timer.start()
-    began = time.monotonic()
-    while not samples or (len(samples) < _RUNS and time.monotonic() - began < limit / 3):
-        before, after = event(), event()
-        before.record()
-        result = start()
-        after.record()
-        after.synchronize()
-        if expired.is_set():
-            return None
-        samples.append(engine.xp.cuda.get_elapsed_time(before, after))
-        found = fetch(result)
-    timer.cancel()
-    return median(samples[1:] or samples), found
-
-
 def works(
     settings: argparse.Namespace, published: Graph | None, xp: Any
 ) -> Iterator[tuple[str, Callable[[], Graph], tuple[int, ...]]]:
@@ -160,7 +133,7 @@ def measure(engine: Any, title: str, graph: Graph, sizes: tuple[int, ...], limit
             if left < 2:
                 print(f"{name:<28}{'no time left':>14}", flush=True)
                 continue
-            took = kernel_time(engine, make(engine, loaded, k, DEVICE_SCRATCH), min(limit, left))
+            took = kernel_time(engine, *make(engine, loaded, k, DEVICE_SCRATCH), min(limit, left), _RUNS)
             if took is None:
                 print(f"{name:<28}{f'> {min(limit, left):.0f} s':>14}", flush=True)
                 engine = CudaEngine()

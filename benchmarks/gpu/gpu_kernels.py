@@ -1,21 +1,22 @@
 """Time the CUDA kernels on R-MAT graphs, after checking them against the CPU engine and closed forms.
 
     python -m benchmarks.gpu.gpu_kernels [--scales 13 14 18 20 22] [--limit 20] [--budget 420]
+        [--graphs ca-AstroPh.edges.gz] [--only clique-3 cycle-4 diamond]
 
 Graph loading and planning are left out; a kernel's compilation falls into the warm-up. Times are medians over
 repeats, by CUDA events around the launches of a whole count.
 """
 
 import argparse
-import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import comb
-from statistics import median
 from typing import Any
 
 import numpy as np
 
+from benchmarks.lib.kernel_timer import kernel_time, stopped_after
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.cuda.runtime.launch import exact, sum_of_parts
@@ -31,8 +32,10 @@ from longwall.stages.source import edge_source
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
+from longwall.storage.ingest.ingest import load_graph
 
 PLENTY = 1 << 30
+_RUNS = 8
 DEVICE_SCRATCH = 32 << 30
 SEARCHES = [("diamond", False), ("house", False), ("cycle-4", True)]
 ROW_PROGRAMS = ["diamond", "house"]
@@ -59,6 +62,10 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
         run = cliques.start if on_device else cliques.count
         yield f"clique-{k}", lambda run=run: run(0, loaded.num_arcs), sum_of_parts if on_device else int
         del cliques, run
+    diamonds = engine.kernels.diamond_counter(engine.device, loaded, memory)
+    run = diamonds.start if on_device else diamonds.count
+    yield "diamond", lambda run=run: run(0, loaded.num_vertices), sum_of_parts if on_device else int
+    del diamonds, run
     cycles = engine.kernels.four_cycle_counter(engine.device, loaded, memory)
     run = cycles.start if on_device else cycles.count
     yield "cycle-4", lambda run=run: run(0, loaded.num_vertices), fetch
@@ -104,17 +111,16 @@ def by_rows(engine: Any, loaded: GraphArrays, name: str, memory: int) -> tuple[S
     return start, fetch
 
 
-def stop(expired: threading.Event, engine: Any) -> None:
-    """What a timer does to a kernel that runs too long."""
-    expired.set()
-    engine.interrupt()
-
-
 def check(limit: float) -> None:
     """Compare with the CPU engine, and with what is known of complete graphs."""
     ends = np.array([(i, j) for i in range(60) for j in range(i)], np.int64)
     known = {f"clique-{k}": comb(60, k) for k in (3, 4, 5, 6)}
-    known |= {"cycle-4": 3 * comb(60, 4), "diamond by rows": 6 * comb(60, 4), "diamond by search": 6 * comb(60, 4)}
+    known |= {
+        "cycle-4": 3 * comb(60, 4),
+        "diamond": 6 * comb(60, 4),
+        "diamond by rows": 6 * comb(60, 4),
+        "diamond by search": 6 * comb(60, 4),
+    }
     for title, graph in {
         "K60": build_graph(ends[:, 0], ends[:, 1]),
         "rmat-12": generate("rmat", seed=1, scale=12, edge_factor=8),
@@ -126,11 +132,8 @@ def check(limit: float) -> None:
             expected = {n: f(s()) for n, s, f in works(cpu, graph, arrays(graph), PLENTY)}
         engine = CudaEngine()
         for name, start, fetch in works(engine, graph, engine.load(arrays(graph)), PLENTY):
-            expired = threading.Event()
-            timer = threading.Timer(limit, stop, [expired, engine])
-            timer.start()
-            got = fetch(start())
-            timer.cancel()
+            with stopped_after(engine, limit) as expired:
+                got = fetch(start())
             if expired.is_set():
                 raise SystemExit(f"{title} {name}: not done after {limit:.0f} s")
             if name in expected and got != expected[name]:
@@ -138,37 +141,13 @@ def check(limit: float) -> None:
         print(f"{title}: all counts agree", flush=True)
 
 
-def time_one(engine: Any, start: Start, fetch: Fetch, limit: float) -> tuple[float, int] | None:
-    """Median milliseconds and the count; None where the first run passes the limit."""
-    event = engine.xp.cuda.Event
-    expired = threading.Event()
-    timer = threading.Timer(limit, stop, [expired, engine])
-    timer.start()
-    samples = []
-    count = 0
+def measure(title: str, make: Callable[[], Graph], limit: float, deadline: float, only: list[str]) -> None:
+    """Time everything, or what is called so, on one graph and print a table."""
     began = time.monotonic()
-    while len(samples) < 8 and time.monotonic() - began < limit / 3:
-        before, after = event(), event()
-        before.record()
-        result = start()
-        after.record()
-        after.synchronize()
-        if expired.is_set():
-            return None
-        samples.append(engine.xp.cuda.get_elapsed_time(before, after))
-        count = fetch(result)
-    timer.cancel()
-    # The first run compiles; where it alone used up the time, it is all there is.
-    return median(samples[1:] or samples), count
-
-
-def measure(scale: int, limit: float, deadline: float) -> None:
-    """Time everything on one graph and print a table."""
-    began = time.monotonic()
-    graph = generate("rmat", seed=1, scale=scale, edge_factor=16)
+    graph = make()
     m, s = graph.num_edges, graph.stats
     print(
-        f"\nrmat-{scale}: {graph.num_vertices:,} vertices, {m:,} edges, max degree {s.max_degree:,}, "
+        f"\n{title}: {graph.num_vertices:,} vertices, {m:,} edges, max degree {s.max_degree:,}, "
         f"max out-degree {s.max_out_degree:,} ({time.monotonic() - began:.0f} s to make)",
         flush=True,
     )
@@ -179,13 +158,13 @@ def measure(scale: int, limit: float, deadline: float) -> None:
     while not done:
         done = True
         for name, start, fetch in works(engine, graph, engine.load(arrays(graph)), DEVICE_SCRATCH):
-            if name in skip:
+            if name in skip or (only and name not in only):
                 continue
             skip.add(name)
             if time.monotonic() > deadline:
                 print(f"{name:<28}{'no time left':>12}", flush=True)
                 continue
-            found = time_one(engine, start, fetch, min(limit, max(deadline - time.monotonic(), 1)))
+            found = kernel_time(engine, start, fetch, min(limit, max(deadline - time.monotonic(), 1)), _RUNS)
             if found is None:
                 # An interrupted engine is of no further use: go on with a new one.
                 print(f"{name:<28}{f'> {limit:.0f} s':>12}", flush=True)
@@ -200,15 +179,19 @@ def main() -> None:
     """Run the checks, then the graphs from small to large."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scales", type=int, nargs="*", default=[13, 14, 18, 20, 22])
+    parser.add_argument("--graphs", nargs="*", default=[], help="edge lists that are counted besides")
+    parser.add_argument("--only", nargs="*", default=[], help="what is timed; else everything")
     parser.add_argument("--limit", type=float, default=20, help="seconds for one count")
     parser.add_argument("--budget", type=float, default=420, help="seconds for everything")
     settings = parser.parse_args()
     deadline = time.monotonic() + settings.budget
     print(CudaEngine().device.name, flush=True)
     check(settings.limit)
-    for scale in settings.scales:
+    graphs = [(path.rpartition("/")[2], partial(load_graph, path)) for path in settings.graphs]
+    graphs += [(f"rmat-{n}", partial(generate, "rmat", seed=1, scale=n, edge_factor=16)) for n in settings.scales]
+    for title, make in graphs:
         if time.monotonic() < deadline:
-            measure(scale, settings.limit, deadline)
+            measure(title, make, settings.limit, deadline, settings.only)
 
 
 if __name__ == "__main__":

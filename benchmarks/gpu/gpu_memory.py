@@ -26,9 +26,7 @@ from benchmarks.gpu.paged_runs import choose_fraction, count_by_cpu, graph_bytes
 from benchmarks.gpu.paged_variants import PLAIN, RESIDENT, RIVALS, Variant
 from benchmarks.gpu.paged_workloads import NAMES, Workload, plan_workloads
 from benchmarks.lib.machine import describe_machine
-from longwall.kernels.cuda import engine as cuda_engine
 from longwall.kernels.cuda.engine import CudaEngine
-from longwall.kernels.cuda.runtime import host_memory
 from longwall.kernels.interface.engine import EngineUnavailable
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
@@ -40,7 +38,6 @@ BY_RECORD = "bytes read of pages that are away, and pages that came; for managed
 SHARES = (0.25, 0.10)  # of the graph's bytes, that the device's budget has
 EDGE_FACTOR, LABELS = 16, 8
 SMALL_SCALE, SMALL_EDGE_FACTOR, SMALL_LABELS, SMALL_LIMIT = 10, 5, 4, 120.0
-LARGEST_PAGE, LEAST_PAGE, LEAST_PAGES = paged_graph.PAGE_BYTES, 4096, 64  # bytes, bytes, number
 
 
 def measure_all(
@@ -103,12 +100,8 @@ def in_order(workloads: list[Workload]) -> Iterator[tuple[float, Workload, Varia
 
 
 def use_pages_for(graph: Graph) -> None:
-    """Make pages smaller where the graph would have few, and let them have room where the driver takes more for it."""
-    size = LARGEST_PAGE
-    while size > LEAST_PAGE and graph.indices.nbytes < size * LEAST_PAGES:
-        size //= 2
-    paged_graph.PAGE_BYTES, paged_graph.GraphPages.page_arcs = size, size // 4
-    cuda_engine.TAKEN_AT_ONCE = host_memory.TAKEN_AT_ONCE if size == LARGEST_PAGE else size
+    """Make pages smaller, also managed ones, where the graph would have few."""
+    paged_graph.PAGE_BYTES = paged_graph.page_bytes(graph.indices.size)
 
 
 def say(text: str) -> None:

@@ -12,7 +12,6 @@ the kernel.
 import argparse
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 import longwall
 from benchmarks.gpu.gpu_kernels import DEVICE_SCRATCH, PLENTY, arrays
+from benchmarks.lib.kernel_timer import kernel_time
 from longwall.kernels.cpu.engine import CpuEngine
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.kernels.interface.cliques.degeneracy import DegeneracyOrder
@@ -64,33 +64,19 @@ def order_time(engine: Any, loaded: GraphArrays) -> float:
     return median(samples[1:])
 
 
-def kernel_time(
+def search_time(
     engine: Any, loaded: GraphArrays, order: DegeneracyOrder, limit: float
 ) -> tuple[float, list[int]] | None:
     """Median milliseconds of the search, and cliques by size; None past the limit."""
-    event, samples, counts = engine.xp.cuda.Event, [], [0]
-    expired = threading.Event()
+    counter: list[Any] = []
 
-    def stop() -> None:
-        expired.set()
-        engine.interrupt()
+    def prepare() -> None:
+        counter[:] = [engine.kernels.maximal_clique_counter(engine.device, loaded, order, 2, DEVICE_SCRATCH)]
 
-    timer = threading.Timer(limit, stop)
-    timer.start()
-    began = time.monotonic()
-    while len(samples) < _RUNS and time.monotonic() - began < limit / 3:
-        counter = engine.kernels.maximal_clique_counter(engine.device, loaded, order, 2, DEVICE_SCRATCH)
-        before, after = event(), event()
-        before.record()
-        counter.add(0, loaded.num_vertices)
-        after.record()
-        after.synchronize()
-        if expired.is_set():
-            return None
-        samples.append(engine.xp.cuda.get_elapsed_time(before, after))
-        counts = counter.counts().tolist()
-    timer.cancel()
-    return median(samples[1:] or samples), counts
+    def start() -> None:
+        counter[0].add(0, loaded.num_vertices)
+
+    return kernel_time(engine, start, lambda _: counter[0].counts().tolist(), limit, _RUNS, prepare)
 
 
 def pair(text: str) -> tuple[int, int]:
@@ -114,7 +100,7 @@ def main() -> None:
         loaded = engine.load(arrays(graph))
         took = order_time(engine, loaded)
         order = engine.kernels.degeneracy_order(engine.device, loaded)
-        found = kernel_time(engine, loaded, order, settings.limit)
+        found = search_time(engine, loaded, order, settings.limit)
         if found is None:
             print(
                 f"{name:<24}  {graph.num_edges:,} edges: order {took:.3f} ms, search > {settings.limit:.0f} s",

@@ -45,10 +45,13 @@ class CpuTriangleVertexCounter:
         self._counts = np.zeros(graph.num_vertices, np.int64)
         self._stop_flag = device.stop_flag
 
-    def add(self, first: int, last: int) -> None:
-        """Add the triangles of a range of arcs."""
+    def add(self, first: int, last: int, targets: Targets | None = None) -> None:
+        """Add the triangles of a range of arcs, or those of its arcs to `targets`."""
         g = self._graph
-        add_triangles_per_vertex(g.indptr, g.indices, g.split, first, last, self._marks, self._stop_flag, self._counts)
+        low, high = targets or (0, g.num_vertices)
+        add_triangles_per_vertex(
+            g.indptr, g.indices, g.split, first, last, low, high, self._marks, self._stop_flag, self._counts
+        )
 
     def counts(self) -> NDArray[np.int64]:
         """Triangles per vertex so far."""
@@ -100,12 +103,16 @@ def count_triangles(indptr, indices, split, first, last, low, high, marks, stop_
 
 
 @compiled
-def add_triangles_per_vertex(indptr, indices, split, first, last, marks, stop_flag, counts):
+def add_triangles_per_vertex(indptr, indices, split, first, last, low, high, marks, stop_flag, counts):
     """Add every triangle of :func:`count_triangles` to the `counts` (int64[num_vertices]) of its vertices."""
     v = np.searchsorted(indptr, first, side="right") - 1
     while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
         a, z = indptr[v], split[v]
         begin, end = max(a, first), min(z, last)
+        if low > 0 or high < v:
+            row = indices[a:z]
+            begin = max(begin, a + np.searchsorted(row, low))
+            end = min(end, a + np.searchsorted(row, high))
         if begin < end:
             for i in range(a, z):
                 marks[indices[i]] = 1

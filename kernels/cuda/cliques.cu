@@ -55,14 +55,16 @@ DEVICE u64 count_below(const u32* table, const u32* chosen, int words, const Wor
 
 // Whole vertices of few out-neighbours, a warp each.
 extern "C" __global__ void __launch_bounds__(256, 4)
-    count_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices,
-                i64 first, i64 last, u32* next, const u32* stop, u64* result) {
-  constexpr int table_words = 16 * kLightWords * (kLightWords + 1);
+    count_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, u32* table_words,
+                const i64* table_ends, i64 first_table, i64 num_vertices, i64 first, i64 last, u32* next,
+                const u32* stop, u64* result) {
+  constexpr int most_words = 16 * kLightWords * (kLightWords + 1);
   const int lane = lane_id();
   const Rows graph = {indptr, indices, split, places};
+  const Tables tables = {table_words, table_ends, first_table};
   const VertexRange range = vertices_of_slots(indptr, num_vertices, first, last);
-  u32* table = dynamic_shared + warp_in_block() * (table_words + kQueue + kWalked * kLightWords);
-  const Workspace workspace = {table + table_words, table + table_words + kQueue, kLightWords, stop};
+  u32* table = dynamic_shared + warp_in_block() * (most_words + kQueue + kWalked * kLightWords);
+  const Workspace workspace = {table + most_words, table + most_words + kQueue, kLightWords, stop};
   u64 total = 0;
   for (;;) {
     const i64 from = range.begin + take(next, 8);
@@ -73,11 +75,16 @@ extern "C" __global__ void __launch_bounds__(256, 4)
       const int degree = static_cast<int>(z - a);
       const i64 begin = max(a, first), end = min(z, last);
       if (degree < kCliqueSize - 1 || degree > kLight || begin >= end) continue;
-      for (u32 w = lane; w < row_start(degree); w += 32) table[w] = 0;
-      __syncwarp();
-      // The rows up to the last one wanted.
-      const i64 place = place_of_list(places, a, degree);
-      for (int i = 1; i < end - a; ++i) build_row(graph, place, i, table);
+      if (table_words) {
+        const u32* made = tables.of(v);
+        for (u32 w = lane; w < row_start(degree); w += 32) table[w] = made[w];
+      } else {
+        for (u32 w = lane; w < row_start(degree); w += 32) table[w] = 0;
+        __syncwarp();
+        // The rows up to the last one wanted.
+        const i64 place = place_of_list(places, a, degree);
+        for (int i = 1; i < end - a; ++i) build_row(graph, place, i, table);
+      }
       __syncwarp();
       u64 found = 0;
       for (int i = static_cast<int>(begin - a); i < end - a; ++i)
@@ -90,16 +97,21 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 }
 
 // Count below a part of the rows of a vertex: those numbered part, part + parts, ..., largest first; `a` as above.
+// `made` is the table, if there is one, which may lie in `table` already.
 DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, int part, int parts, u32* counter,
-                      u32* workspace_words, u32* table, const u32* stop) {
+                      u32* workspace_words, u32* table, const u32* made, const u32* stop) {
   const int warps = blockDim.x >> 5;
   const int width = row_words(degree);
   u32* own = workspace_words + warp_in_block() * (kQueue + kWalked * width);
   const Workspace workspace = {own, own + kQueue, width, stop};
-  for (u32 w = threadIdx.x; w < row_start(degree); w += blockDim.x) table[w] = 0;
   if (threadIdx.x == 0) *counter = 0;
-  __syncthreads();
-  for (int i = 1 + warp_in_block(); i < to; i += warps) build_row(graph, a, i, table);
+  if (!made) {
+    for (u32 w = threadIdx.x; w < row_start(degree); w += blockDim.x) table[w] = 0;
+    __syncthreads();
+    for (int i = 1 + warp_in_block(); i < to; i += warps) build_row(graph, a, i, table);
+  } else if (table != made) {
+    for (u32 w = threadIdx.x; w < row_start(to); w += blockDim.x) table[w] = made[w];
+  }
   __syncthreads();
   u64 found = 0;
   for (;;) {
@@ -112,10 +124,12 @@ DEVICE u64 count_part(const Rows& graph, i64 a, int degree, int from, int to, in
 
 // Vertices of many out-neighbours, a block for each part of one; `tasks` as find_heavy lists them.
 extern "C" __global__ void __launch_bounds__(512, 2)
-    count_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, const u32* tasks,
-                const u32* num_tasks, i64 first, i64 last, i64 shared_words, u32* store, i64 store_words, u32* next,
+    count_heavy(const i64* indptr, const u32* indices, const i64* split, const i64* places, u32* table_words,
+                const i64* table_ends, i64 first_table, const u32* tasks, const u32* num_tasks, i64 first, i64 last,
+                i64 shared_words, u32* store, i64 store_words, u32* next,
                 const u32* stop, u64* result) {
   const Rows graph = {indptr, indices, split, places};
+  const Tables tables = {table_words, table_ends, first_table};
   const int warps = blockDim.x >> 5;
   u32* own_store = store + blockIdx.x * store_words;
   u64 total = 0;
@@ -132,15 +146,16 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     const i64 place = place_of_list(places, a, degree);
     const int part = tasks[2 * task + 1], parts = (degree + kRowsPerPart - 1) / kRowsPerPart;
     const i64 workspace_words = warps * (kQueue + kWalked * row_words(degree));
+    u32* made = table_words ? tables.of(v) : nullptr;
     u64 found;
     // The same code twice, so that the compiler knows which of the two memories it reads.
     if (4 + workspace_words + row_start(degree) <= shared_words) {
       u32* words = dynamic_shared + 4;
       found = count_part(graph, place, degree, from, to, part, parts, dynamic_shared + 1, words, words + workspace_words,
-                         stop);
+                         made, stop);
     } else {
       found = count_part(graph, place, degree, from, to, part, parts, dynamic_shared + 1, own_store,
-                         own_store + workspace_words, stop);
+                         made ? made : own_store + workspace_words, made, stop);
     }
     total += found;
   }

@@ -1,10 +1,11 @@
-"""Triangles on the device, in all or per vertex: launches of ``triangles.cu`` and ``heavy_vertices.cu``."""
+"""Triangles on the device, in all or per vertex: launches of ``triangles.cu``, or of ``row_pairs.cu`` for most arcs."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
@@ -18,6 +19,7 @@ WARPS = 8  # per block of the kernels for light vertices, here and for cliques
 # the longest rows end last: 5-cliques of ca-AstroPh take 1.6 ms with 64 and 0.4 ms with 24.
 # It makes little difference on large graphs.
 LIGHT = 16
+_WHOLE_FROM = 4  # a part of the arcs that is worth a look at each of them
 _MOST_PASSES = 16  # over the edges, to count triangles per vertex
 
 
@@ -100,12 +102,20 @@ class _Triangles:
 class CudaTriangleCounter(_Triangles):
     """Counts triangles; its tables are in shared memory."""
 
+    def __init__(self, device: Device, graph: GraphArrays):
+        super().__init__(device, graph)
+        self._whole = graph.pages is None and not graph.oriented  # rows with larger neighbours, too, may be read often
+        if self._whole:
+            self._pairs = RowPairs(device, graph, "count_triangles")
+
     def count(self, first: int, last: int, targets: Targets | None = None) -> int:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
         return sum_of_parts(self.start(first, last, targets))
 
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        if self._whole and targets is None and _WHOLE_FROM * (last - first) >= self._graph.num_arcs:
+            return self._pairs.start((0, self._graph.num_vertices), first, last)
         result = self._device.result()
         self._run("count", (first, last), targets, self._work(first, last), 1, (result,))
         return result
@@ -122,11 +132,11 @@ class CudaTriangleVertexCounter(_Triangles):
         self._sums: NDArray[np.int64] | None = None if self._counts.size >= n else np.zeros(n, np.int64)
         self.workspace_bytes = 0 if self._sums is None else self._sums.nbytes + self._counts.nbytes
 
-    def add(self, first: int, last: int) -> None:
-        """Add the triangles of a range of arcs."""
+    def add(self, first: int, last: int, targets: Targets | None = None) -> None:
+        """Add the triangles of a range of arcs, or those of its arcs to `targets`."""
         work = self._work(first, last)  # all that is allocated: what fails before anything is added is tried again
         try:
-            self._add_all((first, last), work)
+            self._add_all((first, last), targets, work)
         except Exception as error:
             raise EngineLost(f"triangles of a range were added in part: {error}") from error
 
@@ -137,18 +147,18 @@ class CudaTriangleVertexCounter(_Triangles):
         host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
         return host
 
-    def _add_all(self, arcs: tuple[int, int], work: tuple[Array, Array]) -> None:
+    def _add_all(self, arcs: tuple[int, int], targets: Targets | None, work: tuple[Array, Array]) -> None:
         if self._sums is None:
-            self._add(arcs, work, 0)
+            self._add(arcs, targets, work, 0)
             return
         for begin in range(0, self._sums.size, self._counts.size):
             self._counts.fill(0)
             work[1][1:] = 0
-            self._add(arcs, work, begin)
+            self._add(arcs, targets, work, begin)
             some = self._sums[begin : begin + self._counts.size]
             some += self._counts[: some.size].get()
 
-    def _add(self, arcs: tuple[int, int], work: tuple[Array, Array], begin: int) -> None:
+    def _add(self, arcs: tuple[int, int], targets: Targets | None, work: tuple[Array, Array], begin: int) -> None:
         """Add those of the vertices from `begin` on."""
-        self._run("add", arcs, None, work, 2, (self._counts, begin, self._counts.size))
+        self._run("add", arcs, targets, work, 2, (self._counts, begin, self._counts.size))
         self._device.synchronize()

@@ -57,8 +57,8 @@ class Pages(Protocol):
         """
         ...
 
-    def hold(self, first: int, last: int) -> None:
-        """Have copies of the pages of a range of arcs, as many as there is room for, and begin to make them."""
+    def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Have copies of the pages of ranges of arcs, as many as there is room for, and begin to make them."""
         ...
 
     @property

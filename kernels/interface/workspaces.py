@@ -1,5 +1,6 @@
 """Workspaces of workers, which extend and count, and their results."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -11,6 +12,8 @@ from longwall.kernels.interface.frontier import RowReads
 Array = Any  # a NumPy or a CuPy array
 Targets = tuple[int, int]
 """Vertices from the first number to the second, less one: only arcs to these count."""
+Block = tuple[int, int, Targets | None]
+"""A range of arcs, from the first number to the second, less one, and the vertices to which they count; None: all."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,34 @@ class TriangleCounter(Workspace, Protocol):
         ...
 
 
+class TabledCliqueCounter(RangeCounter, Protocol):
+    """Workspace of one worker that counts cliques over ranges of arcs, while the lists of vertices come in turn.
+
+    Attributes
+    ----------
+    table_room
+        The words that one range may take; see :func:`longwall.kernels.interface.cliques.tables.table_words`.
+    least_degree
+        Vertices of fewer out-neighbours have no table.
+    """
+
+    table_room: int
+    least_degree: int
+
+    def count(self, first: int, last: int, targets: Iterable[Targets | None] = (None,)) -> int:
+        """Count the cliques whose two largest vertices are joined by the arcs first to last - 1.
+
+        Parameters
+        ----------
+        first, last
+            A range whose vertices' tables have room.
+        targets
+            All vertices that arcs of these vertices lead to, in parts; None: at once. When the next part is asked for,
+            kernels that read the lists of the last one have been launched.
+        """
+        ...
+
+
 class VertexCounter(Workspace, Protocol):
     """Workspace of one worker that counts something per vertex."""
 
@@ -110,6 +141,14 @@ class VertexCounter(Workspace, Protocol):
 
     def counts(self) -> NDArray[np.int64]:
         """Counts per vertex so far, int64[num_vertices] or int64[orbits, num_vertices], on the host."""
+        ...
+
+
+class TriangleVertexCounter(VertexCounter, Protocol):
+    """Workspace of one worker that counts triangles per vertex, over ranges of arcs."""
+
+    def add(self, first: int, last: int, targets: Targets | None = None) -> None:
+        """Add the triangles of the arcs first to last - 1, or of those of them to `targets`; see `TriangleCounter`."""
         ...
 
 

@@ -1,20 +1,21 @@
 """The run's graph on its engine: brought there once; its page cache grows for phases that leave memory free."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.environment import DeviceGraph, Environment
+from longwall.pipeline.execution.environment import LAID_OUT, DeviceGraph, Environment
 from longwall.stages.source import host_arrays
-from longwall.storage.memory.reservations import BudgetExceeded
+from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages.orientation import orient, oriented_arc, oriented_bytes
 from longwall.storage.pages.paged_graph import GraphPages
 from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, place_graph
 
 _LABELS_SHARE = 4
+_Value = TypeVar("_Value")
 
 
 def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> tuple[GraphArrays, int]:
@@ -40,6 +41,9 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
     InputError
         If the graph does not fit the device's budget.
     """
+    if LAID_OUT in env.kept:
+        env.kept.pop(LAID_OUT).close()
+        env.device_graph = None
     loaded = env.device_graph
     if loaded is not None and loaded.graph.oriented and part != NeighbourRange.SMALLER:
         del loaded
@@ -47,6 +51,47 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
     if env.device_graph is None:
         env.device_graph = _bring(env, part)
     return env.device_graph.graph, env.resources.work.free
+
+
+class _Kept(Generic[_Value]):
+    """What a process made of the graph, with its bytes of the budget."""
+
+    def __init__(self, value: _Value, memory: Reservation):
+        self.value, self._memory = value, memory
+
+    def close(self) -> None:
+        """Release the bytes."""
+        self._memory.release()
+
+
+def keep_beside_graph(env: Environment, what: str, size: int, make: Callable[[], _Value]) -> _Value:
+    """Return what this process makes of the graph once in a run, and keeps where the engine works until the run ends.
+
+    Parameters
+    ----------
+    env
+        What the process works with.
+    what
+        Names it, also in messages.
+    size
+        Its bytes.
+    make
+        Makes it; called where it is not there yet.
+
+    Raises
+    ------
+    BudgetExceeded
+        If there is no room for it.
+    """
+    if what not in env.kept:
+        memory = env.resources.work.reserve(size, what)
+        try:
+            env.kept[what] = _Kept(make(), memory)
+        except BaseException:
+            memory.release()
+            raise
+    kept: _Kept[_Value] = env.kept[what]
+    return kept.value
 
 
 def reads_known(env: Environment) -> bool:
@@ -100,7 +145,7 @@ def _placed(env: Environment, host: GraphArrays) -> DeviceGraph:
 
 
 def release_graph(env: Environment) -> None:
-    """Forget the graph on the engine, if it is there, between two phases."""
+    """Forget the graph on the engine, between two phases; nothing happens where it is not there."""
     if env.device_graph is None:
         return
     resources, (host, work) = env.resources, env.device_graph.charged

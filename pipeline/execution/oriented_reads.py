@@ -2,23 +2,33 @@
 
 What a phase reads of them is known before it begins: each list once for its own vertex, and once for each larger
 neighbour. So the hottest pages for all of the phase are copied once, and others are read over the host link. Or, where
-a kernel can count the arcs to some vertices alone, block after block of the lists is copied, and all roots of a range
-are joined with each: then a list crosses the link once for a range, however often it is read. Whichever brings fewer
-bytes is taken.
+a kernel can read the lists of some vertices alone, pairs of blocks are copied: the lists of some owners, and those of
+the vertices that their arcs lead to, block after block. Then a list crosses the link once for each block of owners,
+however often it is read, and nothing is read over the link out of order. Whichever is predicted to take less time is
+taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from longwall.kernels.interface.workspaces import Targets
+from longwall.kernels.interface.cliques.tables import table_words
+from longwall.kernels.interface.workspaces import Block, TabledCliqueCounter, Targets
 from longwall.pipeline.execution.environment import Environment
 from longwall.storage.pages.orientation import bytes_per_page, target_blocks
 
 _ARC_BYTES = 4
 _LEVEL = 1  # of the heat record
+# Of the page cache, that the owners' lists have: all lists before come again for each block of owners.
+_OWNERS_SHARE = 2 / 3
+# Lists that are read over the link where they are come at a small part of the rate of pages in order: 4-cliques of
+# R-MAT 24 with a quarter of its bytes took 1.6 s longer than resident, and read about 10 GB so (H200).
+_SCATTERED = 6
+_VERTICES_AT_ONCE = 1 << 18
+_LEAST_PAGES = 12  # of the page cache: ranges begin and end anywhere in a page
 
 
 class OrientedReads:
@@ -42,34 +52,97 @@ class OrientedReads:
         """Have the hottest pages of the phase in the page cache."""
         self._pages.prepare_all(_LEVEL, lambda: bytes_per_page(self._graph, self._starts, self._pages.page_arcs))
 
-    def blocks(self, first: int, last: int) -> Iterator[Targets | None]:
+    def blocks(self, first: int, last: int) -> Iterator[Block]:
         """Prepare the pages for a range of arcs, block by block where that is less to bring.
 
         Yields
         ------
-        (int, int) or None
-            The vertices to which arcs should be counted next; None: all.
+        (int, int, (int, int) or None)
+            A part of the range, and the vertices to which its arcs should be counted next; None: all.
         """
-        room = self._pages.cache_arcs
-        beyond = int(np.searchsorted(self._starts, last, side="left"))  # of the owners of these arcs
-        if room <= self._pages.page_arcs or self._by_blocks(room, first, last, beyond) >= self._by_heat(first, last):
-            self.prepare()
-            yield None
-            return
-        # A page less: a block may begin anywhere in its first one.
-        for low, high in target_blocks(self._starts[: beyond + 1], room - self._pages.page_arcs):
-            self._pages.hold(int(self._starts[low]), int(self._starts[high]))
-            yield low, high
+        for begin, end, targets in self.pieces(first, last):
+            for some in targets:
+                yield begin, end, some
 
-    def _by_blocks(self, room: int, first: int, last: int, beyond: int) -> float:
-        """Bytes over the link: all lists before the last owner's, and the owners' lists again for every block."""
-        lists = int(self._starts[beyond])
-        return _ARC_BYTES * (lists + (last - first) * -(-lists // room))
+    def pieces(
+        self, first: int, last: int, tables: TabledCliqueCounter | None = None
+    ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
+        """Cut a range of arcs into pieces, and prepare the pages for each of them, block by block.
+
+        Parameters
+        ----------
+        first, last
+            The range.
+        tables
+            What has room for the tables of a piece.
+
+        Yields
+        ------
+        (int, int, iterator of (int, int) or None)
+            A piece, and the vertices that its arcs lead to, in parts, to be asked for when those before were read.
+        """
+        owners = self._owners(first, last, tables)
+        too_few = self._pages.cache_arcs < _LEAST_PAGES * self._pages.page_arcs
+        by_heat = too_few or self._by_blocks(first, owners) >= self._by_heat(first, last)
+        if by_heat:
+            self.prepare()
+            owners = owners if tables is not None else [owners[0], owners[-1]]
+        backwards = False
+        for low, high in pairwise(owners):
+            arcs = max(first, int(self._starts[low])), min(last, int(self._starts[high]))
+            yield *arcs, iter([None]) if by_heat else self._held(low, high, backwards)
+            backwards = not backwards
+
+    def _held(self, low: int, high: int, backwards: bool) -> Iterator[Targets]:
+        """Copy the lists of owners and, in turn, those of all vertices that their arcs lead to."""
+        starts, blocks = self._starts, self._targets(low, high)
+        own = int(starts[low]), int(starts[high])
+        # To and fro, since the last block is there already when the next owners come.
+        for begin, end in reversed(blocks) if backwards else blocks:
+            self._pages.hold([own, (int(starts[begin]), int(starts[end]))])
+            yield begin, end
+
+    def _owners(self, first: int, last: int, tables: TabledCliqueCounter | None) -> list[int]:
+        """Cut the owners of a range of arcs: where each block of them begins, and where the last one ends."""
+        room, starts = self._pages.cache_arcs, self._starts
+        low = int(np.searchsorted(starts, first, side="right")) - 1
+        high = int(np.searchsorted(starts, last, side="left"))
+        fits = starts[high] <= room - self._pages.page_arcs
+        size = max(room if fits else int(_OWNERS_SHARE * room), 1)
+        if tables is None:
+            return [low + begin for begin, _ in target_blocks(starts[low : high + 1], size)] + [high]
+        cuts = [low]
+        for begin in range(low, high, _VERTICES_AT_ONCE):
+            some = starts[begin : min(begin + _VERTICES_AT_ONCE, high) + 1]
+            words = np.zeros(some.size, np.int64)
+            np.cumsum(table_words(np.diff(some), tables.least_degree), out=words[1:])
+            at = 0
+            while at < some.size - 1:
+                ends = (
+                    np.searchsorted(some, some[at] + size, "right"),
+                    np.searchsorted(words, words[at] + tables.table_room, "right"),
+                )
+                at = min(max(int(min(ends)) - 1, at + 1), some.size - 1)
+                cuts.append(begin + at)
+        return cuts
+
+    def _targets(self, low: int, high: int) -> list[Targets]:
+        """Cut the vertices before `high` into blocks that have room beside the owners `low` to `high` - 1."""
+        room, page, starts = self._pages.cache_arcs, self._pages.page_arcs, self._starts
+        if starts[high] <= room - page:
+            return [(0, high)]
+        # Both may begin and end anywhere in a page.
+        return target_blocks(starts[: high + 1], max(room - int(starts[high] - starts[low]) - 3 * page, page))
+
+    def _by_blocks(self, first: int, owners: list[int]) -> float:
+        """Bytes over the link: the owners' lists once, and for every block of owners all lists before its last one."""
+        ends = self._starts[owners[1:]]
+        return _ARC_BYTES * float(ends[-1] - first + ends.sum())
 
     def _by_heat(self, first: int, last: int) -> float:
-        """Bytes over the link for an average range of so many arcs, with the hottest pages in the page cache."""
+        """Bytes that take as long in order, for an average range of so many arcs, with the hottest pages copied."""
         if (room := self._pages.cache_arcs // self._pages.page_arcs) != self._room:
             spatial = bytes_per_page(self._graph, self._starts, self._pages.page_arcs)
             hottest = np.sort(spatial)[::-1]
             self._room, self._left = room, float(hottest[room:].sum())
-        return self._left * (last - first) / self._graph.num_edges
+        return _SCATTERED * self._left * (last - first) / self._graph.num_edges

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from longwall.kernels.interface.workspaces import Targets, Workspace
+from longwall.kernels.interface.workspaces import Block, TabledCliqueCounter, Targets, Workspace
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.device_graph import arc_of, load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
@@ -84,13 +84,20 @@ class RangeBench(StageWorker):
         else:
             self._reads.prepare()
 
-    def blocks(self, first: int, last: int) -> Iterator[Targets | None]:
-        """Prepare the pages for a range of arcs, for some vertices that they lead to at a time; None: for all."""
+    def blocks(self, first: int, last: int) -> Iterator[Block]:
+        """Prepare the pages for a range of arcs, for some of them and of the vertices that they lead to at a time."""
         if self._reads is None:
             self._source.prepare(first, last, self)
-            yield None
+            yield first, last, None
         else:
             yield from self._reads.blocks(first, last)
+
+    def pieces(
+        self, first: int, last: int, tables: TabledCliqueCounter
+    ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
+        """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
+        assert self._reads is not None
+        return self._reads.pieces(first, last, tables)
 
     def root(self, at: int) -> int:
         """Return a root, or the end of a range of them, as the kernel's graph counts them."""

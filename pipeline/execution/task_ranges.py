@@ -18,6 +18,7 @@ _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that
 _ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
 _READ_BYTES = 64  # of an arc in a list of what is read
 _WORK_BYTES = 1  # of an arc where what is read needs no list: kernels list the tasks of whole blocks
+_WORK_SHARE = 8  # the part of the memory that lists of tasks may take
 _READS_SHARE = 2  # the part of the memory that such lists may take
 _LEAST_TASKS = 8  # of a phase that may bring the graph anew for each, so that some of it is committed on the way
 _BIN = 16  # arcs that are weighed together
@@ -32,12 +33,13 @@ def pieces_of(env: Environment, cost: float) -> int:
 
 def range_reads(env: Environment, tasks: Sequence[Task], graph: GraphArrays) -> int:
     """Return the bytes that it may take to list what ranges of arcs read, and to choose the pages for it."""
-    return _bytes_per_arc(env) * max(task.last - task.first for task in tasks) + state_bytes(graph.num_arcs)
-
-
-def _bytes_per_arc(env: Environment) -> int:
-    """Return the bytes of the device that a range takes for each of its arcs."""
-    return _WORK_BYTES if reads_known(env) else _READ_BYTES
+    longest = max(task.last - task.first for task in tasks)
+    if reads_known(env):
+        # A longer range is cut where memory is short, and by the room for pages where it is brought block by block.
+        lists = min(_WORK_BYTES * longest, env.resources.work.free // _WORK_SHARE)
+    else:
+        lists = _READ_BYTES * longest
+    return lists + state_bytes(graph.num_arcs)
 
 
 def range_memory(env: Environment, roots: Roots) -> int:
@@ -61,7 +63,8 @@ def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     if graph.pages is not None:
         if reads_known(env):  # every range brings lists anew: the fewer, the better
             pieces = min(pieces, max(int(cost / _STEPS_PER_TASK), _LEAST_TASKS))
-        pieces = max(pieces, -(-arcs * _bytes_per_arc(env) // (memory // _READS_SHARE)))
+        else:
+            pieces = max(pieces, -(-arcs * _READ_BYTES // (memory // _READS_SHARE)))
     return equal_tasks(arcs, pieces)
 
 

@@ -30,6 +30,7 @@ from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
 from longwall.stages.range_counting import (
     CountCliques,
+    CountDiamonds,
     CountFiveCycles,
     CountFourCycles,
     CountRanges,
@@ -311,27 +312,11 @@ def induced_by_denser(pattern: Pattern) -> bool:
     return pattern.num_vertices <= MAX_INDUCED_VERTICES or absent <= FEW_ABSENT_EDGES
 
 
-def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
-    """Plan how to count a pattern's embeddings.
-
-    Parameters
-    ----------
-    pattern
-        What to count.
-    graph
-        The data graph; its statistics decide.
-    induced
-        Whether non-edges of the pattern must be non-edges of the graph.
-
-    Returns
-    -------
-    CountPlan
-        The plan with the smallest estimated cost.
-    """
-    stats = graph.stats
-    if pattern.labels is None and pattern.num_vertices >= 3:
+def plan_unlabelled(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountPlan:
+    """Plan how to count the embeddings of a pattern without labels; parameters as of `plan_count`."""
+    if pattern.num_vertices >= 3:
         if pattern.is_clique:
-            return _clique(pattern, stats)
+            return plan_cliques(pattern, stats)
         if not induced:
             return _non_induced(pattern, stats)
         if induced_by_denser(pattern):
@@ -341,7 +326,7 @@ def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Coun
 
 def plan_triangles_per_vertex(pattern: Pattern, graph: Graph) -> CountTrianglesPerVertex:
     """Plan how to count the triangles of every vertex; `pattern` is a triangle."""
-    return CountTrianglesPerVertex(pattern, plan_count(pattern, graph).cost)
+    return CountTrianglesPerVertex(pattern, plan_cliques(pattern, graph.stats).cost)
 
 
 def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountBySearch:
@@ -349,7 +334,8 @@ def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountBySea
     return CountBySearch(pattern, search.cost, search)
 
 
-def _clique(pattern: Pattern, stats: GraphStats) -> CountByKernel:
+def plan_cliques(pattern: Pattern, stats: GraphStats) -> CountByKernel:
+    """Plan how to count cliques, in a graph with such statistics."""
     k = pattern.num_vertices
     count = CountCliquesByPivots(k) if suits_pivots(k, stats.max_out_degree) else CountCliques(k)
     return _by_kernel(pattern, sum(plan_match(pattern, stats).rows), count)
@@ -375,10 +361,12 @@ def _induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
 def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     """The cheapest way to count an unlabelled pattern, non-induced."""
     if pattern.is_clique:
-        return _clique(pattern, stats)
+        return plan_cliques(pattern, stats)
     degrees = sorted(map(len, pattern.neighbours))
     if pattern.num_vertices == 4 and degrees == [2] * 4:
         return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountFourCycles())
+    if degrees == [2, 2, 3, 3]:
+        return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountDiamonds())
     if pattern.num_vertices == 5 and degrees == [2] * 5:
         return _by_kernel(pattern, float(stats.sum_degree_squared) * 4, CountFiveCycles())
     if pattern.num_vertices > 3 and degrees[-2] == 1:

@@ -121,7 +121,7 @@ def plan_pattern(
     if output == "embeddings":
         return plan_match(pattern, graph.stats, induced=induced, counting=False)
     if pattern.labels is not None:
-        from longwall.pipeline.phases.query_plans import plan_query
+        from longwall.pipeline.phases.queries.plans import plan_query
 
         if (query := plan_query(pattern, graph, induced=induced)) is not None:
             return query

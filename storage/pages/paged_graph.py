@@ -23,7 +23,9 @@ from longwall.storage.pages.hot_pages import HeatPolicy, LruPolicy, Moves
 
 Array = Any  # a NumPy or a CuPy array
 
-PAGE_BYTES = 2 << 20
+PAGE_BYTES = 2 << 20  # of the pages of large graphs: in smaller ones managed memory moves at half of the rate
+_LEAST_PAGE_BYTES = 4 << 10
+_LEAST_PAGES = 256  # where pages are not the smallest: small graphs have budgets to match
 _ARC_BYTES = 4
 _LEVELS = 16  # that are recorded, at most: the levels of a pattern
 _POOL_UNIT = 512  # bytes: the unit of allocations on a device
@@ -70,14 +72,15 @@ class GraphPages:
         Bytes by which the page cache may exceed `room`.
     """
 
-    page_arcs = PAGE_BYTES // _ARC_BYTES
-
     def __init__(self, engine: Engine, arrays: GraphArrays, access: Access, room: int):
         self._engine, self._arrays, self._access = engine, arrays, access
+        # The driver keeps managed memory on the device in blocks as large as the largest pages.
+        self._page_bytes = PAGE_BYTES if access == "managed" else page_bytes(arrays.num_arcs)
+        self.page_arcs = self._page_bytes // _ARC_BYTES
         self.staged = access != "managed" and engine.device.ablation.page_order
         number = _pages_of(arrays.num_arcs, self.page_arcs)
         # Page frames (or pages that may migrate on demand) before the cache grew, and now.
-        self._base = self._room = min(max(room - state_bytes(arrays.num_arcs), 0) // PAGE_BYTES, number)
+        self._base = self._room = min(max(room - state_bytes(arrays.num_arcs), 0) // self._page_bytes, number)
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
         self._pages, self._used = HeatPolicy(number), LruPolicy(number)
         self._buffer: PageFrames | None = None  # made when the first page is admitted
@@ -114,11 +117,12 @@ class GraphPages:
             self._chosen = True
             self._record.record(level, coming, self.hot)
 
-    def hold(self, first: int, last: int) -> None:
-        """Have the pages of a range of arcs in the page cache, as many as fit; see `Pages`."""
-        pages = range(first // self.page_arcs, -(-last // self.page_arcs))[: self._room]
+    def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Have the pages of ranges of arcs in the page cache, as many as fit; see `Pages`."""
         wanted = np.zeros(self.hot.size, bool)
-        wanted[pages.start : pages.stop] = True
+        for first, last in ranges:
+            wanted[first // self.page_arcs : -(-last // self.page_arcs)] = True
+        wanted[np.flatnonzero(wanted)[self._room :]] = False
         self._chosen = False
         self._admit(lambda: self._pages.take(wanted))
 
@@ -148,9 +152,8 @@ class GraphPages:
         """Halve the page cache for good, and drop its pages. Return whether it held memory."""
         if self._buffer is None:
             return False
-        unit = self._engine.paging.unit
         self._drop()
-        self._limit(self._room * PAGE_BYTES // 2 // unit * unit // PAGE_BYTES)
+        self._limit(self._room // 2)
         return True
 
     @property
@@ -163,11 +166,11 @@ class GraphPages:
 
         If it may, all its pages are dropped. Nothing is allocated before a page is admitted.
         """
-        unit, missing = self._engine.paging.unit, (self.hot.size - self._room) * PAGE_BYTES
-        self.growth = min(max(memory, 0) // unit, -(-missing // unit)) * unit
-        if self.growth:
+        more = min(max(memory, 0) // self._page_bytes, self.hot.size - self._room)
+        self.growth = more * self._page_bytes
+        if more:
             self._drop()
-        self._room = min(self._room + self.growth // PAGE_BYTES, self.hot.size)
+        self._room += more
         return self.growth
 
     def shrink_cache(self) -> None:
@@ -180,7 +183,7 @@ class GraphPages:
         self._record.write(path)
 
     def _choose(self, heat: NDArray[np.float64]) -> None:
-        self._admit(lambda: self._pages.choose(heat, self._room, _COPY_SHARE * PAGE_BYTES))
+        self._admit(lambda: self._pages.choose(heat, self._room, _COPY_SHARE * self._page_bytes))
 
     def _admit(self, choose: Callable[[], Moves]) -> None:
         if self._access != "adaptive" or not self._room:
@@ -251,9 +254,23 @@ class GraphPages:
         return self._engine.bring(places, mapped=False)
 
 
+def page_bytes(num_arcs: int) -> int:
+    """Return the bytes of a page of so many arcs, unless pages come to the device when they are touched."""
+    size = PAGE_BYTES
+    while size > _LEAST_PAGE_BYTES and _ARC_BYTES * num_arcs < _LEAST_PAGES * size:
+        size //= 2
+    return size
+
+
+def frame_bytes(num_arcs: int, memory: int) -> int:
+    """Return the bytes of as many page frames as fit into `memory`, for the pages of so many arcs at most."""
+    size = page_bytes(num_arcs)
+    return min(max(memory, 0) // size, _pages_of(num_arcs, size // _ARC_BYTES)) * size
+
+
 def state_bytes(num_arcs: int) -> int:
     """Return the bytes of the device for the page tables of so many arcs, and for what is read of each page."""
-    number = _pages_of(num_arcs, PAGE_BYTES // _ARC_BYTES)
+    number = _pages_of(num_arcs, page_bytes(num_arcs) // _ARC_BYTES)
     places, sums, copied = 8 * (number + 1), 16 * number, 16 * number
     # One page table is for an empty cache, and there are two more while it changes; staged lists have such tables, too.
     arrays = (3 * places, sums, 2 * copied)
@@ -262,7 +279,7 @@ def state_bytes(num_arcs: int) -> int:
 
 def host_state_bytes(num_arcs: int) -> int:
     """Return the bytes of the host for the heat of the pages of so many arcs."""
-    number = _pages_of(num_arcs, PAGE_BYTES // _ARC_BYTES)
+    number = _pages_of(num_arcs, page_bytes(num_arcs) // _ARC_BYTES)
     state = AccessHeat.nbytes(number) + HeatPolicy.nbytes(number) + LruPolicy.nbytes(number)
     return state + HeatRecord.nbytes(number, _LEVELS) + 72 * (number + 1)  # sums as they come, page tables and frames
 

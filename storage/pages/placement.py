@@ -1,26 +1,29 @@
 """Where a graph is while an engine mines it, and what it takes of the engine's memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import Engine, EngineUnavailable, ShortOfMemory
+from longwall.kernels.interface.engine import COPY_BUFFER, Engine, EngineUnavailable, Put, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph import NewArray
+from longwall.storage.graph.graph import Ahead, NewArray
 from longwall.storage.memory.machine_budget import require
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
-from longwall.storage.pages.paged_graph import host_state_bytes, load_paged, state_bytes
+from longwall.storage.pages.paged_graph import frame_bytes, host_state_bytes, load_paged, state_bytes
 
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
+_BUFFERS, _BUFFERS_SHARE = 32, 8  # page-locked buffers of copies to a device, and their part of what is free
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
-# Of what is left, that the page cache has at most, in the units in which a device allocates it: what is read of
-# other pages comes once and in page order, so that longer chunks of rows, with fewer launches and fewer lists to read
+# Of what is left, that the page cache has at most: what is read of other pages comes once and in page order, so that
+# longer chunks of rows, with fewer launches and fewer lists to read
 # again, are worth more than more pages. Extension by edges reads whole lists, and gains more from the cache.
 PAGE_SHARE, EDGES_PAGE_SHARE = 0.1875, 1 / 3
 # Of the budget, that arrays with an entry per vertex may take beside pages: a kernel that reads a list reads its bounds
@@ -76,7 +79,7 @@ def place_graph(
     """
     if not resources.on_device:
         return Placement("resident", VERTEX_ARRAYS, pages=0, memory=resources.host.free, limit=None)
-    engine, available, option = resources.engine, resources.work.free, resources.options.device
+    available, option = resources.work.free, resources.options.device
     whole, access = _whole(graph), access_of(graph, resources, wanted)
     if access == "resident":
         require("the graph on the device", whole, available, option)
@@ -87,8 +90,7 @@ def place_graph(
     state = state_bytes(graph.num_arcs)
     require("the state of the graph's pages", 4 * state, left, option)
     share = max(int(left * (PAGE_SHARE if cache_share is None else cache_share)) - state, 0)
-    units = min(share // engine.paging.unit, -(-graph.indices.nbytes // engine.paging.unit))
-    room = {"adaptive": units * engine.paging.unit, "managed": share, "zero-copy": 0}[access]
+    room = {"adaptive": frame_bytes(graph.num_arcs, share), "managed": share, "zero-copy": 0}[access]
     limit = resources.work.limit - room
     return Placement(access, there, room + state, memory=left - room - state, limit=limit)
 
@@ -101,6 +103,37 @@ def access_of(graph: GraphArrays, resources: Resources, wanted: Wanted) -> Acces
 def _whole(graph: GraphArrays) -> int:
     size: int = graph.indices.nbytes + sum(getattr(graph, name).nbytes for name in graph.vertex_arrays)
     return size
+
+
+def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
+    """Copy a graph to a device while it is read, if it will probably be there; parameters as of `place_graph`."""
+
+    @contextmanager
+    def copying(arrays: Mapping[str, Any]) -> Iterator[Mapping[str, Put]]:
+        engine, available = resources.engine, resources.device_bytes()
+        there = {name: array for name in (*VERTEX_ARRAYS, "indices") if (array := arrays.get(name)) is not None}
+        long = {name: array for name, array in there.items() if array.nbytes >= COPY_BUFFER}
+        size = sum(array.nbytes for array in there.values())
+        if not long or available is None or size > available or _access(engine, size, wanted, available) != "resident":
+            yield {}
+            return
+        with ExitStack() as copying:
+            try:
+                room = copying.enter_context(_buffers(resources.host))
+                puts = copying.enter_context(engine.copying_ahead(list(long.values()), room)) if room else []
+            except ShortOfMemory:  # it is copied when it is needed, or not at all
+                puts = []
+            yield dict(zip(long, puts, strict=False))
+
+    return copying
+
+
+@contextmanager
+def _buffers(host: MemoryBudget) -> Iterator[int]:
+    """Reserve memory for page-locked buffers, a part of what is free; yield the bytes."""
+    most = min(_BUFFERS * COPY_BUFFER, host.free // _BUFFERS_SHARE)
+    with host.reserve(most - most % COPY_BUFFER, "buffers for copies to the device") as reserved:
+        yield reserved.size
 
 
 def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:
@@ -164,7 +197,8 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
     try:
         with engine.faults():
             if placement.access == "resident":
-                return engine.load(graph)
+                with _buffers(host) as room:
+                    return engine.load(graph, room=room)
             return load_paged(engine, graph, placement.access, placement.pages, placement.vertices)
     except EngineUnavailable as reason:
         raise InputError(f'{options.access} = "{placement.access}": {reason}') from None

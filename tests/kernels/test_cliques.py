@@ -23,8 +23,11 @@ from longwall.kernels.interface.cliques.leaves import (
     leaf_weights,
     limbs_needed,
 )
+from longwall.kernels.interface.cliques.tables import table_words
 from longwall.kernels.interface.engine import EngineUnavailable, WorkspaceTooLarge
 from longwall.stages.source import host_arrays
+from longwall.storage.generators.kinds import generate
+from longwall.storage.pages.orientation import orient
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 MEMORY = 1 << 27
@@ -266,3 +269,41 @@ def test_words_that_a_count_may_need():
     assert comb(68, 34) > 2**64
     assert limbs_needed([68], [1], 35) == 2
     assert limbs_needed([199], [200], 100) == 4
+
+
+@pytest.mark.parametrize("kind", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("name", ["rmat", "dense", "one clique"])
+def test_cliques_in_tables_that_are_made_in_parts(kind, name):
+    graph = {
+        "rmat": lambda: generate("rmat", seed=4, scale=7, edge_factor=8),
+        "dense": lambda: generate("erdos-renyi", seed=1, vertices=90, edges=2500),
+        "one clique": lambda: generate("erdos-renyi", seed=1, vertices=40, edges=780),
+    }[name]()
+    engine = make_engine(kind)
+    host = orient(graph, np.empty)
+    for k in (4, 5, 7):
+        tabled = engine.kernels.tabled_clique_counter(engine.device, engine.load(host), k, MEMORY)
+        plain = CpuEngine(1)
+        expected = plain.kernels.clique_counter(plain.device, host_arrays(graph), k, MEMORY)
+        cuts = [0, host.num_arcs // 3, host.num_arcs // 3 + 5, host.num_arcs]
+        n = graph.num_vertices
+        for parts in ([None], [(0, 7), (7, 9), (9, n)], [(n // 2, n), (0, n // 2)]):
+            found = [tabled.count(*arcs, iter(parts)) for arcs in pairwise(cuts)]
+            assert sum(found) == expected.count(0, len(graph.indices))
+
+
+def test_lengths_of_tables_are_those_of_their_rows():
+    degrees = np.arange(200)
+    rows = [sum((i >> 5) + 1 for i in range(degree)) for degree in degrees]  # a word for each 32 before, one begun
+    assert table_words(degrees, 0).tolist() == [row + 2 for row in rows]
+    assert table_words(degrees, 9).tolist() == [2] * 9 + [row + 2 for row in rows[9:]]
+
+
+@pytest.mark.gpu
+def test_a_table_that_has_no_room_is_refused():
+    engine = make_engine("cuda")
+    host = orient(generate("erdos-renyi", seed=1, vertices=40, edges=780), np.empty)
+    words = int(table_words(np.array([39]), 3)[0])
+    engine.kernels.tabled_clique_counter(engine.device, engine.load(host), 4, 4 * words + 8)
+    with pytest.raises(WorkspaceTooLarge):
+        engine.kernels.tabled_clique_counter(engine.device, engine.load(host), 4, 4 * words - 8)

@@ -154,7 +154,6 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
         graph = cuda.load(host, "adaptive")
         xp.cuda.Device().synchronize()
         free = xp.cuda.runtime.memGetInfo()[0]
-        assert cuda.paging.unit == 128 * MIB
         page_arcs = MIB // 2
         buffer = cuda.paging.frames(graph, 64, page_arcs)
         copies = xp.ndarray(64 * page_arcs, np.uint32, graph.indices.data + 4 * buffer.origin)
@@ -168,7 +167,7 @@ def test_copies_of_pages_take_as_much_of_the_device_as_is_said(cuda: Any) -> Non
             del found
             cuda.memory.release()
             if "PYTEST_XDIST_WORKER" not in os.environ:  # other tests would take of the device meanwhile
-                assert free - xp.cuda.runtime.memGetInfo()[0] <= 128 * MIB + 4 * MIB
+                assert free - xp.cuda.runtime.memGetInfo()[0] <= 128 * MIB + 8 * MIB
         buffer.close()
         del copies, buffer
         if "PYTEST_XDIST_WORKER" not in os.environ:

@@ -48,3 +48,22 @@ def test_triangles_of_arcs_to_some_vertices(name: str, oriented: bool, engine: s
     half = host.num_arcs // 2
     parts = [counter.count(*arcs, (3, 30)) for arcs in ((0, half), (half, host.num_arcs))]
     assert sum(parts) == np.count_nonzero((middle >= 3) & (middle < 30))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("memory", [1 << 28, 8 * 16])
+@pytest.mark.parametrize("name", list(GRAPHS))
+def test_triangles_of_vertices_by_arcs_to_some_vertices(name: str, memory: int, engine: str) -> None:
+    graph, chosen = GRAPHS[name], select_engine(engine)
+    host, n = orient(graph, np.empty), graph.num_vertices
+    counter = chosen.kernels.triangle_vertex_counter(
+        chosen.device, chosen.load(host), memory if engine == "cuda" else 1 << 28
+    )
+    expected = triangles(graph)
+    for low, high in ((5, 17), (0, 5), (40, n)):
+        for arcs in pairwise([0, host.num_arcs // 3, host.num_arcs]):
+            counter.add(*arcs, (low, high))
+    wanted = expected[(expected[:, 1] < 17) | (expected[:, 1] >= 40)]
+    assert counter.counts().tolist() == np.bincount(wanted.ravel(), minlength=n).tolist()
+    counter.add(0, host.num_arcs, (17, 40))
+    assert counter.counts().tolist() == np.bincount(expected.ravel(), minlength=n).tolist()

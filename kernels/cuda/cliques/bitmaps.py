@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
@@ -9,6 +11,9 @@ from longwall.kernels.cuda.triangles import LIGHT, WARPS, CudaTriangleCounter, h
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
+
+Tables = tuple[Array, Array, int]  # their words, where each ends, and the first vertex that has one
+NO_TABLES: Tables = (np.uintp(0), np.uintp(0), 0)
 
 # Table rows that are one block's work above. Every part builds its table anew: 6-cliques of R-MAT scale 20 take 2.7 s
 # with 32 rows and 2.1 s with 256.
@@ -36,7 +41,7 @@ class CudaCliqueCounter:
     _BLOCKS = 2  # per multiprocessor
     _QUEUE = 64  # kQueue
 
-    def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int):
+    def __init__(self, device: Device, graph: GraphArrays, k: int, memory: int, *, tabled: bool = False):
         self._device, self._graph = device, graph
         self._generated = clique_header(k)
         self._heavy_from = max(LIGHT, k - 2)
@@ -44,13 +49,15 @@ class CudaCliqueCounter:
         light_words = (LIGHT + 31) // 32
         table_words = 16 * light_words * (light_words + 1)
         self._light_shared = WARPS * (table_words + self._QUEUE + walked * light_words) * 4
-        # Tables are in shared memory as far as they fit there, and in global memory beyond.
+        # Tables are in shared memory as far as they fit there, and in global memory beyond: the block's own, or where
+        # they were made before.
         warps, width = self._THREADS // WARP, (graph.max_out_degree + 31) // 32
         group, rest = divmod(graph.max_out_degree, 32)
-        words = warps * (self._QUEUE + walked * width) + (16 * group + rest) * (group + 1)
+        queues, table = warps * (self._QUEUE + walked * width), (16 * group + rest) * (group + 1)
+        words = queues + table
         most = device.shared_memory // self._BLOCKS // 4 - 512
         self._shared_words = min(words + 4, most)
-        self._store_words = words if words + 4 > most else 0
+        self._store_words = (queues if tabled else words) if words + 4 > most else 0
         wanted = device.multiprocessors * self._BLOCKS
         self._blocks = units_that_fit(wanted, self._store_words * 4, memory)
         self._store = device.xp.empty(max(self._blocks * self._store_words, 1), device.xp.uint32)
@@ -59,12 +66,12 @@ class CudaCliqueCounter:
         """Count the cliques of a range of arcs."""
         return sum_of_parts(self.start(first, last))
 
-    def start(self, first: int, last: int) -> Array:
+    def start(self, first: int, last: int, tables: Tables = NO_TABLES) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
         device, graph = self._device, self._graph
         result = device.result()
         light_root, heavy_task, num_tasks = device.xp.zeros((3, 1), device.xp.uint32)
-        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph), *tables)
         tasks = heavy_tasks(device, graph, (first, last), self._heavy_from, _ROWS_PER_PART, num_tasks)
         device.launch(
             "cliques.cu",

@@ -14,20 +14,31 @@ DEVICE u32 row_start(int i) {
   return (16 * group + rest) * (group + 1);
 }
 
-// Fill in row i, by one warp; the table holds zeros, and the out-neighbours begin at arc `a`, or at their copy.
-DEVICE void build_row(const Rows& graph, i64 a, int i, u32* table) {
+// Mark row i, by one warp; it holds zeros, and the out-neighbours begin at arc `a`, or at their copy.
+DEVICE void mark_row(const Rows& graph, i64 a, int i, u32* row) {
   const u32* neighbours = graph.indices + a;
   const u32 u = neighbours[i];
   i64 begin = graph.indptr[u];
   const int length = static_cast<int>(graph.split[u] - begin);
   begin = place_of_list(graph.places, begin, length);
-  u32* row = table + row_start(i);
   for (int j = lane_id(); j < length; j += 32) {
     const u32 x = graph.indices[begin + j];
     const int at = lower_bound(neighbours, i, x);
     if (at < i && neighbours[at] == x) atomicOr(&row[at >> 5], 1u << (at & 31));
   }
 }
+
+// Fill in row i of a table that holds zeros there; see mark_row.
+DEVICE void build_row(const Rows& graph, i64 a, int i, u32* table) { mark_row(graph, a, i, table + row_start(i)); }
+
+// Tables of the vertices from `first` on that were made before, one behind the other; null: they are made here.
+struct Tables {
+  u32* words;
+  const i64* ends;  // where those of all vertices up to each end
+  i64 first;
+
+  DEVICE u32* of(i64 v) const { return words + (v > first ? ends[v - first - 1] : 0); }
+};
 
 // Call visit(x) for the members of a bitmap, each lane for members of its own, 32 at a time.
 template <typename Visit>

@@ -14,9 +14,6 @@ _MAPPED = 2  # cudaHostRegisterMapped
 _CONCURRENT_MANAGED_ACCESS = 89  # cudaDevAttrConcurrentManagedAccess
 _SHARES_PAGES = 8 << 20  # bytes: shorter arrays may lie in one operating system's page with others
 _BLOCK = 2 << 20  # bytes in which the driver keeps managed memory on the device
-# Bytes of the device that the driver takes for managed memory at a time (H200, CUDA 13.0). It keeps the blocks of pages
-# that have left, for as long as the array lives: memory whose pages come and go takes ever more of the device.
-TAKEN_AT_ONCE = 128 << 20
 _registered: weakref.WeakValueDictionary[tuple[int, int], "_Registration"] = weakref.WeakValueDictionary()
 
 

@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.runtime.host_memory import ManagedArray, managed_array
 from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 
 class CudaPageFrames:
-    """Places for pages, in managed memory on the device; see :class:`longwall.kernels.interface.pages.PageFrames`.
+    """Places for pages in memory of the device; see :class:`longwall.kernels.interface.pages.PageFrames`.
 
-    A kernel fills them, at twice the rate of moving pages of the adjacency itself (on one H200 50 GB/s and 18 to 25),
-    nothing goes back when they are filled again, and they take no more of the device than when they were made.
+    The memory is the driver's, not the engine's pool's, which has its limit beside it. A kernel fills the places, at
+    twice the rate of moving pages of the adjacency itself (on one H200 50 GB/s and 18 to 25), and nothing goes back
+    when they are filled again.
 
     Parameters
     ----------
@@ -29,12 +29,11 @@ class CudaPageFrames:
     def __init__(self, device: Device, graph: GraphArrays, number: int, page_arcs: int):
         xp = device.xp
         self._device, self._graph, self._page_arcs = device, graph, page_arcs
-        self._memory = ManagedArray(xp, managed_array(xp, number * page_arcs, np.dtype(np.uint32)), home="device")
-        self._memory.move(np.array([[0, number * page_arcs]]), to_device=True)
-        self.origin = (int(self._memory.array.data.ptr) - int(graph.indices.data.ptr)) // 4
+        pointer = xp.cuda.MemoryPointer(xp.cuda.Memory(4 * number * page_arcs), 0)
+        self._arcs = xp.ndarray(number * page_arcs, np.uint32, pointer)
+        self.origin = (int(pointer.ptr) - int(graph.indices.data.ptr)) // 4
         self._stream = xp.cuda.Stream(non_blocking=True)
         self._filled: Any = None  # an event
-        xp.cuda.get_current_stream().synchronize()  # so that the memory is taken, for what follows
         device.memory.sample()
 
     def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64]) -> None:
@@ -50,7 +49,7 @@ class CudaPageFrames:
                     "page_buffer.cu",
                     "copy_pages",
                     pages.size * self._page_arcs,
-                    (indices, indices.size, what, pages.size, self._page_arcs.bit_length() - 1, self._memory.array),
+                    (indices, indices.size, what, pages.size, self._page_arcs.bit_length() - 1, self._arcs),
                 )
             finally:
                 self._filled = self._stream.record()

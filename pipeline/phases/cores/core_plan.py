@@ -9,6 +9,7 @@ from typing import Any
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.cores.in_core import CoreCoordinator, core_coordinator
 from longwall.pipeline.phases.cores.leaf_count import LeafCount
 from longwall.pipeline.phases.count_plans import (
@@ -17,7 +18,6 @@ from longwall.pipeline.phases.count_plans import (
     embeddings_of,
     induced_by_denser,
     pass_costs,
-    plan_count,
 )
 from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, denser
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums

@@ -33,10 +33,15 @@ class InCore(Phase):
     phase: Phase
     least: int
 
+    @staticmethod
+    def suffix_of(least: int) -> str:
+        """Return what distinguishes phases in a core from those on the graph, and in other cores."""
+        return f", in the {least}-core"
+
     @property
     def name(self) -> str:
         """See `Phase`."""
-        return f"{self.phase.name}, in the {self.least}-core"
+        return self.phase.name + self.suffix_of(self.least)
 
     @property
     def activity(self) -> str:
@@ -85,22 +90,19 @@ class CoreEnvironment(Environment):
 
 @dataclass(kw_only=True)
 class CoreCoordinator(Coordinator, CoreEnvironment):
-    """What a plan works with in a core: its phases are those of the run.
+    """What a plan works with in a core: its phases are those of the run."""
 
-    Attributes
-    ----------
-    run_env
-        The run.
-    least
-        Neighbours that every vertex of the core has there.
-    """
 
-    run_env: Coordinator
-    least: int
+class _Executor:
+    """Has the phases of a coordinator done in a core, wherever others are done."""
 
-    def run(self, phase: Phase) -> PhaseRecord:
-        """Do what is missing of a phase in the core."""
-        return self.run_env.run(InCore(phase, self.least))
+    def __init__(self, whole: Coordinator, least: int):
+        self._whole, self._least = whole, least
+        self.engines = whole.executor.engines
+
+    def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:  # noqa: ARG002 - each process has its own
+        """See `Executor`."""
+        return self._whole.run(InCore(phase, self._least))
 
 
 class _Kept:
@@ -143,8 +145,8 @@ class _Kept:
             "core": core,
         }
         if isinstance(env, Coordinator):
-            own: dict[str, Any] = {"log": env.log, "metrics": env.metrics, "executor": env.executor}
-            self.env = CoreCoordinator(**fields, **own, answer=env.answer, run_env=env, least=least)
+            own: dict[str, Any] = {"log": env.log, "metrics": env.metrics, "executor": _Executor(env, least)}
+            self.env = CoreCoordinator(**fields, **own, answer=env.answer, suffix=InCore.suffix_of(least))
         else:
             self.env = CoreEnvironment(**fields)
         load_graph(self.env)

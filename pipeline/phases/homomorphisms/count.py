@@ -22,6 +22,7 @@ from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, giv
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, rows_cost
+from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
 from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.range_counting import (
     CountCliques,
@@ -36,9 +37,9 @@ from longwall.storage.memory.reservations import BudgetExceeded
 
 _KEY = "homomorphism tables"
 _KERNELS = ("cliques", "five-cycles")
-_WRAPS_FROM = 2.0**62
-_ARCS_AT_ONCE = 1 << 22
+WRAPS_FROM = 2.0**62
 """Numbers of a row below this are no larger than 64-bit integers hold."""
+_ARCS_AT_ONCE = 1 << 22
 
 
 class _Kept:
@@ -55,7 +56,7 @@ class _Kept:
 
     def _make(self, env: Environment, program: TableProgram, modulus: int, given: Sequence[Any]) -> None:
         graph, memory = load_graph(env)
-        if graph.pages is not None and program.needs_reverse:
+        if graph.pages is not None and program.reads_arcs:
             raise DoesNotFit
         try:
             self._memory = env.resources.work.reserve(memory, "tables of homomorphisms")
@@ -80,7 +81,7 @@ class _Kept:
 
 @dataclass(frozen=True)
 class RowCount(RangeCount):
-    """Run a row program over all rows of a domain, with the tables of a program.
+    """Run a row program over all rows of a domain, or a kernel of its own, with the tables of a program.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class RowCount(RangeCount):
 
     def arrays(self, env: Environment) -> TabledGraph:
         """See `RangePhase`."""
-        assert isinstance(self.count, CountHomomorphisms)
+        assert isinstance(self.count, CountHomomorphisms | CountListed)
         key = self.tables, self.count.modulus, self.given
         kept: _Kept | None = env.kept.get(_KEY)
         if kept is None or kept.key != key:
@@ -155,7 +156,14 @@ class HomomorphismCount:
 
     def describe(self) -> str:
         """Return the stages as text."""
-        return "\n".join([self.sums.tables_text, *(phase.describe() for phase in self.phases(WORD))])
+        phases = [*self.listed.values(), *self.phases(WORD)]
+        return "\n".join([self.sums.tables_text, *(phase.describe() for phase in phases)])
+
+    @property
+    def listed(self) -> dict[tuple[str, int], RowCount]:
+        """What runs the kernels that read lists of common neighbours."""
+        sums = self.sums
+        return {key: RowCount(kernel_stage(*key), sums.costs.vertices, sums.program) for key in sums.listed}
 
     def mappings(self, env: Coordinator) -> list[int]:
         """Count the mappings (injective homomorphisms) of every pattern.
@@ -166,8 +174,9 @@ class HomomorphismCount:
             If there is no room for the tables.
         """
         with tables_dropped(env):
+            by_kernel: dict[tuple[str, int], int] = {key: phase.run(env) for key, phase in self.listed.items()}
             found = self._homomorphisms(env)
-        by_kernel = kernel_counts(self.sums.terms, env)
+        by_kernel |= kernel_counts(self.sums.terms, env)
 
         def number(term: Term) -> int:
             return found[term.number] if term.kind == "total" else by_kernel[term.kind, term.number]
@@ -202,7 +211,7 @@ def exact_totals(run: Callable[[int], Totals], patterns: Sequence[Pattern], grap
     """
     vertices = max(pattern.num_vertices for pattern in patterns)
     known = None
-    if largest_scalar(vertices, graph) >= _WRAPS_FROM:  # floating-point twins of numbers that wrapped say nothing
+    if largest_scalar(vertices, graph) >= WRAPS_FROM:  # floating-point twins of numbers that wrapped say nothing
         _, known = run(FLOATING)
     counts, magnitudes = run(WORD)
     residues = {2**64: counts}
@@ -219,13 +228,20 @@ def kernel_counts(terms: Iterable[Iterable[Term]], env: Coordinator) -> dict[tup
 
 def kernel_stage(kind: str, number: int) -> CountRanges:
     """Return the stage that counts the subgraphs of a term."""
-    return CountCliques(number) if kind == "cliques" else CountFiveCycles()
+    if kind == "cliques":
+        return CountCliques(number)
+    stages: dict[str, Callable[[], CountRanges]] = {
+        "five-cycles": CountFiveCycles,
+        "wheels": CountWheels,
+        "almost-cliques": CountAlmostCliques,
+    }
+    return stages[kind]()
 
 
 def largest_scalar(vertices: int, graph: Graph) -> float:
     """Return a bound on the numbers of a row: homomorphisms of a tree of `vertices`, one of which is fixed."""
     degree = float(graph.stats.max_degree)
-    if degree ** (vertices - 1) < _WRAPS_FROM or vertices < 3:
+    if degree ** (vertices - 1) < WRAPS_FROM or vertices < 3:
         return degree ** (vertices - 1)
     # The fixed vertex, one below it and one below that are a walk of two steps.
     degrees, walks = np.diff(graph.indptr), 0

@@ -70,7 +70,7 @@ def plan_leaf_sums(patterns: tuple[Pattern, ...], costs: PassCosts) -> LeafSums 
     needed = [_homomorphisms(pattern) for pattern in patterns]
     every = sorted({one for some in needed for one in some}, key=lambda one: (-len(one.edges), one.edges, repr(one)))
     alone = [one for one in every if one.size == 1]
-    wanted = [one for one in every if one.size > 1 and (any(one.weights) or kernel_of(one.edges) is None)]
+    wanted = [one for one in every if one.size > 1 and (any(one.weights) or kernel_of(one.edges, lists=False) is None)]
     given = list(dict.fromkeys(table for one in wanted for table in map(_product, one.weights) if table is not None))
     decomposer, sums = Decomposer(costs), list[Sum]()
     try:
@@ -78,7 +78,7 @@ def plan_leaf_sums(patterns: tuple[Pattern, ...], costs: PassCosts) -> LeafSums 
             tables = [_product(weights) for weights in one.weights]
             weights = {v: ("given", given.index(table)) for v, table in enumerate(tables) if table is not None}
             sums.append(decomposer.count(Pattern(one.size, one.edges), weights))
-        parts = [compile_sums(part) for part in _parts(sums)]
+        parts = [compile_sums(part, lists=False) for part in _parts(sums)]
     except NoDecomposition:
         return None
     whole, numbers = compile_vertex_tables([*(_product(one.weights[0]) for one in alone), *given])
@@ -93,7 +93,7 @@ def plan_leaf_sums(patterns: tuple[Pattern, ...], costs: PassCosts) -> LeafSums 
     def term(one: Weighed, coefficient: int) -> Term:
         if one in of_total:
             return of_total[one]._replace(coefficient=coefficient)
-        kernel = kernel_of(one.edges)
+        kernel = kernel_of(one.edges, lists=False)
         assert kernel is not None
         return Term(coefficient, *kernel)
 
@@ -149,5 +149,5 @@ def _quotients(pattern: Weighed) -> Iterable[tuple[Weighed, int]]:
         found[canonical(tuple(sorted(edges)), weights)] += coefficient
     plain = {one.edges: coefficient for one, coefficient in found.items() if one.size > 1 and not any(one.weights)}
     weighed = [(one, coefficient) for one, coefficient in found.items() if one.edges not in plain or any(one.weights)]
-    counted = without_multiples(list(plain.items()))
+    counted = without_multiples(list(plain.items()), lists=False)
     return weighed + [(Weighed(edges, ((),) * (1 + max(v for _, v in edges))), number) for edges, number in counted]

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from longwall.kernels.interface.local_counts import TriangleGraph
-from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Environment
-
-_KEY = "triangles of arcs"
-
-
-class _Kept:
-    """The numbers with their bytes of the budget, until the process ends the run."""
-
-    def __init__(self, env: Environment):
-        graph, _ = load_graph(env)
-        size = 4 * graph.num_arcs + graph.num_vertices
-        self._memory = env.resources.work.reserve(size, "the triangles of every edge")
-        self.triangles, self.most = env.engine.kernels.arc_triangles(env.engine.device, graph)
-
-    def close(self) -> None:
-        """Release the bytes."""
-        self._memory.release()
 
 
 def triangle_graph(env: Environment) -> TriangleGraph:
@@ -35,7 +20,8 @@ def triangle_graph(env: Environment) -> TriangleGraph:
     BudgetExceeded
         If there is no room for them.
     """
-    if _KEY not in env.kept:
-        env.kept[_KEY] = _Kept(env)
-    kept: _Kept = env.kept[_KEY]
-    return TriangleGraph.of(load_graph(env)[0], kept.triangles, kept.most)
+    graph, _ = load_graph(env)
+    size = 4 * graph.num_arcs + graph.num_vertices
+    count = partial(env.engine.kernels.arc_triangles, env.engine.device, graph)
+    triangles, most = keep_beside_graph(env, "the triangles of every edge", size, count)
+    return TriangleGraph.of(graph, triangles, most)

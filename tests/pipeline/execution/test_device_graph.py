@@ -9,9 +9,12 @@ import pytest
 from conftest import set_page_size
 
 from longwall.kernels.interface.frontier import NeighbourRange
-from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
+from longwall.pipeline.execution.oriented_reads import OrientedReads
 from longwall.pipeline.patterns.parse import parse_pattern
-from longwall.pipeline.phases.count_plans import plan_count
+from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.generators.kinds import generate
 from longwall.storage.pages.hot_pages import HeatPolicy
 from longwall.storage.pages.paged_graph import GraphPages
@@ -46,20 +49,81 @@ def test_cliques_bring_half_of_the_arcs(
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("page", [256, 1024])
-def test_triangles_are_counted_block_by_block(
-    lab: SimpleNamespace, expected: dict[str, int], page: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("pages", [12, 19])
+@pytest.mark.parametrize("page", [128, 256])
+def test_triangles_are_counted_by_pairs_of_blocks(
+    lab: SimpleNamespace, expected: dict[str, int], page: int, pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, page)
     monkeypatch.setattr("longwall.pipeline.execution.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf"))
-    monkeypatch.setattr(GraphPages, "cache_arcs", 3 * page // 4)
-    held = []
-    hold = GraphPages.hold
-    monkeypatch.setattr(GraphPages, "hold", lambda *span: (held.append(span[1:]), hold(*span)))
+    room, held, copied = pages * page // 4, [], 0
+    monkeypatch.setattr(GraphPages, "cache_arcs", room)
+    hold, copy = GraphPages.hold, GraphPages._copy
+
+    def copying(self: GraphPages, moves: Any) -> None:
+        nonlocal copied
+        copied += moves.admit.size
+        copy(self, moves)
+
+    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    monkeypatch.setattr(GraphPages, "_copy", copying)
     context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     assert counted(context, "clique-3") == expected["clique-3"]
     assert len(held) > 4
-    assert min(held)[0] == 0
+    for owners, targets in held:
+        assert targets[1] <= owners[1]
+        assert len({arc * 4 // page for first, last in (owners, targets) for arc in range(first, last)}) <= pages
+    # As often as the algorithm must, with a page more at either end of each range.
+    reads = OrientedReads(context)
+    pieces = reads._owners(0, GRAPH.num_edges, None)
+    assert page * copied <= reads._by_blocks(0, pieces) * 2 + len(held) * 4 * page
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("by_heat", [False, True])
+@pytest.mark.parametrize("k", [4, 5])
+def test_cliques_are_counted_in_pieces_whose_tables_have_room(
+    lab: SimpleNamespace, k: int, by_heat: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 128)
+    monkeypatch.setattr(OrientedReads, "_by_heat", lambda *_: 0.0 if by_heat else float("inf"))
+    monkeypatch.setattr(GraphPages, "cache_arcs", 13 * 32)
+    monkeypatch.setattr("longwall.kernels.cuda.cliques.tables.WORD_BYTES", 16 << 10)  # a small room
+    pieces, held = [], []
+    plain, hold = OrientedReads.pieces, GraphPages.hold
+
+    def watched(self: OrientedReads, *given: Any) -> Any:
+        for piece in plain(self, *given):
+            pieces.append(piece[:2])
+            yield piece
+
+    monkeypatch.setattr(OrientedReads, "pieces", watched)
+    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    expected = plan_count(parse_pattern(f"clique-{k}"), GRAPH).count(lab.context(GRAPH))
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert CountCliques(k) == plan_count(parse_pattern(f"clique-{k}"), GRAPH).phase.count
+    assert counted(context, f"clique-{k}") == expected
+    assert len(pieces) > 20
+    assert sum(last - first for first, last in pieces) == GRAPH.num_edges
+    assert by_heat == (not held)
+
+
+@pytest.mark.gpu
+def test_triangles_of_vertices_are_counted_by_pairs_of_blocks(
+    lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 256)
+    monkeypatch.setattr("longwall.pipeline.execution.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf"))
+    monkeypatch.setattr(GraphPages, "cache_arcs", 15 * 64)
+    held = []
+    hold = GraphPages.hold
+    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    phase = CountPerVertex(CountTrianglesOfVertices(), 1.0)
+    with phase.run(lab.context(GRAPH)) as wanted:
+        context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+        with phase.run(context) as found:
+            assert found.tolist() == wanted.tolist()
+    assert len(held) > 4
 
 
 @pytest.mark.gpu
@@ -128,3 +192,20 @@ def test_an_engine_that_works_on_the_host_reads_the_graph_where_it_is(lab: Simpl
     graph, _ = load_graph(context, NeighbourRange.SMALLER)
     assert not graph.oriented
     assert graph.indices is GRAPH.indices
+
+
+def test_what_is_kept_beside_the_graph_is_made_once_and_released(lab: SimpleNamespace) -> None:
+    context = lab.context(GRAPH)
+    before, made = context.resources.work.used, []
+
+    def make() -> int:
+        made.append(context.resources.work.used - before)
+        return 7
+
+    assert [keep_beside_graph(context, "sevens", 100, make) for _ in range(3)] == [7, 7, 7]
+    assert made == [100]
+    context.close()
+    assert context.resources.work.used == before
+    with pytest.raises(ZeroDivisionError):
+        keep_beside_graph(context, "none", 100, lambda: 1 // 0)
+    assert context.resources.work.used == before

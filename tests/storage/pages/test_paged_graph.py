@@ -24,7 +24,14 @@ from longwall.stages.extension.planned import extend_planned
 from longwall.stages.source import arc_reads, edge_source, host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
-from longwall.storage.pages.paged_graph import GraphPages, host_state_bytes, load_paged, state_bytes
+from longwall.storage.pages.paged_graph import (
+    GraphPages,
+    frame_bytes,
+    host_state_bytes,
+    load_paged,
+    page_bytes,
+    state_bytes,
+)
 from longwall.storage.tables.embedding_table import EmbeddingTable
 
 ACCESS = ["adaptive", "managed", "zero-copy"]
@@ -192,8 +199,6 @@ class Buffer:
 class WatchedPaging(NoPaging):
     """Knows its page frames."""
 
-    unit = 256
-
     def __init__(self) -> None:
         self.buffer = Buffer(0)
 
@@ -278,15 +283,14 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
     assert not pages.hot.any()
 
 
-def test_a_shrinking_room_has_whole_units(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WatchedPaging, "unit", 3 * 256)
+def test_a_room_shrinks_by_half(graph: Graph) -> None:
     host = host_arrays(graph)
     engine = Watched(1)
     pages = load_paged(engine, host, "adaptive", state_bytes(host.num_arcs) + 9 * 256).pages
     assert isinstance(pages, GraphPages)
     everything = [RowReads(np.repeat(np.arange(host.num_vertices, dtype=np.uint32), 9), NeighbourRange.ALL)]
     assert not pages.shrink()  # nothing is there yet
-    for room in (9, 3, 0):
+    for room in (9, 4, 2, 1, 0):
         pages.prepare(2, everything)
         assert len(engine.check(pages)) == room
         assert pages.shrink() == (room > 0)
@@ -494,3 +498,14 @@ def test_heat_is_recorded(graph: Graph, tmp_path: Path) -> None:
         2: host.indices.nbytes,
         3: 4 * int(host.indptr[1]),
     }
+
+
+@pytest.mark.parametrize(
+    ("num_arcs", "size"), [(10, 4096), (1 << 20, 16 << 10), (1 << 26, 1 << 20), (1 << 40, 2 << 20)]
+)
+def test_small_graphs_have_smaller_pages(num_arcs: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # the pages of this module
+    assert page_bytes(num_arcs) == size
+    pages = -(-4 * num_arcs // size)
+    for memory, number in ((-1, 0), (size - 1, 0), (3 * size + 5, min(3, pages)), (1 << 60, pages)):
+        assert frame_bytes(num_arcs, memory) == number * size
