@@ -28,7 +28,7 @@ from longwall.pipeline.phases.homomorphisms.count import (
     kernel_stage,
     largest_scalar,
 )
-from longwall.pipeline.phases.query_plans import CountByCandidates
+from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
