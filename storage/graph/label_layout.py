@@ -53,21 +53,22 @@ class _Numbering(NamedTuple):
 
     Attributes
     ----------
-    kind : int16[n]
-        Of each vertex of the data graph: which of the distinct labels of the roles it has, -1 for none.
+    kind : uint8[n]
+        Of each vertex of the data graph: which of the distinct labels of the roles it has; one more for none, which has
+        no role.
     place : int64[n]
         Its number in role r, less ``shift[r]``.
     shift : int64[roles]
     origin : int64[new vertices]
         The vertex of the data graph.
     role : int16[new vertices]
-    first_role : int64[kinds + 1]
+    first_role : int64[kinds + 2]
         The roles of each kind.
     final : uint32[numbers]
         What becomes of each number: vertices without an edge are left out.
     """
 
-    kind: NDArray[np.int16]
+    kind: NDArray[np.uint8]
     place: NDArray[np.int64]
     shift: NDArray[np.int64]
     origin: NDArray[np.int64]
@@ -88,7 +89,7 @@ def lay_out(graph: Graph, layout: LabelLayout, host: MemoryBudget, new_array: Ne
     Parameters
     ----------
     graph
-        A data graph with labels.
+        A data graph, with labels unless all roles are of any label.
     layout
         What to make of it.
     host
@@ -129,12 +130,13 @@ def lay_out(graph: Graph, layout: LabelLayout, host: MemoryBudget, new_array: Ne
         indptr = np.zeros(number + 1, np.int64)
         np.cumsum(counts[:, -1], out=indptr[1:])
         labelled = graph.edge_labels is not None
-        reserved.resize(reserved.size + (8 if labelled else 4) * int(indptr[-1]), _WHAT)
-        indices = new_array(int(indptr[-1]), np.dtype(np.uint32))
-        edge_labels = np.empty(len(indices) if labelled else 1, np.int32)
+        size = int(indptr[-1]) + 1  # with a place for what is left out
+        reserved.resize(reserved.size + (8 if labelled else 4) * size, _WHAT)
+        indices, edge_labels = new_array(size, np.dtype(np.uint32)), np.empty(size if labelled else 1, np.int32)
         split = np.empty(number, np.int64)
         arrays.each_part(lambda first, last: arrays.fill(first, last, counts, indptr, indices, split, edge_labels))
-        made = _made(graph, layout, vertices, (indptr, indices, split), edge_labels if labelled else None, counts)
+        rows = indptr, indices[:-1], split
+        made = _made(graph, layout, vertices, rows, edge_labels[:-1] if labelled else None, counts)
     except BaseException:
         reserved.release()
         raise
@@ -144,15 +146,15 @@ def lay_out(graph: Graph, layout: LabelLayout, host: MemoryBudget, new_array: Ne
 
 def _number(graph: Graph, layout: LabelLayout) -> _Numbering:
     """Number the vertices of the new graph."""
-    assert graph.labels is not None
     distinct = list(dict.fromkeys(layout.roles))
-    times = np.array([layout.roles.count(label) for label in distinct], np.int64)
+    times = np.array([*(layout.roles.count(label) for label in distinct), 0], np.int64)
     first_role = np.concatenate([[0], np.cumsum(times)])
-    rest = len(distinct) - 1 if ANY in distinct else -1
-    kind = np.full(graph.num_vertices, rest, np.int16)
+    rest = len(distinct) - (ANY in distinct)
+    kind = np.full(graph.num_vertices, rest, np.uint8)
     place = np.zeros(graph.num_vertices, np.int64)
     for number, label in enumerate(distinct):
         if label != ANY:
+            assert graph.labels is not None
             kind[graph.labels == label] = number
     if layout.sliced:
         members = [np.flatnonzero(kind == number) for number in range(len(distinct))]
@@ -164,7 +166,7 @@ def _number(graph: Graph, layout: LabelLayout) -> _Numbering:
         role = np.repeat(np.arange(len(sizes), dtype=np.int16), sizes)
         shift = np.cumsum(sizes) - sizes
     else:
-        copies = np.where(kind >= 0, times[kind], 0)
+        copies = times[kind]
         place[1:] = np.cumsum(copies)[:-1]
         origin = np.repeat(np.arange(graph.num_vertices), copies)
         role = (np.arange(len(origin)) - place[origin] + first_role[kind[origin]]).astype(np.int16)
@@ -203,7 +205,7 @@ class _Arrays:
     def __init__(self, graph: Graph, vertices: _Numbering, kept: _Kept, sliced: bool):
         labels = np.zeros(1, np.int32) if graph.edge_labels is None else graph.edge_labels
         self._sliced = sliced
-        self._rows, self._kept, self._vertices = (graph.indptr, graph.indices, labels), kept, vertices
+        self._rows, self._vertices, self._kept = (graph.indptr, graph.indices, graph.split, labels), vertices, kept
         arcs = np.cumsum(np.diff(graph.indptr)[vertices.origin])
         total = int(arcs[-1]) if len(arcs) else 0
         cuts = np.searchsorted(arcs, range(0, total, _ARCS_AT_ONCE), side="left")
@@ -222,12 +224,18 @@ class _Arrays:
     def count(self, first: int, last: int, counts: NDArray[np.uint32]) -> None:
         """Count the neighbours of a range of vertices, by role."""
         kind, _, _, origin, role, first_role, _ = self._vertices
-        _count_rows(*self._rows, kind, origin, role, first_role, *self._kept, first, last, counts)
+        found = np.zeros((len(first_role) - 1, len(self._kept.labels) + 1), np.int64)
+        _count_rows(*self._rows, kind, origin, role, first_role, *self._kept, first, last, found, self._room(), counts)
 
     def fill(self, first: int, last: int, counts: NDArray[np.uint32], *out: NDArray[Any]) -> None:
         """Write the rows of a range of vertices."""
         cursor = np.zeros(counts.shape[1], np.int64)
-        _fill_rows(*self._rows, *self._vertices, *self._kept, first, last, counts, self._sliced, cursor, *out)
+        arguments = (*self._rows, *self._vertices, *self._kept, first, last, self._room(), counts, self._sliced, cursor)
+        _fill_rows(*arguments, *out)
+
+    def _room(self) -> NDArray[np.int64]:
+        """Room for which edges of a vertex are kept."""
+        return np.zeros(self._kept.allowed.shape[1:], np.int64)
 
 
 def _made(
@@ -239,7 +247,6 @@ def _made(
     slices: NDArray[np.uint32],
 ) -> Graph:
     """Put the graph together, with statistics of its own."""
-    assert graph.labels is not None
     indptr, indices, split = rows
     degrees = slices[:, -1].astype(np.int64)
     number, arcs = len(degrees), len(indices)
@@ -252,7 +259,7 @@ def _made(
         max_degree=int(degrees.max()) if there else 0,
         max_out_degree=int((split - indptr[:-1]).max()) if there else 0,
         mean_degree=arcs / max(number, 1),
-        sum_degree_squared=int(np.dot(degrees.astype(np.float64), degrees)),
+        sum_degree_squared=int(np.square(degrees.astype(np.float64)).sum()),
     )
     return replace(
         graph,
@@ -260,7 +267,7 @@ def _made(
         indices=indices,
         split=split,
         original_ids=graph.original_ids[vertices.origin],
-        labels=graph.labels[vertices.origin],
+        labels=None if graph.labels is None else graph.labels[vertices.origin],
         edge_labels=edge_labels,
         stats=stats,
         transactions=None,
@@ -279,54 +286,65 @@ def _edge_kind(label: int, labels: NDArray[np.int32]) -> int:
 
 
 @lazy_kernel
-def _keeps(rule: Any, vertex: Any, other: Any) -> bool:
-    """Whether an edge is kept; see `_Kept`."""
-    kept: bool = rule == 1 or (rule == 2 and vertex < other) or (rule == 3 and vertex > other)
-    return kept
+def _rules(allowed: Any, role: int, larger: int, kept: Any) -> None:
+    """Set ``kept[r, label]`` to whether edges to vertices in role r are kept: to those of larger ids, or of smaller."""
+    for r in range(kept.shape[0]):
+        for told in range(kept.shape[1]):
+            rule = allowed[role, r, told]
+            kept[r, told] = rule == 1 or rule == 3 - larger
 
 
 @lazy_kernel
 def _count_rows(
-    indptr: Any, indices: Any, edge_labels: Any, kind: Any, origin: Any, role: Any, first_role: Any, labels: Any,
-    allowed: Any, first: int, last: int, counts: Any,
+    indptr: Any, indices: Any, halves: Any, edge_labels: Any, kind: Any, origin: Any, role: Any, first_role: Any,
+    labels: Any, allowed: Any, first: int, last: int, found: Any, kept: Any, counts: Any,
 ) -> None:  # fmt: skip
-    """Count the neighbours of the vertices first to last - 1 that are in role r, into ``counts[v, r + 1]``."""
+    """Count the neighbours of the vertices first to last - 1 that are in role r, into ``counts[v, r + 1]``.
+
+    Nothing branches on a label: those of neighbours are at random.
+    """
     for v in range(first, last):
         u = origin[v]
-        for arc in range(indptr[u], indptr[u + 1]):
-            x = np.int64(indices[arc])
-            if kind[x] < 0:
-                continue
-            told = _edge_kind(edge_labels[arc], labels) if labels.size else 0
-            for r in range(first_role[kind[x]], first_role[kind[x] + 1]):
-                if _keeps(allowed[role[v], r, told], u, x):
-                    counts[v, r + 1] += 1
+        for larger in range(2):
+            _rules(allowed, role[v], larger, kept)
+            found[:] = 0
+            begin, end = (halves[u], indptr[u + 1]) if larger else (indptr[u], halves[u])
+            for arc in range(begin, end):
+                told = _edge_kind(edge_labels[arc], labels) if labels.size else 0
+                found[kind[indices[arc]], told] += 1
+            for k in range(first_role.size - 1):
+                for r in range(first_role[k], first_role[k + 1]):
+                    for told in range(kept.shape[1]):
+                        counts[v, r + 1] += found[k, told] * kept[r, told]
 
 
 @lazy_kernel
 def _fill_rows(
-    indptr: Any, indices: Any, edge_labels: Any, kind: Any, place: Any, shift: Any, origin: Any, role: Any,
-    first_role: Any, final: Any, labels: Any, allowed: Any, first: int, last: int, slices: Any, sliced: bool,
-    cursor: Any, new_indptr: Any, new_indices: Any, split: Any, new_edge_labels: Any,
+    indptr: Any, indices: Any, halves: Any, edge_labels: Any, kind: Any, place: Any, shift: Any, origin: Any,
+    role: Any, first_role: Any, final: Any, labels: Any, allowed: Any, first: int, last: int, kept: Any, slices: Any,
+    sliced: bool, cursor: Any, new_indptr: Any, new_indices: Any, split: Any, new_edge_labels: Any,
 ) -> None:  # fmt: skip
-    """Write the rows of the vertices first to last - 1, whose slices are known."""
+    """Write the rows of the vertices first to last - 1, whose slices are known; what is not kept has the last place."""
+    nowhere = new_indices.size - 1
     for v in range(first, last):
         u = origin[v]
         smaller = new_indptr[v]
         for r in range(cursor.size):
             cursor[r] = new_indptr[v] + (slices[v, r] if sliced else 0)
-        for arc in range(indptr[u], indptr[u + 1]):
-            x = np.int64(indices[arc])
-            if kind[x] < 0:
-                continue
-            told = _edge_kind(edge_labels[arc], labels) if labels.size else 0
-            for r in range(first_role[kind[x]], first_role[kind[x] + 1]):
-                if _keeps(allowed[role[v], r, told], u, x):
+        for larger in range(2):
+            _rules(allowed, role[v], larger, kept)
+            begin, end = (halves[u], indptr[u + 1]) if larger else (indptr[u], halves[u])
+            for arc in range(begin, end):
+                x = indices[arc]
+                told = _edge_kind(edge_labels[arc], labels) if labels.size else 0
+                for r in range(first_role[kind[x]], first_role[kind[x] + 1]):
                     neighbour = np.int64(final[place[x] + shift[r]])
-                    at = cursor[r if sliced else 0]
-                    cursor[r if sliced else 0] += 1
+                    keep = kept[r, told]
+                    row = r if sliced else 0
+                    at = cursor[row] if keep else nowhere
                     new_indices[at] = neighbour
                     if edge_labels.size > 1:
                         new_edge_labels[at] = edge_labels[arc]
-                    smaller += neighbour < v
+                    cursor[row] += keep
+                    smaller += keep & (neighbour < v)
         split[v] = smaller

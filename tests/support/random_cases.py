@@ -14,6 +14,7 @@ import networkx as nx
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.phases import count_plans
+from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.cores.core_plan import CountInCore, CountWithLeaves, least_neighbours
 from longwall.pipeline.phases.count_plans import (
     CountByHomomorphisms,
@@ -22,10 +23,9 @@ from longwall.pipeline.phases.count_plans import (
     CountBySearch,
     CountPlan,
     CountStars,
-    plan_count,
 )
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.phases.query_plans import CountByCandidates
+from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts

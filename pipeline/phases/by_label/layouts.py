@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations, combinations_with_replacement
 
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
@@ -23,11 +24,13 @@ def search_layout(plan: MatchPlan) -> LabelLayout | None:
     Returns
     -------
     LabelLayout or None
-        None for patterns without labels of vertices.
+        None where the search reads all of the graph alike: no vertex of the pattern has a label, nor all of its edges.
     """
-    pattern = plan.pattern
+    pattern, kinds = plan.pattern, plan.pattern.edge_labels or (None,) * len(plan.pattern.edges)
     if pattern.labels is None or set(pattern.labels) == {ANY_LABEL}:
-        return None
+        if plan.induced or None in kinds:
+            return None
+        return LabelLayout((ANY,), tuple((0, 0, kind) for kind in sorted(set(_numbers(kinds)))))
     roles = list(dict.fromkeys(label for vertex in plan.order if (label := pattern.label(vertex)) != ANY_LABEL))
     if ANY_LABEL in pattern.labels:
         roles.append(ANY)
@@ -35,11 +38,19 @@ def search_layout(plan: MatchPlan) -> LabelLayout | None:
         every = tuple((a, b, ANY) for a, b in combinations_with_replacement(range(len(roles)), 2))
         return LabelLayout(tuple(roles), every)
     edges = set()
-    for (u, v), kind in zip(pattern.edges, pattern.edge_labels or (None,) * len(pattern.edges), strict=True):
+    for (u, v), kind in zip(pattern.edges, _numbers(kinds), strict=True):
         first, second = sorted((roles.index(pattern.label(u)), roles.index(pattern.label(v))))
-        assert not isinstance(kind, str), "labels are numbers by now"
-        edges.add((first, second, ANY if kind is None else kind))
+        edges.add((first, second, kind))
     return LabelLayout(tuple(roles), tuple(sorted(edges)))
+
+
+def _numbers(kinds: Iterable[int | str | None]) -> list[int]:
+    """Return the labels of edges, `ANY` for any."""
+    found = []
+    for kind in kinds:
+        assert not isinstance(kind, str), "labels are numbers by now"
+        found.append(ANY if kind is None else kind)
+    return found
 
 
 def one_label(pattern: Pattern) -> LabelLayout | None:

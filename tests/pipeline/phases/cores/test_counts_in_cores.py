@@ -18,9 +18,9 @@ from strategies import SmallGraph, graphs, queries
 import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
+from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.cores import core_plan
 from longwall.pipeline.phases.cores.core_plan import CountInCore, CountWithLeaves, least_neighbours, plan_in_core
-from longwall.pipeline.phases.count_plans import plan_count
 from longwall.pipeline.phases.limited_count import plan_limited_count
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
