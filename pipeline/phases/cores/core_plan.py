@@ -22,7 +22,7 @@ from longwall.pipeline.phases.count_plans import (
 from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, denser
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
 from longwall.pipeline.planning.pattern_core import PassCosts
-from longwall.storage.graph.core import low_vertices
+from longwall.storage.graph.derived.core import low_vertices
 from longwall.storage.graph.graph import Graph
 
 _LEAF_CORE = 2

@@ -14,7 +14,7 @@ from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Tas
 from longwall.pipeline.run_store.commit_log import PhaseRecord
 from longwall.stages.base import Aggregation
 from longwall.storage.errors import InputError
-from longwall.storage.graph.core import Core, core_bytes, core_degrees, core_graph, peel_bytes
+from longwall.storage.graph.derived.core import Core, core_bytes, core_degrees, core_graph, peel_bytes
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 
 

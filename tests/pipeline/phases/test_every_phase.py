@@ -262,7 +262,7 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     InCore: [
         Example(lambda env: InCore(SearchCount(plan(env, "diamond", counting=True)), 9), aggregated),
         Example(lambda env: InCore(with_leaves("0-1,0-2,1-2,1-3,2-3,3-4"), 2), close_totals),
-        Example(lambda env: InCore(homomorphisms("0-1,0-2,0-3,0-4,1-2,1-4,2-3,3-4"), 9), close_totals),
+        Example(lambda env: InCore(homomorphisms("0-1,0-2,0-3,1-2,1-3,2-4,3-4"), 9), close_totals),
     ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
 }

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SmallGraph, graphs
 
-from longwall.storage.graph import core
-from longwall.storage.graph.core import core_bytes, core_degrees, core_graph, low_vertices
+from longwall.storage.graph.derived import core
+from longwall.storage.graph.derived.core import core_bytes, core_degrees, core_graph, low_vertices
 
 
 @settings(max_examples=200)
