@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from longwall.pipeline.execution.sharing.second_engine import SecondEngine
-    from longwall.storage.graph.graph import Graph
+    from longwall.storage.graph.graph import Graph, NewArray
     from longwall.storage.memory.resources import Resources
 
 
@@ -80,10 +80,17 @@ def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngi
     return SecondEngine(spec.engine.threads or max(core_count() - 1, 1))
 
 
-def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str] | None = None) -> Graph:
+def read_graph(
+    spec: RunSpec,
+    observer: Observer,
+    resources: Resources,
+    notes: list[str] | None = None,
+    adjacency: NewArray | None = None,
+) -> Graph:
     """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
 
-    What the observer is notified of the columns that are read is appended to `notes`.
+    What the observer is notified of the columns that are read is appended to `notes`. `adjacency` makes the array of
+    the neighbours, if that shall not be where the engine wants it.
 
     Raises
     ------
@@ -94,15 +101,17 @@ def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: l
     from longwall.storage.memory.reservations import BudgetExceeded
 
     try:
-        return _read_graph(spec, observer, resources, [] if notes is None else notes)
+        return _read_graph(spec, observer, resources, [] if notes is None else notes, adjacency)
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
 
 
-def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str]) -> Graph:
+def _read_graph(
+    spec: RunSpec, observer: Observer, resources: Resources, notes: list[str], adjacency: NewArray | None
+) -> Graph:
     from longwall.storage.pages.placement import adjacency_maker, copier_ahead
 
-    adjacency = adjacency_maker(resources, spec.memory.access)
+    adjacency = adjacency or adjacency_maker(resources, spec.memory.access)
     if spec.graph.generator is not None:
         from longwall.storage.generators.kinds import generate
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
+"""Makes an empty array of a length and a type."""
 Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
 """Takes the arrays of a graph, None where it has none, before they are filled; says who wants pieces of which."""
 
@@ -28,9 +29,6 @@ Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
 def no_copies(arrays: Mapping[str, Any]) -> AbstractContextManager[Mapping[str, Put]]:  # noqa: ARG001
     """Want no pieces."""
     return nullcontext({})
-
-
-"""Makes an empty array of a length and a type."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
