@@ -90,13 +90,76 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   add_result(result, total, 0);
 }
 
+// Call visit(y) for the wedges' ends from low to high - 1, each lane for its own; the warps of a block share out the
+// middle vertices.
+template <typename Visit>
+DEVICE void for_each_end_between(const Rows& graph, i64 v, u32 low, u32 high, int warp, int warps, Visit visit) {
+  const int lane = lane_id();
+  const i64 end = graph.indptr[v + 1];
+  for (i64 base = graph.split[v] + warp; base < end; base += 32 * warps) {
+    const i64 own = base + static_cast<i64>(lane) * warps;
+    i64 from = 0, to = 0;
+    if (own < end) {
+      const u32 x = graph.indices[own];
+      from = graph.indptr[x];
+      to = graph.indptr[x + 1];
+      if (graph.indices[to - 1] < low) {
+        from = to;
+      } else {
+        from += lower_bound(graph.indices + from, to - from, low);
+        if (graph.indices[to - 1] >= high) to = from + lower_bound(graph.indices + from, to - from, high);
+      }
+    }
+    for (u32 todo = __ballot_sync(kAll, from < to); todo; todo &= todo - 1) {
+      const int i = __ffs(todo) - 1;
+      const i64 row_end = __shfl_sync(kAll, to, i);
+      // Several reads are under way at a time.
+#pragma unroll 4
+      for (i64 at = __shfl_sync(kAll, from, i) + lane; at < row_end; at += 32) visit(graph.indices[at]);
+      __syncwarp();
+    }
+  }
+}
+
+// Counters of 16 bits are the halves of words, so that neighbours lie in different banks.
+template <bool NARROW>
+DEVICE u64 count_windows(const Rows& graph, i64 v, i64 num_vertices, i64 window, u32* near) {
+  const int warp = warp_in_block(), warps = blockDim.x >> 5;
+  const i64 size = NARROW ? 2 * window : window;
+  u64 total = 0;
+  for (i64 low = v + 1; low < num_vertices; low += size) {
+    const i64 high = min(low + size, num_vertices);
+    for_each_end_between(graph, v, static_cast<u32>(low), static_cast<u32>(high), warp, warps, [&](u32 y) {
+      const u32 offset = y - static_cast<u32>(low);
+      if (NARROW && offset >= window) {
+        atomicAdd(&near[offset - window], 0x10000u);
+      } else {
+        atomicAdd(&near[offset], 1u);
+      }
+    });
+    __syncthreads();
+    const i64 used = min(high - low, window);
+    for (i64 i = threadIdx.x; i < used; i += blockDim.x) {
+      const u32 word = near[i];
+      if (!word) continue;
+      near[i] = 0;
+      const u64 first = NARROW ? word & 0xffff : word, second = NARROW ? word >> 16 : 0;
+      total += (first ? first * (first - 1) / 2 : 0);
+      if (second) total += second * (second - 1) / 2;
+    }
+    __syncthreads();
+  }
+  return total;
+}
+
 // Vertices of many wedges: a block each, a counter per vertex. Ids are degree ranks, so most ends are small ids
 // just beyond v: their counters are in shared memory, the other ones in the block's part of `store`, which holds
-// zeros before and after.
+// zeros before and after. Vertices of more than `many` wedges go through the other vertices in windows instead; their
+// counters have 16 bits where no vertex has a neighbour more (`narrow`).
 extern "C" __global__ void __launch_bounds__(1024, 1)
     count_heavy(const i64* indptr, const u32* indices, const i64* split, i64 first, const i64* sizes,
-                const u32* heavy, const u32* num_heavy, i64 num_vertices, i64 window, u32* store, u32* next,
-                const u32* stop, u64* result) {
+                const u32* heavy, const u32* num_heavy, i64 num_vertices, i64 window, i64 many, i64 narrow, u32* store,
+                u32* next, const u32* stop, u64* result) {
   const Rows graph = {indptr, indices, split};
   const int warp = warp_in_block(), warps = blockDim.x >> 5;
   u32* near = dynamic_shared + 4;
@@ -110,6 +173,12 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     __syncthreads();
     if (number >= *num_heavy) break;
     const u32 v = heavy[number];
+    const i64 size = sizes[v - first];
+    if (size > many) {
+      total += narrow ? count_windows<true>(graph, v, num_vertices, window, near)
+                      : count_windows<false>(graph, v, num_vertices, window, near);
+      continue;
+    }
     for_each_end(graph, v, warp, warps, [&](u32 y) {
       const u32 offset = y - v - 1;
       if (offset < window) {
@@ -119,7 +188,6 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
       }
     });
     __syncthreads();
-    const i64 size = sizes[v - first];
     // Clear the way that writes less.
     if (size > window) {
       for (i64 i = threadIdx.x; i < window; i += blockDim.x) near[i] = 0;

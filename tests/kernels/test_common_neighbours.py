@@ -99,6 +99,19 @@ def test_triangles_and_diamonds_are_those_of_the_matrix(engine, graph, cut):
             assert sum(counter.count(first, last) for first, last in pairwise(cuts)) == wanted > 1_000
 
 
+@pytest.mark.parametrize(("many", "narrow"), [(0, 1 << 16), (0, 0), (1_500, 1 << 16)])
+def test_four_cycles_are_those_of_the_matrix(engine, graph, many, narrow, monkeypatch):
+    """On the GPU, vertices of many wedges also in windows, with counters of 16 bits and of 32."""
+    if engine[0].name == "cuda":
+        monkeypatch.setattr("longwall.kernels.cuda.four_cycles._MANY", many)
+        monkeypatch.setattr("longwall.kernels.cuda.four_cycles._LARGEST_NARROW", narrow)
+    near = adjacency(graph)
+    walks = np.triu(near @ near, 1)
+    counter = engine[0].kernels.four_cycle_counter(engine[0].device, engine[1], MEMORY)
+    for _ in range(2):
+        assert counter.count(0, engine[1].num_vertices) == (walks * (walks - 1)).sum() // 4 > 1_000
+
+
 @pytest.mark.parametrize("cut", [None, 40])
 def test_wheels_are_cycles_among_neighbours(engine, graph, cut):
     near, wanted = adjacency(graph), 0
