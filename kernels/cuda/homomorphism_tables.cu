@@ -41,3 +41,16 @@ extern "C" __global__ void __launch_bounds__(256)
     }
   }
 }
+
+// reverse[arc] = the arc back, for both arcs of every edge.
+extern "C" __global__ void __launch_bounds__(256)
+    list_reverse(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, u32* reverse) {
+  for (i64 v = warp_number(); v < num_vertices; v += num_warps()) {
+    for (i64 j = split[v] + lane_id(); j < indptr[v + 1]; j += 32) {
+      const i64 row = indptr[indices[j]];
+      const i64 back = row + lower_bound(indices + row, indptr[indices[j] + 1] - row, static_cast<u32>(v));
+      reverse[j] = static_cast<u32>(back);
+      reverse[back] = static_cast<u32>(j);
+    }
+  }
+}

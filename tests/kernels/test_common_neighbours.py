@@ -66,6 +66,12 @@ def test_common_neighbours_are_those_of_the_matrix(engine, graph):
         assert graph.indices[places].tolist() == np.flatnonzero(near[v] & near[x]).tolist()
 
 
+def test_reverse_arcs_lead_back(engine, graph):
+    found = on_host(engine[0].kernels.reverse_arcs(engine[0].device, engine[1]))
+    assert tails(graph)[found].tolist() == graph.indices.tolist()
+    assert graph.indices[found].tolist() == tails(graph).tolist()
+
+
 def test_paths_are_those_of_the_matrix(engine, graph):
     found = engine[0].xp.zeros(engine[1].num_arcs, np.int64)
     engine[0].kernels.paths_of_arcs(engine[0].device, engine[1], found, MEMORY)

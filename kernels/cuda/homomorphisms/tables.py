@@ -41,6 +41,20 @@ def common_neighbours(device: Device, graph: GraphArrays, memory: int) -> tuple[
     return indptr, common, longest
 
 
+def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
+    """List the place of every arc's reverse; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    reverse = device.xp.empty(graph.num_arcs, device.xp.uint32)
+    device.launch(
+        _SOURCE,
+        "list_reverse",
+        (graph.indptr, graph.indices, graph.split, graph.num_vertices, reverse),
+        blocks=device.multiprocessors * 8,
+        threads=_WARPS * WARP,
+        generated=table_header(exact=True, modulus=0),
+    )
+    return reverse
+
+
 def sum_neighbours(
     device: Device, graph: GraphArrays, vertices: Array | None, arcs: Array | None, modulus: int, out: Array
 ) -> None:
