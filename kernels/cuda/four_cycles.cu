@@ -1,6 +1,7 @@
 // Count 4-cycles without enumerating them: the wedges v - x - y with x, y > v are counted by their end y, and
 // every two wedges with the same ends are a cycle, found at its smallest vertex (the one of highest degree).
 #include "hash_table.cuh"
+#include "wedge_windows.cuh"
 
 constexpr i64 kLight = 512;  // wedges up to which a vertex is one warp's work
 constexpr u32 kWarpSlots = 2 * kLight;
@@ -90,53 +91,24 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   add_result(result, total, 0);
 }
 
-// Call visit(y) for the wedges' ends from low to high - 1, each lane for its own; the warps of a block share out the
-// middle vertices.
-template <typename Visit>
-DEVICE void for_each_end_between(const Rows& graph, i64 v, u32 low, u32 high, int warp, int warps, Visit visit) {
-  const int lane = lane_id();
-  const i64 end = graph.indptr[v + 1];
-  for (i64 base = graph.split[v] + warp; base < end; base += 32 * warps) {
-    const i64 own = base + static_cast<i64>(lane) * warps;
-    i64 from = 0, to = 0;
-    if (own < end) {
-      const u32 x = graph.indices[own];
-      from = graph.indptr[x];
-      to = graph.indptr[x + 1];
-      if (graph.indices[to - 1] < low) {
-        from = to;
-      } else {
-        from += lower_bound(graph.indices + from, to - from, low);
-        if (graph.indices[to - 1] >= high) to = from + lower_bound(graph.indices + from, to - from, high);
-      }
-    }
-    for (u32 todo = __ballot_sync(kAll, from < to); todo; todo &= todo - 1) {
-      const int i = __ffs(todo) - 1;
-      const i64 row_end = __shfl_sync(kAll, to, i);
-      // Several reads are under way at a time.
-#pragma unroll 4
-      for (i64 at = __shfl_sync(kAll, from, i) + lane; at < row_end; at += 32) visit(graph.indices[at]);
-      __syncwarp();
-    }
-  }
-}
-
 // Counters of 16 bits are the halves of words, so that neighbours lie in different banks.
 template <bool NARROW>
 DEVICE u64 count_windows(const Rows& graph, i64 v, i64 num_vertices, i64 window, u32* near) {
-  const int warp = warp_in_block(), warps = blockDim.x >> 5;
   const i64 size = NARROW ? 2 * window : window;
   u64 total = 0;
   for (i64 low = v + 1; low < num_vertices; low += size) {
     const i64 high = min(low + size, num_vertices);
-    for_each_end_between(graph, v, static_cast<u32>(low), static_cast<u32>(high), warp, warps, [&](u32 y) {
-      const u32 offset = y - static_cast<u32>(low);
-      if (NARROW && offset >= window) {
-        atomicAdd(&near[offset - window], 0x10000u);
-      } else {
-        atomicAdd(&near[offset], 1u);
-      }
-    });
+    for_wedges_between(
+        graph, v, static_cast<u32>(low), static_cast<u32>(high),
+        [&](i64 arc) {
+          const u32 offset = graph.indices[arc] - static_cast<u32>(low);
+          if (NARROW && offset >= window) {
+            atomicAdd(&near[offset - window], 0x10000u);
+          } else {
+            atomicAdd(&near[offset], 1u);
+          }
+        },
+        [](i64) {});
     __syncthreads();
     const i64 used = min(high - low, window);
     for (i64 i = threadIdx.x; i < used; i += blockDim.x) {

@@ -72,7 +72,11 @@ def test_reverse_arcs_lead_back(engine, graph):
     assert graph.indices[found].tolist() == tails(graph).tolist()
 
 
-def test_paths_are_those_of_the_matrix(engine, graph):
+@pytest.mark.parametrize("many", [1 << 15, 0])
+def test_paths_are_those_of_the_matrix(engine, graph, many, monkeypatch):
+    """On the GPU, vertices of many wedges also in windows."""
+    if engine[0].name == "cuda":
+        monkeypatch.setattr("longwall.kernels.cuda.homomorphisms.tables._MANY_WEDGES", many)
     found = engine[0].xp.zeros(engine[1].num_arcs, np.int64)
     engine[0].kernels.paths_of_arcs(engine[0].device, engine[1], found, MEMORY)
     near = adjacency(graph)

@@ -14,6 +14,7 @@ Array = Any  # a CuPy array
 
 _SOURCE = "homomorphism_tables.cu"
 _WARPS = 8  # of a block
+_MANY_WEDGES = 1 << 15  # of a vertex, whose ends are counted window by window where shared memory has no room for all
 _CLIQUE_BLOCKS = 4  # per multiprocessor, of those that count cliques
 _NULL = np.uintp(0)
 
@@ -92,6 +93,7 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
             0,
             n,
             window,
+            _MANY_WEDGES,
             xp.zeros(blocks * n, xp.uint32),
             xp.zeros(1, xp.uint32),
             device.stop_flag,
