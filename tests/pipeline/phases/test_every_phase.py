@@ -51,6 +51,7 @@ from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
+from longwall.pipeline.workloads.maximal_cliques.limited import CliquesUpTo
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
 from longwall.pipeline.workloads.motifs.orbits_by_counting import CountHomomorphismsOfVertices
 from longwall.stages.cliques.leaves import (
@@ -251,6 +252,7 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
         Example(lambda env: CountHomomorphismsOfVertices(CountOrbitHomomorphisms(), 1e6), vertex_counts)
     ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
+    CliquesUpTo: [Example(lambda env: CliquesUpTo(2, 10**6), aggregated)],
 }
 
 
