@@ -54,6 +54,11 @@ class CountPlan(ABC):
     cost: float
     """Estimated number of elementary steps."""
 
+    @property
+    def streams(self) -> bool:
+        """Whether it counts a graph that stays in its store."""
+        return False
+
     @cached_property
     def automorphisms(self) -> int:
         """Size of the automorphism group: mappings per embedding."""
@@ -126,6 +131,11 @@ class CountByKernel(CountPlan):
 
     phase: RangeCount
 
+    @property
+    def streams(self) -> bool:
+        """See `CountPlan`."""
+        return self.phase.count.streams
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return self._facts(self.phase.count.method)
@@ -152,6 +162,11 @@ class CountTrianglesPerVertex(CountPlan):
         """What counts them."""
         return CountPerVertex(CountTrianglesOfVertices(), self.cost)
 
+    @property
+    def streams(self) -> bool:
+        """See `CountPlan`."""
+        return True
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return self._facts(self.phase.count.method)
@@ -170,7 +185,7 @@ class CountTrianglesPerVertex(CountPlan):
         began = time.perf_counter()
         with self.phase.run(env) as counts:
             total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
-            env.metrics.record("count", 2, len(env.graph.indices), total, time.perf_counter() - began)
+            env.metrics.record("count", 2, 2 * env.graph.num_edges, total, time.perf_counter() - began)
             table = pa.table({"vertex": env.graph.all_ids(), "triangles": of_array(counts)})
             write_parquet(table, env.results / "vertices.parquet")
         return total

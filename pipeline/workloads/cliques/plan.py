@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from longwall.kernels.interface.cliques.leaves import limbs_needed
 from longwall.pipeline.execution.environment import PatternCount
@@ -45,6 +43,9 @@ class CliquePlan:
     limbs: int
     possible: bool
     cost: float
+
+    streams: ClassVar[bool] = True
+    """See `longwall.pipeline.phases.count_plans.CountPlan`."""
 
     @property
     def phases(self) -> tuple[RangePhase, ...]:
@@ -120,8 +121,6 @@ def plan_cliques(k: int | None, graph: Graph, *, per_vertex: bool) -> CliquePlan
     stats, limbs = graph.stats, 0
     possible = k is None or k - 1 <= stats.max_out_degree
     if per_vertex and k is not None and possible:
-        vertices = np.bincount(graph.split - graph.indptr[:-1])
-        degrees = np.flatnonzero(vertices)
-        limbs = limbs_needed(degrees.tolist(), vertices[degrees].tolist(), k)
+        limbs = limbs_needed(*graph.out_degrees(), k)
     weighed = parse_pattern(f"clique-{min(k or _WEIGHED, _WEIGHED)}")
     return CliquePlan(k, per_vertex, limbs, possible, float(sum(plan_match(weighed, stats).rows)))
