@@ -95,7 +95,7 @@ def require_streaming(plan: Any, graph: Graph) -> None:
     """
     from longwall.storage.streaming.stored_graph import StoredGraph
 
-    if isinstance(graph, StoredGraph) and not getattr(plan, "streams", False):
+    if isinstance(graph, StoredGraph) and getattr(plan, "streamed", None) is None:
         raise graph.refused()
 
 

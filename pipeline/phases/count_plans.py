@@ -21,7 +21,7 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.phases.search_count import count_matches
 from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts
@@ -55,9 +55,9 @@ class CountPlan(ABC):
     """Estimated number of elementary steps."""
 
     @property
-    def streams(self) -> bool:
-        """Whether it counts a graph that stays in its store."""
-        return False
+    def streamed(self) -> RangePhase | None:
+        """The phase that counts a graph that stays in its store; None: the graph must be in memory."""
+        return None
 
     @cached_property
     def automorphisms(self) -> int:
@@ -132,9 +132,9 @@ class CountByKernel(CountPlan):
     phase: RangeCount
 
     @property
-    def streams(self) -> bool:
+    def streamed(self) -> RangePhase | None:
         """See `CountPlan`."""
-        return self.phase.count.streams
+        return self.phase if self.phase.count.streams else None
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -163,9 +163,9 @@ class CountTrianglesPerVertex(CountPlan):
         return CountPerVertex(CountTrianglesOfVertices(), self.cost)
 
     @property
-    def streams(self) -> bool:
+    def streamed(self) -> RangePhase:
         """See `CountPlan`."""
-        return True
+        return self.phase
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""

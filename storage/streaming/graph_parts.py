@@ -29,7 +29,8 @@ UInt32s = npt.NDArray[np.uint32]
 
 MEMBER_BYTES, ARC_BYTES = 12, 4  # of a part: where a list begins, and how long it is; a neighbour
 _SLACK = 64  # bytes of a part besides
-_ROOTS_SHARE = 0.75  # of a part, for the roots, where they are joined with blocks of lists: the more roots, the fewer
+ROOTS_SHARE = 0.75
+"""Of a part, for the roots, where they are joined with blocks of lists: the more roots, the fewer passes over these."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class GraphParts:
         self.bytes_read = 0
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads, and note what was read."""
+        self._lists.bytes_read += self.bytes_read
         self._pool.shutdown(cancel_futures=True)
 
     def resize(self, size: int) -> None:
@@ -131,7 +133,7 @@ class GraphParts:
         """
         starts, bounds = self._starts, self._lists.bounds
         last = int(np.searchsorted(starts, arcs[1], side="left"))
-        limit = int((self.size - _SLACK) * (_ROOTS_SHARE if split else 1))
+        limit = int((self.size - _SLACK) * (ROOTS_SHARE if split else 1))
         self._set.clear()
         state, root = np.zeros(1, np.int64), first
         costs = MEMBER_BYTES, ARC_BYTES

@@ -30,6 +30,8 @@ class ListFile:
     ----------
     bounds
         See above.
+    bytes_read
+        What phases that are over have read.
 
     Raises
     ------
@@ -38,7 +40,7 @@ class ListFile:
     """
 
     def __init__(self, resources: Resources, bounds: npt.NDArray[np.int64]) -> None:
-        self.bounds = bounds
+        self.bounds, self.bytes_read = bounds, 0
         self._checksums = np.zeros(len(bounds) - 1, np.uint32)
         self._disk, self._advice = resources.disk, resources.spill.advice
         self._memory = resources.disk.reserve(_ITEM * int(bounds[-1]), _WHAT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from longwall.kernels.interface.cliques.leaves import limbs_needed
 from longwall.pipeline.execution.environment import PatternCount
@@ -44,9 +44,6 @@ class CliquePlan:
     possible: bool
     cost: float
 
-    streams: ClassVar[bool] = True
-    """See `longwall.pipeline.phases.count_plans.CountPlan`."""
-
     @property
     def phases(self) -> tuple[RangePhase, ...]:
         """What is known of the phases beforehand."""
@@ -57,6 +54,11 @@ class CliquePlan:
         if self.per_vertex:
             return (self._of_vertices(self.k, self.limbs),)
         return (RangeCount(CountLargeCliques(self.k), self.cost),)
+
+    @property
+    def streamed(self) -> RangePhase:
+        """See `longwall.pipeline.phases.count_plans.CountPlan`; the first one, where others follow."""
+        return self.phases[0] if self.phases else RangeCount(CountCliqueSizes(), self.cost)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
