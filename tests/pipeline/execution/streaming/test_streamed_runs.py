@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +14,18 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from breakable import CONSTANTS
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from kill import left_in
+from kill import Fault, check_whole, finish, left_in
+from selection import slow_but_first
 from stored import short_chunks
 
 import longwall
 from longwall.pipeline.execution.streaming import stream_phase
+from longwall.pipeline.explain import explain
 from longwall.pipeline.run_store import commit_log
 from longwall.pipeline.workloads.cliques import results
 from longwall.storage.errors import InputError, RunError
@@ -207,3 +215,87 @@ def test_the_store_is_left_as_it_was(place: Place) -> None:
     place.answer("triangles", "cpu", BUDGET)
     assert {path: path.stat().st_mtime_ns for path in place.store.rglob("*")} == before
     assert open_store(place.store).num_edges == place.graph.num_edges
+
+
+CHUNKS = {"longwall.storage.arrays.layout:CHUNK_BYTES": 1024, "longwall.storage.arrays.array_hash:SEGMENT_BYTES": 1024}
+KILLED = """
+[graph]
+path = "graph"
+[workload]
+kind = "{kind}"
+{more}
+[memory]
+host = {host}
+spill = "spill"
+[engine]
+kind = "cpu"
+threads = 2
+[run]
+name = "{name}"
+report = false
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "kills"),
+    slow_but_first([("cliques", "k = 4", 2), ("cliques", "k = 4", 10), ("triangles", 'output = "vertices"', 10)]),
+)
+def test_a_killed_run_goes_on(place: Place, launch: Any, kind: str, more: str, kills: int) -> None:
+    """Kill at events of the run, up to thrice in a row, until enough have struck; nothing is left of the lists."""
+    draw, host = random.Random(kind), BUDGET + 8 * place.graph.num_vertices
+    name = f"killed-{kind}-{kills}"
+    (place.folder / f"{name}.toml").write_text(KILLED.format(kind=kind, more=more, host=host, name=name))
+    options = {"constants": CONSTANTS | CHUNKS}
+    whole = launch("run", place.folder / f"{name}.toml", "--quiet", folder=place.folder, **options)
+    assert whole.code == 0, whole.err
+    right = longwall.run(
+        place.config("4-cliques" if more == "k = 4" else "triangles of vertices", "cpu", 1 << 26, "right")
+    )
+    run, struck = place.folder / "runs" / name, 0
+    while struck < kills:
+        shutil.rmtree(run)
+        faults = [Fault("kill", event=draw.randint(1, whole.events)) for _ in range(min(kills, 3))]
+        struck += finish(launch, place.folder, name, faults, **options)
+        check_whole(run, place.spill)
+        assert json.loads((run / "manifest.json").read_text())["count"] == right.count
+        if kind == "triangles":
+            assert pq.read_table(run / "results" / "vertices.parquet").equals(right.table("vertices"))
+
+
+def test_explain_says_what_is_read(place: Place) -> None:
+    before = sorted(place.folder.rglob("*"))
+    text = explain(place.config("4-cliques", "cpu", BUDGET, "explained"))
+    graph, lists = place.graph.nbytes / 1024, 4 * place.graph.num_edges / 1024
+    assert f"graph in     its store: it takes {graph:.0f} KiB, and memory.host is 97.7 KiB" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("streaming "))
+    assert f"once from the store, of which {lists:.1f} KiB go to memory.spill; from there about " in line
+    assert line.endswith(" ranges of roots")
+    assert sorted(place.folder.rglob("*")) == before
+    with pytest.raises(InputError, match=r"with less, counts of triangles and cliques"):
+        explain(place.config("4-cliques", "cpu", BUDGET, "x") | {"workload": {"kind": "motifs", "k": 3}})
+
+
+MEASURED = """
+import json, resource, sys
+import longwall
+def peak(store, host):
+    longwall.run({"graph": {"path": store}, "workload": {"kind": "cliques", "k": 4}, "engine": {"kind": "cpu"},
+                  "memory": {"host": host, "spill": "spill"}, "run": {"directory": "runs", "report": False}})
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+tiny = peak(sys.argv[1], 32 << 20)
+print(json.dumps([tiny, peak(sys.argv[2], int(sys.argv[3]))]))
+"""
+
+
+@pytest.mark.slow
+def test_no_more_memory_is_taken_than_reserved(tmp_path: Path) -> None:
+    """Resident memory grows by the budget at most, from a run of a small graph to one of a large graph."""
+    generate("rmat", scale=14, edge_factor=24, seed=1).save(tmp_path / "tiny")
+    large = generate("rmat", scale=18, edge_factor=24, seed=1)
+    large.save(tmp_path / "large")
+    budget = 16 << 20
+    assert large.nbytes > 2 * budget
+    command = [sys.executable, "-c", MEASURED, "tiny", "large", str(budget)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    tiny, peak = json.loads(done.stdout)
+    assert peak - tiny <= budget
