@@ -20,7 +20,14 @@ from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
 from longwall.pipeline.garbage import collecting
-from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph, require_observer
+from longwall.pipeline.inputs import (
+    describe_graph,
+    open_beside,
+    open_resources,
+    read_graph,
+    require_observer,
+    require_streaming,
+)
 from longwall.pipeline.label_names import with_label_names
 from longwall.pipeline.memory_graph import how_to_resume, shared_graph, with_graph_again
 from longwall.pipeline.progress.event_log import LOG, LoggedObserver
@@ -280,6 +287,7 @@ def _run(
             graph = read_graph(spec, observer, resources, notes, adjacency)
         with observer.timed("plan"):
             plan = spec.workload.plan(graph)
+            require_streaming(plan, graph)
         second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
         facts["degrees"] = graph.degree_powers()

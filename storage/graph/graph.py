@@ -207,6 +207,12 @@ class Graph:
         first = [bisect_left(ranks, 1 - power, key=lambda rank: int(rows[rank] - rows[rank + 1])) for power in powers]
         return [(power, here - above) for power, here, above in zip(powers, first, [*first[1:], 0], strict=True)]
 
+    def out_degrees(self) -> tuple[list[int], list[int]]:
+        """Return the numbers of neighbours with a smaller id, ascending, and how many vertices have so many."""
+        counts = np.bincount(self.split - self.indptr[:-1])
+        degrees = np.flatnonzero(counts)
+        return degrees.tolist(), counts[degrees].tolist()
+
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays together."""
