@@ -27,6 +27,7 @@ from typing import Any
 
 import longwall
 from benchmarks.gpu.device_rmat import rmat_graph
+from benchmarks.lib.processors import processors
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.pipeline.execution import device_graph
 from longwall.storage.errors import InputError, RunError
@@ -53,8 +54,10 @@ class Run:
     """Seconds of reading the graph's store."""
     seconds: float
     """Of mining."""
+    processors: float
+    """Seconds of processors meanwhile."""
     bring: float
-    """Of these, until the graph was on the device."""
+    """Of the seconds, until the graph was on the device."""
     whole: float
     host: int
     """The most bytes of the host's budget that were reserved."""
@@ -100,7 +103,7 @@ class Bench:
         timer = threading.Timer(max(limit, 0.1), os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         try:
-            with timed_bring() as seconds:
+            with timed_bring() as seconds, processors("mine") as used:
                 result = longwall.run(config)
         except KeyboardInterrupt:
             return None
@@ -112,6 +115,7 @@ class Bench:
             found=result.count,
             opened=result.timings["graph"],
             seconds=result.timings["mine"],
+            processors=sum(used),
             bring=sum(seconds),
             whole=result.seconds,
             host=memory["host"]["peak"],

@@ -4,9 +4,9 @@
     python -m benchmarks.suites.scale --engine cuda --scales 24        # on a machine with a GPU, in five minutes
 
 Every step is a process of its own, and has its row as soon as it is done; after `--limit` seconds none begins, and one
-that still runs then, or for `--step-limit` seconds, is ended. On a GPU every work is run with all of its memory, and with a quarter and a tenth of the bytes
-of the graph as `memory.device`; all must count the same. The graph (16 edges drawn for each vertex, seed 1) is removed
-in the end, unless `--keep` leaves it in the folder.
+that still runs then, or for `--step-limit` seconds, is ended. On a GPU every work is run with all of its memory, and
+with a quarter and a tenth of the bytes of the graph as `memory.device`; all must count the same. The graph (16 edges
+drawn for each vertex, seed 1) is removed in the end, unless `--keep` leaves it in the folder.
 
 "floor" is the time of the bytes at the rates of this machine that are printed first: a step of the store writes or
 reads its files once; loading copies the arrays that the work reads over the link once; mining out of core adds that to
@@ -33,10 +33,10 @@ from benchmarks.lib.measure import Outcome, call
 _TINY = 10  # the scale of a graph that is mined first, so that kernels are loaded
 _EDGE_FACTOR = 16
 _HEAD = (
-    "| graph | step | budget | access | result | s | load s | floor s | / floor | RSS MB | host MB | device MB "
-    "| driver MB | budget MB |"
+    "| graph | step | budget | access | result | s | processors s | load s | floor s | / floor "
+    "| RSS MB | host MB | device MB | driver MB | budget MB |"
 )
-_COLUMNS = 14
+_COLUMNS = 15
 
 
 def rates(engine: str, folder: str) -> dict[str, Any]:
@@ -53,24 +53,30 @@ def rates(engine: str, folder: str) -> dict[str, Any]:
 
 
 def make(store: str, scale: int) -> dict[str, Any]:
-    """Generate a store; the seconds of drawing and sorting, and of writing."""
+    """Generate a store; seconds, and those of processors, of drawing and sorting, and of writing."""
     from longwall.storage.generators.kinds import generate_store
     from longwall.storage.observer import NullObserver
 
-    marks: list[tuple[str, float]] = []
+    marks: list[tuple[str, float, float]] = []
+
+    def mark(name: str) -> None:
+        marks.append((name, time.perf_counter(), time.process_time()))
 
     class Steps(NullObserver):
         def phase(self, name: str, total: int | None, unit: str) -> None:
-            marks.append((name, time.perf_counter()))
+            mark(name)
 
     with tempfile.TemporaryDirectory() as folder:  # loads the kernels
         generate_store("rmat", Path(folder, "tiny.zarr"), seed=1, scale=_TINY)
-    marks.append(("start", time.perf_counter()))
+    mark("start")
     generate_store("rmat", Path(store), seed=1, scale=scale, edge_factor=_EDGE_FACTOR, observer=Steps())
-    marks.append(("", time.perf_counter()))
-    spans = [(name, after - before) for (name, before), (_, after) in pairwise(marks)]
-    written = sum(seconds for name, seconds in spans if "writ" in name)
-    return {"generate": sum(seconds for _, seconds in spans) - written, "write": written, "steps": spans}
+    mark("")
+    found = {"generate": [0.0, 0.0], "write": [0.0, 0.0]}
+    for (name, *before), (_, *after) in pairwise(marks):
+        part = found["write" if "writ" in name else "generate"]
+        for clock in range(2):
+            part[clock] += after[clock] - before[clock]
+    return found
 
 
 def look(store: str, tiny: str) -> dict[str, Any]:
@@ -79,12 +85,13 @@ def look(store: str, tiny: str) -> dict[str, Any]:
     from benchmarks.gpu.out_of_core import read_bytes
 
     longwall.open_graph(tiny)
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     graph = longwall.open_graph(store)
-    seconds = time.perf_counter() - began
+    seconds, used = time.perf_counter() - began, time.process_time() - used
     files = sum(one.stat().st_size for one in Path(store).rglob("*") if one.is_file())
     return {
         "seconds": seconds,
+        "used": used,
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,
         "arrays": graph.nbytes,
@@ -154,7 +161,7 @@ class Table:
         """Print a row: `budget`, `access`, `result`, seconds, and bytes, as far as they are known."""
         seconds, floor = cells.get("seconds"), cells.get("floor")
         texts = [graph, step, cells.get("budget", ""), cells.get("access", ""), cells.get("result", "")]
-        texts += ["" if one is None else f"{one:.3f}" for one in (seconds, cells.get("load"), floor)]
+        texts += ["" if one is None else f"{one:.3f}" for one in (seconds, cells.get("used"), cells.get("load"), floor)]
         texts.append("" if not seconds or not floor else f"{seconds / floor:.1f}")
         sizes = (cells.get(name) for name in ("rss", "host", "device", "driver", "limit"))
         texts += ["" if not size else f"{size / 1e6:,.0f}" for size in sizes]
@@ -169,10 +176,12 @@ class Table:
             if made is None:
                 return
             drawn = _EDGE_FACTOR << scale
-            speed = f"{drawn / made.value['generate'] / 1e6:.1f} M edges/s"
+            seconds, used = made.value["generate"]
+            speed = f"{drawn / seconds / 1e6:.1f} M edges/s"
             # Each edge is drawn, sorted, and sorted again in both directions: 8 bytes, and twice as many, written once.
             floor = 24 * drawn / self._rates["memory"]
-            self.row(title, "generate", result=speed, seconds=made.value["generate"], floor=floor, rss=made.peak_bytes)
+            sizes = {"rss": made.peak_bytes}
+            self.row(title, "generate", result=speed, seconds=seconds, used=used, floor=floor, **sizes)
         else:
             made = None
         looked = self.step(title, "open", "look", store=str(store), tiny=str(tiny))
@@ -182,10 +191,19 @@ class Table:
         files = f"{facts['files'] / 1e6:,.0f} MB"
         if made is not None:
             floor = facts["files"] / self._rates["disk_write"]
-            self.row(title, "write", result=files, seconds=made.value["write"], floor=floor)
+            seconds, used = made.value["write"]
+            self.row(title, "write", result=files, seconds=seconds, used=used, floor=floor)
         result = f"{facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['arrays'] / 1e6:,.0f} MB"
         floor = max(facts["files"] / self._rates["disk_read"], facts["arrays"] / self._rates["memory"])
-        self.row(title, "open", result=result, seconds=facts["seconds"], floor=floor, rss=looked.peak_bytes)
+        self.row(
+            title,
+            "open",
+            result=result,
+            seconds=facts["seconds"],
+            used=facts["used"],
+            floor=floor,
+            rss=looked.peak_bytes,
+        )
         for name in self._settings.works.split(","):
             self._mine(title, name, store, tiny, facts)
         if not self._settings.keep:
@@ -214,6 +232,7 @@ class Table:
                 access=run["access"],
                 result=f"{run['found']:,}",
                 seconds=run["seconds"],
+                used=run["processors"],
                 load=run["bring"],
                 floor=floor,
                 rss=done.peak_bytes,
