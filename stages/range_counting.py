@@ -88,6 +88,21 @@ class CountRanges(Stage):
     optional: ClassVar[bool] = False
 
     @property
+    def streams(self) -> bool:
+        """Whether it reads only smaller neighbours, so that it can count part after part of a graph."""
+        return self.source.kind == "arcs" and self.source.part == NeighbourRange.SMALLER
+
+    @property
+    def smallest(self) -> int:
+        """Vertices of the smallest subgraphs that are counted; roots have as many smaller neighbours, less one."""
+        return 3
+
+    @property
+    def splits(self) -> bool:
+        """Whether it can count the arcs to some vertices alone."""
+        return False
+
+    @property
     @abstractmethod
     def how(self) -> str:
         """How it counts, as text."""
@@ -140,6 +155,11 @@ class CountRanges(Stage):
         """Count a range of roots of the kernel's graph; where that fails, nothing has changed."""
         bench.prepare(first, last)
         bench.counter.add(first, last)
+
+    def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
+        """Count a range of roots of a counter's graph, or of arcs to `targets` where it `splits`."""
+        assert targets is None
+        counter.add(first, last)
 
 
 Kernel = TypeVar("Kernel", bound=Counter)
@@ -230,6 +250,23 @@ class CountCliques(CountSubgraphs):
         if graph.oriented and graph.pages is not None and graph.pages.staged:
             return _TabledSum(engine.kernels.tabled_clique_counter(engine.device, graph, self.k, memory))
         return SubgraphCounter(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
+
+    @property
+    def smallest(self) -> int:
+        """See `CountRanges`."""
+        return self.k
+
+    @property
+    def splits(self) -> bool:
+        """See `CountRanges`."""
+        return self.k == 3
+
+    def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
+        """See `CountRanges`."""
+        if isinstance(counter, _TriangleSum):
+            counter.add_blocks([(first, last, targets)])
+        else:
+            super().add_to(counter, first, last, targets)
 
     def add(self, first: int, last: int, bench: CountingBench) -> None:
         """See `CountRanges`."""
@@ -402,6 +439,10 @@ class CountOfVertices(CountRanges):
         """Return how many numbers there are in all."""
         return self.rows * num_vertices
 
+    def counts_shape(self, num_vertices: int) -> tuple[int, ...]:
+        """Return the shape of the array of numbers."""
+        return (num_vertices,)
+
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays, which are added up into the first one."""
@@ -439,3 +480,12 @@ class CountTrianglesOfVertices(CountOfVertices):
             if begun:  # what was added cannot be taken away again
                 raise EngineLost(f"triangles of a range were added in part: {error}") from error
             raise
+
+    @property
+    def splits(self) -> bool:
+        """See `CountRanges`."""
+        return True
+
+    def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
+        """See `CountRanges`."""
+        counter.add(first, last, targets)

@@ -27,6 +27,7 @@ from typing import Any
 
 import longwall
 from benchmarks.gpu.device_rmat import rmat_graph
+from benchmarks.lib.processors import processors
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.pipeline.execution import device_graph
 from longwall.storage.errors import InputError, RunError
@@ -49,10 +50,21 @@ class Run:
     """What a run found and took."""
 
     found: int | None
+    opened: float
+    """Seconds of reading the graph's store."""
     seconds: float
+    """Of mining."""
+    processors: float
+    """Seconds of processors meanwhile."""
     bring: float
+    """Of the seconds, until the graph was on the device."""
+    whole: float
+    host: int
+    """The most bytes of the host's budget that were reserved."""
     peak: int
     """The most bytes of the device that the run's arrays took, but for copies of pages."""
+    driver: int
+    """The most of the device that was not free, by the driver, beside what was taken before."""
     access: str
 
 
@@ -62,14 +74,19 @@ class Bench:
     Parameters
     ----------
     graph
-        The graph.
+        The graph, or its store.
+    size
+        Bytes of its arrays that kernels read.
     folder
         For runs and spill files.
+    engine
+        Its name.
     """
 
-    def __init__(self, graph: Graph, folder: Path):
-        self._graph, self._folder, self._numbers = graph, folder, count()
-        self.bytes = graph.indptr.nbytes + graph.split.nbytes + graph.indices.nbytes
+    def __init__(self, graph: Graph | Path, size: int, folder: Path, engine: str = "cuda"):
+        self._graph = {"path": str(graph)} if isinstance(graph, Path) else graph
+        self._folder, self._engine, self._numbers = folder, engine, count()
+        self.bytes = size
 
     def run(self, workload: dict[str, Any], share: float | None, limit: float) -> Run | None:
         """Run a workload; None where that takes longer than `limit` seconds."""
@@ -80,21 +97,37 @@ class Bench:
                 "device": "auto" if share is None else int(share * self.bytes),
                 "spill": str(self._folder / "spill"),
             },
-            "engine": {"kind": "cuda"},
+            "engine": {"kind": self._engine},
             "run": {"directory": str(self._folder / "runs"), "name": str(next(self._numbers)), "report": False},
         }
         timer = threading.Timer(max(limit, 0.1), os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         try:
-            with timed_bring() as seconds:
+            with timed_bring() as seconds, processors("mine") as used:
                 result = longwall.run(config)
         except KeyboardInterrupt:
             return None
         finally:
             timer.cancel()
         memory = json.loads((Path(result.path) / "manifest.json").read_text())["memory"]
-        peak, access = memory["device"]["peak"], memory["graph"]["access"]
-        return Run(result.count, result.timings["mine"], sum(seconds), peak, access)
+        device = memory.get("device", {"peak": 0, "driver": 0})
+        return Run(
+            found=result.count,
+            opened=result.timings["graph"],
+            seconds=result.timings["mine"],
+            processors=sum(used),
+            bring=sum(seconds),
+            whole=result.seconds,
+            host=memory["host"]["peak"],
+            peak=device["peak"],
+            driver=device["driver"],
+            access=memory["graph"]["access"],
+        )
+
+
+def read_bytes(graph: Graph) -> int:
+    """Return the bytes of the arrays that kernels read."""
+    return graph.indptr.nbytes + graph.split.nbytes + graph.indices.nbytes
 
 
 @contextmanager
@@ -130,7 +163,8 @@ def main() -> None:
     small = replace(rmat_graph(CudaEngine().xp, 10, 8), content_hash="small")
     graph = replace(rmat_graph(CudaEngine().xp, settings.scale, 16), content_hash="large")
     with tempfile.TemporaryDirectory(dir=settings.work) as folder:
-        bench, tiny = Bench(graph, Path(folder)), Bench(small, Path(folder) / "small")
+        bench = Bench(graph, read_bytes(graph), Path(folder))
+        tiny = Bench(small, read_bytes(small), Path(folder) / "small")
         print(f"R-MAT {settings.scale}: {graph.num_edges:,} edges, {bench.bytes / 1e9:.2f} GB")
         print("| work | budget | access | count | s | bring s | of resident | floor s | arrays MB |")
         print("|---|---|---|---:|---:|---:|---:|---:|---:|", flush=True)

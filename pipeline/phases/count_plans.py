@@ -21,7 +21,7 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.phases.search_count import count_matches
 from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts
@@ -53,6 +53,11 @@ class CountPlan(ABC):
     pattern: Pattern
     cost: float
     """Estimated number of elementary steps."""
+
+    @property
+    def streamed(self) -> RangePhase | None:
+        """The phase that counts a graph that stays in its store; None: the graph must be in memory."""
+        return None
 
     @cached_property
     def automorphisms(self) -> int:
@@ -126,6 +131,11 @@ class CountByKernel(CountPlan):
 
     phase: RangeCount
 
+    @property
+    def streamed(self) -> RangePhase | None:
+        """See `CountPlan`."""
+        return self.phase if self.phase.count.streams else None
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return self._facts(self.phase.count.method)
@@ -152,6 +162,11 @@ class CountTrianglesPerVertex(CountPlan):
         """What counts them."""
         return CountPerVertex(CountTrianglesOfVertices(), self.cost)
 
+    @property
+    def streamed(self) -> RangePhase:
+        """See `CountPlan`."""
+        return self.phase
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return self._facts(self.phase.count.method)
@@ -170,7 +185,7 @@ class CountTrianglesPerVertex(CountPlan):
         began = time.perf_counter()
         with self.phase.run(env) as counts:
             total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
-            env.metrics.record("count", 2, len(env.graph.indices), total, time.perf_counter() - began)
+            env.metrics.record("count", 2, 2 * env.graph.num_edges, total, time.perf_counter() - began)
             table = pa.table({"vertex": env.graph.all_ids(), "triangles": of_array(counts)})
             write_parquet(table, env.results / "vertices.parquet")
         return total

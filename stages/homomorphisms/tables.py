@@ -59,13 +59,12 @@ def make_tables(
     """
     xp, n, arcs = engine.xp, graph.num_vertices, graph.num_arcs
     size = 8 * (program.vertex_tables * n + program.arc_tables * arcs) + (4 * arcs if program.needs_reverse else 0)
-    sorting = 16 * arcs if program.needs_reverse else 0
-    temporary = max(sorting, 16 * arcs if program.arc_tables else 8 * n)
+    temporary = 16 * arcs if program.arc_tables else 8 * n
     if size + temporary > memory:
         raise WorkspaceTooLarge(size + temporary)
     dtype = xp.float64 if modulus == FLOATING else xp.int64
     none = xp.empty(0, xp.uint32)
-    reverse = xp.argsort(graph.indices, kind="stable").astype(xp.uint32) if program.needs_reverse else none
+    reverse = engine.kernels.reverse_arcs(engine.device, graph) if program.needs_reverse else none
     common_indptr, common, longest = xp.zeros(1, xp.int64), none, 0
     if program.needs_lists:
         common_indptr, common, longest = engine.kernels.common_neighbours(
@@ -138,12 +137,16 @@ class _Maker:
             arcs[step.target] = self._of_arcs(step)
 
     def _multiply(self, tables: Array, step: Step) -> None:
-        target = tables[step.target]
-        target[:] = 1
-        for source in step.sources:
-            target *= tables[source]
-            if self._tables.modulus > WORD:
-                target %= self._tables.modulus
+        target, modulus = tables[step.target], self._tables.modulus
+        if len(step.sources) < 2:
+            target[:] = tables[step.sources[0]] if step.sources else 1
+            return
+        first, *others = (tables[source] for source in step.sources)
+        for other in others:
+            self._engine.xp.multiply(first, other, out=target)
+            first = target
+            if modulus > WORD:
+                target %= modulus
 
     def _of_arcs(self, step: Step) -> Array:
         xp, graph, tables = self._engine.xp, self._graph, self._tables

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import COPY_BUFFER, Engine, EngineUnavailable, Put, ShortOfMemory
+from longwall.kernels.interface.engine import COPY_BUFFER, WORTH_BUFFERS, Engine, EngineUnavailable, Put, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Ahead, NewArray
@@ -114,7 +114,12 @@ def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
         there = {name: array for name in (*VERTEX_ARRAYS, "indices") if (array := arrays.get(name)) is not None}
         long = {name: array for name, array in there.items() if array.nbytes >= COPY_BUFFER}
         size = sum(array.nbytes for array in there.values())
-        if not long or available is None or size > available or _access(engine, size, wanted, available) != "resident":
+        if (
+            size < WORTH_BUFFERS
+            or available is None
+            or size > available
+            or _access(engine, size, wanted, available) != "resident"
+        ):
             yield {}
             return
         with ExitStack() as copying:

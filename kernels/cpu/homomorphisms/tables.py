@@ -66,6 +66,14 @@ def common_neighbours(
     return indptr, common, longest
 
 
+def reverse_arcs(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
+    """List the place of every arc's reverse; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    reverse = np.empty(graph.num_arcs, np.uint32)
+    g = (graph.indptr, graph.indices, graph.split)
+    in_parallel(device, graph, lambda: lambda first, last: list_reverse(*g, first, last, reverse))
+    return reverse
+
+
 def sum_neighbours(
     device: CpuDevice,  # noqa: ARG001
     graph: GraphArrays,
@@ -351,3 +359,25 @@ def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
                 total += indptr[v + 1] - indptr[v] + end - row - 1
             counts[j] = total
             counts[back] = total
+
+
+@compiled
+def list_reverse(indptr, indices, split, first, last, reverse):
+    """Write the places of both arcs of every edge whose smaller end lies in first to last - 1 at one another's.
+
+    Parameters
+    ----------
+    indptr, indices, split
+        The graph.
+    first, last
+        Range of vertices.
+    reverse : uint32[num_arcs]
+        Written.
+    """
+    for v in range(first, last):
+        for j in range(split[v], indptr[v + 1]):
+            x = indices[j]
+            row, end = indptr[x], indptr[x + 1]
+            back = row + np.searchsorted(indices[row:end], np.uint32(v))
+            reverse[j] = back
+            reverse[back] = j

@@ -54,6 +54,7 @@ from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
+from longwall.pipeline.workloads.maximal_cliques.limited import CliquesUpTo
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
 from longwall.pipeline.workloads.motifs.orbits_by_counting import CountHomomorphismsOfVertices
 from longwall.stages.cliques.leaves import (
@@ -265,6 +266,7 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
         Example(lambda env: InCore(homomorphisms("0-1,0-2,0-3,1-2,1-3,2-4,3-4"), 9), close_totals),
     ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
+    CliquesUpTo: [Example(lambda env: CliquesUpTo(2, 10**6), aggregated)],
 }
 
 
