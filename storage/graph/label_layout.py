@@ -115,6 +115,7 @@ def lay_out(graph: Graph, layout: LabelLayout, host: MemoryBudget, new_array: Ne
     reserved = host.reserve(12 * n + number * (2 * slices + _VERTEX_BYTES), _WHAT)
     try:
         vertices = _number(graph, layout)
+        number = len(vertices.origin)
         kept = _kept(layout, graph.edge_labels is not None)
         counts = np.zeros((number, roles + 1), np.uint32)
         counting = _Arrays(graph, vertices, kept, layout.sliced)
