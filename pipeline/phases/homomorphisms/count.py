@@ -137,7 +137,8 @@ class HomomorphismCount:
     def text(self) -> str:
         """What is counted."""
         first, *others = self.sums.patterns
-        return first.edge_text + (f" and {len(others)} more" if others else "") + self.part
+        labels = "" if first.labels is None else f", labels {' '.join(map(str, first.labels))}"
+        return first.edge_text + labels + (f" and {len(others)} more" if others else "") + self.part
 
     def phases(self, modulus: int) -> list[RowCount]:
         """Return what runs the program."""
