@@ -118,6 +118,7 @@ class Make(IntEnum):
     ARC_ROWS = 9  # what a row program over arcs stores
     CLIQUES = 10  # arc table[v, x] = number of ordered pairs of adjacent common neighbours
     GIVEN = 11  # vertex table = one that the program is given; source: its number
+    LABEL = 12  # vertex table = 1 where a vertex has a label, else 0; source: the label
 
 
 class Step(NamedTuple):

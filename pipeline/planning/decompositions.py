@@ -9,7 +9,8 @@ Vishal, WWW 2017), found for any pattern instead of by hand.
 
 Expressions are nested tuples, so that equal ones are found by comparing them:
 
-- vertex tables: ("nsum", vertex table, arc table), ("vrow", scalars...), ("vprod", factors...), ("given", number)
+- vertex tables: ("nsum", vertex table, arc table), ("vrow", scalars...), ("vprod", factors...), ("given", number),
+  ("label", number)
 - arc tables: ("triangles",), ("paths",), ("cliques",), ("tri", left, middle, right), ("head", vertex table),
   ("tail", vertex table), ("rev", arc table), ("arow", scalars...), ("vlocal", local), ("aprod", factors...)
 - scalars of a row: ("sum", local or dense), ("load", table)
@@ -58,7 +59,7 @@ class Decomposer:
         self.passes: dict[Domain, set[Expression]] = {"vertices": set(), "arcs": set()}
 
     def count(self, pattern: Pattern, weights: Mapping[int, Expression] | None = None) -> Sum:
-        """Return a sum for the homomorphisms of a connected, unlabelled pattern.
+        """Return a sum for the homomorphisms of a connected pattern, whose labels do not count.
 
         Parameters
         ----------

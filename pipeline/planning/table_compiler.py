@@ -141,6 +141,8 @@ class _Tables:
         kind = table[0]
         if kind == "given":
             return self._step("vertices", Make.GIVEN, table[1])
+        if kind == "label":
+            return self._step("vertices", Make.LABEL, table[1])
         if kind == "vprod":
             return self._step("vertices", Make.MULTIPLY_VERTICES, *map(self.vertex, table[1:]))
         if kind == "nsum":

@@ -120,6 +120,8 @@ class _Maker:
             self._multiply(arcs, step)
         elif step.make == Make.GIVEN:
             vertices[step.target] = self._given[step.sources[0]]
+        elif step.make == Make.LABEL:
+            vertices[step.target] = self._graph.labels == step.sources[0]
         elif step.make == Make.SUM_NEIGHBOURS:
             vertex, arc = step.sources
             self._engine.kernels.sum_neighbours(

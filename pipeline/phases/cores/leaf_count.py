@@ -17,7 +17,7 @@ from longwall.pipeline.phases.homomorphisms.count import (
 from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, summed_tables
 from longwall.pipeline.planning.homomorphisms import Term
 from longwall.pipeline.planning.leaves.leaf_sums import LeafSums
-from longwall.stages.range_counting import Totals
+from longwall.stages.homomorphisms.rows import Totals
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,12 @@ from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, rows_cost
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
+from longwall.stages.homomorphisms.rows import CountHomomorphisms, TabledGraph, Totals
 from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
-    CountHomomorphisms,
     CountRanges,
-    TabledGraph,
-    Totals,
 )
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import BudgetExceeded
@@ -139,7 +137,8 @@ class HomomorphismCount:
     def text(self) -> str:
         """What is counted."""
         first, *others = self.sums.patterns
-        return first.edge_text + (f" and {len(others)} more" if others else "") + self.part
+        labels = "" if first.labels is None else f", labels {' '.join(map(str, first.labels))}"
+        return first.edge_text + labels + (f" and {len(others)} more" if others else "") + self.part
 
     def phases(self, modulus: int) -> list[RowCount]:
         """Return what runs the program."""

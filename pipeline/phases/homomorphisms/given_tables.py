@@ -13,8 +13,8 @@ from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.phases.cores.in_core import CoreEnvironment
+from longwall.stages.homomorphisms.rows import Totals
 from longwall.stages.homomorphisms.tables import make_tables
-from longwall.stages.range_counting import Totals
 from longwall.storage.memory.reservations import BudgetExceeded
 
 Array = Any  # a NumPy or a CuPy array

@@ -66,6 +66,7 @@ from longwall.stages.cliques.leaves import (
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.stages.edge_counting import CountOfEdges
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
+from longwall.stages.homomorphisms.rows import CountHomomorphisms
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
@@ -73,7 +74,6 @@ from longwall.stages.range_counting import (
     CountDiamonds,
     CountFiveCycles,
     CountFourCycles,
-    CountHomomorphisms,
     CountOfVertices,
     CountRanges,
     CountTrianglesOfVertices,

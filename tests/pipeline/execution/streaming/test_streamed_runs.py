@@ -20,7 +20,6 @@ from breakable import CONSTANTS
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from kill import Fault, check_whole, finish, left_in
-from selection import slow_but_first
 from stored import short_chunks
 
 import longwall
@@ -81,7 +80,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield Place(tmp_path_factory.mktemp("streamed"), generate(**RMAT))
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize(
+    "workload", [one if one in TWO else pytest.param(one, marks=pytest.mark.slow) for one in WORKLOADS]
+)
 def test_answers_are_those_with_all_memory(
     place: Place, engine_kind: str, workload: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +145,7 @@ def test_what_needs_the_graph_is_refused(place: Place, workload: dict[str, Any],
     assert not (place.folder / "runs" / "refused").exists()
 
 
+@pytest.mark.slow
 def test_a_cluster_refuses_as_before(place: Place) -> None:
     config = place.config("triangles", "cpu", BUDGET, "refused") | {"scheduler": {"kind": "dask", "workers": 1}}
     with pytest.raises(InputError, match=r"raise memory\.host"):
@@ -236,14 +238,12 @@ report = false
 """
 
 
-@pytest.mark.parametrize(
-    ("kind", "more", "kills"),
-    slow_but_first([("cliques", "k = 4", 2), ("cliques", "k = 4", 10), ("triangles", 'output = "vertices"', 10)]),
-)
-def test_a_killed_run_goes_on(place: Place, launch: Any, kind: str, more: str, kills: int) -> None:
-    """Kill at events of the run, up to thrice in a row, until enough have struck; nothing is left of the lists."""
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "more"), [("cliques", "k = 4"), ("triangles", 'output = "vertices"')])
+def test_a_killed_run_goes_on(place: Place, launch: Any, kind: str, more: str) -> None:
+    """Kill at events of the run, up to thrice in a row, until eight have struck; nothing is left of the lists."""
     draw, host = random.Random(kind), BUDGET + 8 * place.graph.num_vertices
-    name = f"killed-{kind}-{kills}"
+    name = f"killed-{kind}"
     (place.folder / f"{name}.toml").write_text(KILLED.format(kind=kind, more=more, host=host, name=name))
     options = {"constants": CONSTANTS | CHUNKS}
     whole = launch("run", place.folder / f"{name}.toml", "--quiet", folder=place.folder, **options)
@@ -252,9 +252,9 @@ def test_a_killed_run_goes_on(place: Place, launch: Any, kind: str, more: str, k
         place.config("4-cliques" if more == "k = 4" else "triangles of vertices", "cpu", 1 << 26, "right")
     )
     run, struck = place.folder / "runs" / name, 0
-    while struck < kills:
+    while struck < 8:
         shutil.rmtree(run)
-        faults = [Fault("kill", event=draw.randint(1, whole.events)) for _ in range(min(kills, 3))]
+        faults = [Fault("kill", event=draw.randint(1, whole.events)) for _ in range(3)]
         struck += finish(launch, place.folder, name, faults, **options)
         check_whole(run, place.spill)
         assert json.loads((run / "manifest.json").read_text())["count"] == right.count
