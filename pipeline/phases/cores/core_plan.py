@@ -26,6 +26,7 @@ from longwall.storage.graph.derived.core import low_vertices
 from longwall.storage.graph.graph import Graph
 
 _LEAF_CORE = 2
+_GAIN = 0.5  # of the steps in the whole graph, that counting with leaves may take: tables are made for each modulus
 _LONG = 1e7  # steps of a count that is worth looking for a core
 _STEPS_PER_ARC = 50.0  # and for each arc: to peel a graph takes about two of them, to make its core four more
 _FEW_LOW = 1 / 16  # of the vertices that are peeled at once: with fewer, the core is most of the graph
@@ -105,7 +106,7 @@ class CountWithLeaves(CountInCore):
 def count_with_leaves(
     patterns: tuple[Pattern, ...], env: Coordinator, core: CoreCoordinator | None, most: float
 ) -> list[int] | None:
-    """Count the mappings of unlabelled patterns in the 2-core; None if that takes more than `most` steps.
+    """Count the mappings of unlabelled patterns in the 2-core; None if that is not much less than `most` steps.
 
     Raises
     ------
@@ -114,7 +115,7 @@ def count_with_leaves(
     """
     costs = PassCosts(0.0, 0.0, 0.0) if core is None else pass_costs(core.graph.stats)
     sums = plan_leaf_sums(patterns, costs)
-    if sums is None or sums.cost + len(env.graph.indices) * sums.whole.vertex_tables > most:
+    if sums is None or sums.cost + len(env.graph.indices) * sums.whole.vertex_tables > _GAIN * most:
         return None
     return LeafCount(sums).mappings(env, core)
 
