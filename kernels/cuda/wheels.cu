@@ -4,7 +4,7 @@
 // Lists of common neighbours are places of arcs of r, so counters have a place for each that follows x'.
 #include "common.cuh"
 
-constexpr i64 kArcs = 32;      // that a block takes at once
+constexpr i64 kArcs = 8;  // that a block takes at once: those of the first hubs are millions of walks each
 constexpr i64 kWarpCounters = 512;  // neighbours of r up to which an arc is one warp's work
 
 struct Lists {

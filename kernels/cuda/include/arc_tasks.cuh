@@ -40,7 +40,7 @@ DEVICE void for_arcs(const Graph& g, Kind& kind, const ArcTasks& tasks) {
     __syncthreads();
     const i64 from = tasks.first + dynamic_shared[0] * tasks.size, to = min(from + tasks.size, tasks.last);
     if (from >= tasks.last) return;
-    for (i64 base = lower_bound(g.indptr, g.num_vertices + 1, from + 1) - 1;
+    for (i64 base = warp_lower_bound(g.indptr, g.num_vertices + 1, from + 1) - 1;
          base < g.num_vertices && g.indptr[base] < to; base += 32) {
       const i64 own = base + lane;
       const bool in = own < g.num_vertices;

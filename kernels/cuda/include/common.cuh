@@ -49,14 +49,15 @@ DEVICE Index lower_bound(const T* array, Index length, T key) {
 }
 
 // The same for a warp with one array and key: every round reads 32 pivots at once.
-DEVICE int warp_lower_bound(const u32* array, int length, u32 key) {
+template <typename T, typename Index>
+DEVICE Index warp_lower_bound(const T* array, Index length, T key) {
   const int lane = lane_id();
-  int first = 0;
+  Index first = 0;
   while (length > 32) {
-    const int step = (length + 31) >> 5;
-    const int pivot = (lane + 1) * step - 1;
+    const Index step = (length + 31) >> 5;
+    const Index pivot = (lane + 1) * step - 1;
     const bool less = pivot < length && array[first + pivot] < key;
-    const int passed = __popc(__ballot_sync(kAll, less)) * step;
+    const Index passed = __popc(__ballot_sync(kAll, less)) * step;
     first += passed;
     length = min(step - 1, length - passed);
   }
