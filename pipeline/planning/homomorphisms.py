@@ -28,7 +28,8 @@ from longwall.pipeline.planning.table_compiler import compile_sums
 MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
 _TRIANGLE = 3
 # Of what makes a table over arcs, in units of squared degrees.
-_STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25, Make.CLIQUES: 0.25}
+_STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25, Make.CLIQUES: 0.25}  # in passes over the rows of vertices
+_LISTS = 3.0  # passes over the rows of vertices that it takes to list common neighbours
 Edges = tuple[tuple[int, int], ...]
 Kind = Literal["cliques", "five-cycles", "wheels", "almost-cliques"]
 """What kernels of their own count."""
@@ -77,7 +78,7 @@ class HomomorphismSums:
 
     @property
     def cost(self) -> float:
-        """Elementary steps of the program."""
+        """Elementary steps of the program, and of what it needs."""
         program, costs = self.program, self.costs
         total = rows_cost(program.vertices, costs.vertices, costs) + rows_cost(program.arcs, costs.arcs, costs)
         for step in program.steps:
@@ -90,7 +91,8 @@ class HomomorphismSums:
         # A wheel is found at its smallest vertex but the hub, and most wedges are at others.
         total += costs.arcs / 4 if "wheels" in kinds else 0.0
         total += costs.vertices / 4 if "almost-cliques" in kinds else 0.0
-        return total + (costs.vertices if program.needs_lists else 0.0)
+        total += costs.vertices if "five-cycles" in kinds else 0.0
+        return total + (_LISTS * costs.vertices if program.needs_lists else 0.0)
 
     @property
     def listed(self) -> tuple[tuple[Kind, int], ...]:
@@ -219,4 +221,5 @@ def _canonical(pattern: Pattern, known: Iterable[Pattern]) -> Pattern:
 
 def rows_cost(rows: RowProgram, unit: float, costs: PassCosts) -> float:
     """Return the elementary steps of a row program whose passes take `unit` steps."""
-    return rows.passes * unit + rows.edge_passes * costs.arcs + rows.wide_passes * costs.wide
+    passes = rows.passes * unit + rows.edge_passes * costs.arcs + rows.wide_passes * costs.wide
+    return passes + len(rows.ops) * costs.entries

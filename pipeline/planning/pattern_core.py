@@ -34,12 +34,15 @@ class PassCosts:
         Of a pass over the whole graph for each vertex.
     lists
         Whether the common neighbours of all arcs may be listed; else only rows of vertices are used.
+    entries
+        Of an operation on the entries of all rows.
     """
 
     vertices: float
     arcs: float
     wide: float
     lists: bool = True
+    entries: float = 0.0
 
     def of(self, domain: Domain, passes: Iterable[Expression]) -> float:
         """Return the steps of passes over the rows of a domain."""

@@ -82,7 +82,7 @@ class QuerySum:
     def __init__(self, space: CandidateSpace, reserve: Reserve, cache_bytes: int = CACHE_BYTES):
         assert space.lists is not None
         self.space = space
-        self.terms = plan_terms(_coincidences(space), space.query.size)
+        self.terms = plan_terms(coincidences(space), space.query.size)
         unbound = sorted({one for term in self.terms for one in _unbound(term)})
         sizes = [_size(space, members) for members in unbound]
         self._held: Released = reserve(4 * sum(sizes) + 4096 * len(self.terms), "the terms of a query")
@@ -188,7 +188,8 @@ def bytes_for(sums: QuerySum) -> int:
     )
 
 
-def _coincidences(space: CandidateSpace) -> Coincidences:
+def coincidences(space: CandidateSpace) -> Coincidences:
+    """Return which query vertices may be matched to the same vertex, given the candidates of a query with a match."""
     lists, query = space.lists, space.query
     assert lists is not None
     joined = np.zeros((query.size, query.size))

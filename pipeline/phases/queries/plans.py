@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longwall.kernels.queries.candidate_space import QueryGraph
+from longwall.kernels.queries.sums.counter import coincidences
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_plans import CountBySearch, CountPlan
-from longwall.pipeline.phases.queries.candidates import forget_candidates, terms_of
+from longwall.pipeline.phases.queries.candidates import candidates_of, forget_candidates, terms_of
 from longwall.pipeline.phases.queries.search import QueryCount
 from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.search_count import wanted_left
@@ -25,6 +26,7 @@ from longwall.storage.graph.graph import Graph
 
 _SUMS = "sum          where that takes long: parts counted once for each image of what separates them from the rest\n"
 _PATIENCE = 1 << 17  # candidates that each worker tries before terms are looked at: about 20 ms
+_PAIRS, _MOST_SHIFT = 6, 6  # of vertices that may coincide: with so many more, terms are planned for twice as long
 _PATIENT_SHARE = 1 / 16  # of a search's candidates to those that terms are estimated to take: one takes longer
 _MOST_COST = 1e11  # candidates: with more, which take hours, the search goes on
 LEAST_VERTICES = 9  # of a query; orders of smaller ones are compared in milliseconds, and labels alone leave little
@@ -115,6 +117,10 @@ class CountByCandidates(CountPlan):
             return self._search(phase, env)
         with suppress(DoesNotFit):
             return self._search(replace(phase, patience=_PATIENCE), env)
+        pairs = len(coincidences(candidates_of(phase.query, env)).pairs())
+        if pairs >= _PAIRS:
+            with suppress(DoesNotFit):
+                return self._search(replace(phase, patience=_PATIENCE << min(pairs // _PAIRS, _MOST_SHIFT)), env)
         cost = terms_of(phase.query, env).cost
         patience = int(min(cost, _MOST_COST) * _PATIENT_SHARE) // host_threads(env)
         if patience > _PATIENCE:

@@ -19,7 +19,7 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.by_label.plans import plan_count
-from longwall.pipeline.phases.count_plans import CountByHomomorphisms, pass_costs
+from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySearch, pass_costs
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
@@ -204,3 +204,17 @@ def test_plans_are_data(lab):
     assert "tables" in plan.describe()
     terms = [term for some in plan.counted.sums.terms for term in some]
     assert all(isinstance(term, Term) for term in terms)
+
+
+def test_where_rows_are_short_passes_are_not_for_nothing(lab):
+    """A sparse graph has few rows to search for, and every operation of a program looks at all entries."""
+    pattern = parse_pattern("0-1,0-2,0-3,0-4,1-2,1-3,1-5,2-3,2-5")
+    sparse = lab.graph(nx.barabasi_albert_graph(3000, 3, seed=1).edges)
+    dense = lab.graph(nx.gnm_random_graph(300, 6000, seed=1).edges)
+    assert isinstance(plan_count(pattern, sparse), CountBySearch)
+    assert isinstance(plan_count(pattern, dense), CountByHomomorphisms)
+    costs = pass_costs(sparse.stats)
+    sums, free = (plan_homomorphisms((pattern,), one) for one in (costs, replace(costs, entries=0.0)))
+    assert sums.cost > free.cost
+    (mappings,) = HomomorphismCount(sums).mappings(lab.context(sparse))
+    assert plan_count(pattern, sparse).count(lab.context(sparse)) == mappings // automorphism_count(pattern)
