@@ -38,6 +38,7 @@ STREAMED = "counts of triangles and cliques, in all or per vertex"
 ROW_ARRAYS = ("indices", "edge_labels")
 """The arrays with an item for each arc."""
 _VERTICES_AT_ONCE = 1 << 20
+_MORE = 6  # bytes for a byte that is read: where the rows of a block begin, and what that is computed with
 
 
 @dataclass(frozen=True)
@@ -263,7 +264,7 @@ def open_stored(path: Path, host: MemoryBudget, refusal: str) -> StoredGraph:
     try:
         with opened_store(path, host) as (header, arrays), _starts_reserved(header, host) as starts:
             few = [array for name, array in arrays.items() if name not in ROW_ARRAYS]
-            workers, size = reading_workers(few, host.free // 2)
+            workers, size = reading_workers(few, host.free // 2, _MORE)
             with host.reserve(size, "reading the graph"), StoreReader(header, arrays, workers) as reader:
                 _read(reader, starts)
                 stored = Stored(

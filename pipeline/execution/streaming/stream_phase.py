@@ -27,7 +27,7 @@ from longwall.storage.streaming.vertex_set import set_bytes
 
 ADJACENCY_LISTS = "adjacency lists"
 """What a process keeps the lists of smaller neighbours under."""
-_PART_SHARE = 0.75  # of what is left: the rest is for the workspaces; a part is smaller where they need more
+_PART_SHARE = 0.9  # of what is left: the rest is for the workspaces; a part is smaller where they need more
 _DEVICE_SHARE = 0.5  # of the device
 _STEPS_PER_TASK, _LEAST_TASKS, _MOST_TASKS = 1e11, 8, 64  # every task reads lists anew: the fewer, the better
 

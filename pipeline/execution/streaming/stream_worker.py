@@ -20,7 +20,7 @@ from longwall.storage.streaming.stored_graph import StoredGraph
 
 _PIECES_PER_WORKER, _LEAST_PIECE = 32, 1 << 12  # of the roots of a part; arcs
 _SHORTER, _LEAST_PART = 0.75, 1 << 10  # what becomes of a part where a workspace does not fit; bytes
-_MEMBERS_AT_ONCE = 1 << 16
+_MEMBERS_AT_ONCE = 1 << 14
 
 
 class StreamWorker(Worker):
