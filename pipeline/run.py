@@ -15,8 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longwall.kernels import prepare_engine
-from longwall.pipeline.cluster.devices import devices_of
+from longwall.pipeline.cluster.devices import devices_of, prepare_for
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
 from longwall.pipeline.garbage import collecting
@@ -106,8 +105,7 @@ def running(
     """Run a config as `run` does. The report is written as the context ends: the answer need not wait for it."""
     require_observer(observer)
     spec = load_config(config, overrides)
-    if not _in_processes(spec):
-        prepare_engine(spec.engine.kind)
+    prepare_for(spec)
     fresh_name = isinstance(config, Mapping) and not names_run(config, overrides)
     directory = RunDirectory.create(spec, fresh_name=fresh_name)
     with _whole(directory, spec, observer or NullObserver(), fresh=True) as result:
@@ -160,11 +158,6 @@ def resume(
     """
     with resuming(path, overrides=overrides, observer=observer, graph=graph) as result:
         return result
-
-
-def _in_processes(spec: RunSpec) -> bool:
-    """Return whether other processes do the work: the coordinator of a cluster needs no device."""
-    return spec.scheduler.kind == "dask" or spec.engine.devices is not None
 
 
 @contextmanager
@@ -272,7 +265,6 @@ def _run(
     observer.watch_budgets(resources.usage)
     with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()
-        adjacency = None
         if on_cluster:
             from longwall.pipeline.cluster.connect import coming_cluster, executor_of
 
@@ -280,11 +272,10 @@ def _run(
             where, folder, cores = directory.where, resources.spill.path, engine.workers
             theirs = shared_graph(spec, resources)
             cluster = opened.enter_context(coming_cluster(theirs, where, cores, folder, observer, devices))
-            adjacency = cluster.adjacency
         say_compiling = cache(lambda: observer.note(COMPILING))
         notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
-            graph = read_graph(spec, observer, resources, notes, adjacency)
+            graph = read_graph(spec, observer, resources, notes, cluster.adjacency if on_cluster else None)
         with observer.timed("plan"):
             plan = spec.workload.plan(graph)
             require_streaming(plan, graph)

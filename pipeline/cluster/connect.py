@@ -17,6 +17,7 @@ from longwall.pipeline.cluster.address_check import check_scheduler, security_of
 from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers, share_on_workers
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
 from longwall.pipeline.cluster.shared_graph import GraphSharer
+from longwall.pipeline.cluster.worker_preload import OPENS_DEVICE
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.execution.environment import Coordinator, Metrics
@@ -335,9 +336,7 @@ def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Seque
         "dashboard": False,
         "local_directory": folder,
         "silence_logs": logging.CRITICAL,
-        "preload": [
-            f"longwall.pipeline.cluster.{name}_preload" for name in ("worker", *(["device"] if devices else []))
-        ],
+        "preload": ["longwall.pipeline.cluster.worker_preload"],
     }
     started = {}
     for number in range(workers):
@@ -345,7 +344,7 @@ def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Seque
         if devices:
             device = devices[number % len(devices)]
             # Libraries look at it when they are first used, which is later.
-            own = {"env": {"CUDA_VISIBLE_DEVICES": device}}
+            own = {"env": {"CUDA_VISIBLE_DEVICES": device, OPENS_DEVICE: "1"}}
             name += f" (device {device})"
         started[name] = {"cls": Nanny, "options": options | own}
     scheduler = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longwall.kernels.interface.engine import EngineUnavailable
+from longwall.kernels import EngineUnavailable, prepare_engine
 from longwall.pipeline.config import RunSpec
 from longwall.storage.errors import InputError
 
@@ -45,3 +45,9 @@ def devices_of(spec: RunSpec) -> list[str]:
             raise InputError(f"engine.devices: there is no device {number}, they are numbered 0 to {len(there) - 1}")
     here = scheduler.kind == "local" and list(numbers) == [0]
     return [] if here else [there[number] for number in numbers]
+
+
+def prepare_for(spec: RunSpec) -> None:
+    """Begin to open the device of a run, if this process will need it: the coordinator of a cluster does not."""
+    if spec.scheduler.kind != "dask" and spec.engine.devices is None:
+        prepare_engine(spec.engine.kind)

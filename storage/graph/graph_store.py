@@ -5,7 +5,7 @@ Longwall writes; and arrays are used only if they are those of a graph, see :mod
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -34,6 +34,10 @@ from longwall.storage.stored_files import Damage
 Check = Callable[[int, Array], int]
 _OPTIONAL = ("labels", "edge_labels", "transactions", "transaction_ids", "name_starts", "name_bytes")
 _ANY_LENGTH = ("transaction_ids", "name_starts", "name_bytes")
+# Segments of a block, at most: after each step of a block a thread waits for its turn to run Python, 1 ms among 16, so
+# many threads take fewer, longer steps. And blocks that every thread has to read, at least, so that all end together.
+_MOST_SEGMENTS, _BLOCKS_EACH = 8, 4
+_PLENTY = 2**63  # bytes
 _READ_FACTOR = 2  # memory of a read, over its size: what is encoded, and what checks make of it
 
 
@@ -79,13 +83,14 @@ def open_store(
         large for `host`.
     """
     with opened_store(Path(path), host) as (header, stored), ExitStack() as undo:
+        segments = _segments(stored.values(), _PLENTY if host is None else host.free)
         workers = core_count()
         if host is not None:
             undo.enter_context(host.reserve(sum(array.layout.nbytes for array in stored.values()), "the graph"))
-            workers, size = reading_workers(stored.values(), host.free)
+            workers, size = reading_workers(stored.values(), host.free, segments=segments)
             buffers = host.reserve(size, "reading the graph")
             undo.enter_context(buffers)
-        with StoreReader(header, stored, workers) as reader:
+        with StoreReader(header, stored, workers, segments) as reader:
             graph = _load(reader, adjacency, ahead)
         undo.pop_all()
         if host is not None:
@@ -176,7 +181,7 @@ def _require_text(graph: Graph) -> None:
             raise Damage("name_bytes: a name is not UTF-8") from None
 
 
-def reading_workers(stored: Iterable[StoredArray], free: int, more: int = 0) -> tuple[int, int]:
+def reading_workers(stored: Iterable[StoredArray], free: int, more: int = 0, segments: int = 1) -> tuple[int, int]:
     """Return how many threads read arrays, at least one, and the bytes that all of them take.
 
     Parameters
@@ -187,16 +192,29 @@ def reading_workers(stored: Iterable[StoredArray], free: int, more: int = 0) -> 
         Bytes that reading may take.
     more
         Bytes that a thread takes for a byte that is read, besides reading and checking it.
+    segments
+        See `StoreReader`.
     """
-    block = (_READ_FACTOR + more) * max(map(_block_bytes, stored))
+    block = (_READ_FACTOR + more) * max(_block_bytes(array, segments) for array in stored)
     workers = max(1, min(core_count(), free // block))
     return workers, block * workers
 
 
-def _block_bytes(stored: StoredArray) -> int:
-    """Bytes of an array that are read at a time: a segment of its hash, or less where the array is shorter."""
+def _segments(stored: Collection[StoredArray], free: int) -> int:
+    """Return how many segments of its hash a block of a long array has; `free` bytes are there for the graph, too."""
+    workers, size = core_count(), sum(array.layout.nbytes for array in stored)
+    each, most = size // (array_hash.SEGMENT_BYTES * workers), 1
+    while 2 * most <= min(_MOST_SEGMENTS, workers // 2, each // _BLOCKS_EACH):
+        most *= 2
+    while most > 1 and free - size < 2 * workers * _READ_FACTOR * max(_block_bytes(array, most) for array in stored):
+        most //= 2
+    return most
+
+
+def _block_bytes(stored: StoredArray, segments: int) -> int:
+    """Bytes of an array that are read at a time: segments of its hash, or less where the array is shorter."""
     layout = stored.layout
-    return min(max(array_hash.SEGMENT_BYTES, layout.chunk_bytes), layout.nbytes)
+    return min(max(segments * array_hash.SEGMENT_BYTES, layout.chunk_bytes), layout.nbytes)
 
 
 class StoreReader:
@@ -208,6 +226,8 @@ class StoreReader:
         The store.
     workers
         Blocks that are read at a time.
+    segments
+        Of the hash, that a block of a long array has: a power of two.
 
     Attributes
     ----------
@@ -219,8 +239,8 @@ class StoreReader:
         Of the arrays that were read, by name.
     """
 
-    def __init__(self, header: StoreHeader, stored: dict[str, StoredArray], workers: int) -> None:
-        self.header, self.stored, self._workers = header, stored, workers
+    def __init__(self, header: StoreHeader, stored: dict[str, StoredArray], workers: int, segments: int = 1) -> None:
+        self.header, self.stored, self._workers, self._segments = header, stored, workers, segments
         names = stored["name_bytes"].layout.length if "name_bytes" in stored else None
         labels = len(header.stats["label_counts"])
         self.checks = GraphChecks(header.vertices, header.edges, num_transactions(stored), labels, names)
@@ -274,7 +294,7 @@ class StoreReader:
 
     def blocks(self, name: str) -> list[tuple[int, int]]:
         """The blocks of an array: the first item, and the one behind the last one."""
-        return self.stored[name].blocks(ArrayHash(DTYPES[name], 0).segment)
+        return self.stored[name].blocks(self._segments * ArrayHash(DTYPES[name], 0).segment)
 
     def stats(self) -> GraphStats:
         """Return the statistics of all that was read.

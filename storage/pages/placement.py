@@ -20,7 +20,7 @@ from longwall.storage.pages.paged_graph import frame_bytes, host_state_bytes, lo
 
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
-_BUFFERS, _BUFFERS_SHARE = 32, 8  # page-locked buffers of copies to a device, and their part of what is free
+_BUFFERS, _BUFFERS_SHARE = 16, 8  # page-locked buffers of copies to a device, and their part of what is free
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
 # Of what is left, that the page cache has at most: what is read of other pages comes once and in page order, so that
 # longer chunks of rows, with fewer launches and fewer lists to read

@@ -46,7 +46,7 @@ def worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
 def graph() -> Graph:
     """Rows of three buffers and a half."""
     random = np.random.default_rng(5)
-    ends = random.integers(0, 1 << 14, (2, COPY_BUFFER // 2), np.uint64)
+    ends = random.integers(0, 1 << 14, (2, COPY_BUFFER * 15 // 32), np.uint64)
     made = build_graph(*ends)
     assert 3 * COPY_BUFFER < made.indices.nbytes < 4 * COPY_BUFFER
     return made
@@ -168,9 +168,9 @@ def test_a_store_is_copied_while_it_is_read(
     ("memory", "access"),
     [
         ({"access": "zero-copy"}, "zero-copy"),
-        ({"device": "16MiB"}, "resident"),
-        ({"device": "8MiB"}, "adaptive"),
-        ({"host": "12MiB"}, "resident"),  # no room for buffers
+        ({"device": "32MiB"}, "resident"),
+        ({"device": "16MiB"}, "adaptive"),
+        ({"host": "24MiB"}, "resident"),  # no room for buffers
     ],
     ids=str,
 )

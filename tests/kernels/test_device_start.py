@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
@@ -111,3 +112,20 @@ def test_a_toolkit_is_not_named_if_anything_changed(
 def test_no_folder_no_memory() -> None:
     device._remember_toolkit.__wrapped__(None)
     device._recall_toolkit.__wrapped__(None)
+
+
+def test_the_driver_is_woken_before_cupy_is_imported(opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    class Driver:
+        def __init__(self, name: str):
+            assert name == "libcuda.so.1"
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *arguments: calls.append(f"{name} {len(opened)}") or 0
+
+    monkeypatch.setattr(ctypes, "CDLL", Driver)
+    device._DRIVER.touch()
+    prepare("cuda")
+    assert calls == ["cuInit 0", "cuDeviceGet 0", "cuDevicePrimaryCtxRetain 0"]
+    assert opened == ["prepare-device"]

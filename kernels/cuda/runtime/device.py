@@ -1,5 +1,6 @@
 """Whether a CUDA device can be used here, and why not; which devices there are."""
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,8 +26,18 @@ def prepare_device() -> None:
 
 
 def _try_to_open() -> None:
+    _wake_driver()
     with suppress(EngineUnavailable):  # as it is for the next who opens it
         open_device()
+
+
+def _wake_driver() -> None:
+    """Let the driver make the context of the first device, for CuPy: without the GIL, while others import modules."""
+    with suppress(OSError, AttributeError):  # CuPy says what is missing
+        driver = ctypes.CDLL("libcuda.so.1")
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), 0) == 0:
+            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
 def open_device() -> Any:
