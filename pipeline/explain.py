@@ -123,7 +123,8 @@ def _predict_cost(
         return [f"cost         not predicted: {refusal}"]
     except DoesNotFit:
         return ["cost         not predicted: a budget has no room for the first way of the plan"]
-    return describe_cost(cost_of(demand_of(samples, spec, graph, resources, read_seconds), where), samples)
+    cost = cost_of(demand_of(samples, spec, graph, resources, read_seconds), where)
+    return describe_cost(cost, samples, limited=spec.limit is not None)
 
 
 def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> list[str]:

@@ -26,6 +26,7 @@ from longwall.pipeline.cluster.work_profile import WorkProfile
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Phase, Worker
+from longwall.pipeline.phases.by_label.laid_out import forget_layout
 from longwall.pipeline.prediction.clock import Clock
 
 _STRATA, _DEVICE_STRATA = 96, 12  # a device is at work only if a range is long
@@ -75,6 +76,8 @@ class PhaseSample:
         The values of what was done of it.
     file_bytes
         Predicted bytes of the files that the phase writes.
+    open_processors
+        Seconds of processors in `open_seconds`, of all threads.
     """
 
     name: str
@@ -84,6 +87,7 @@ class PhaseSample:
     share: float
     values: tuple[Any, ...] = ()
     file_bytes: float = 0.0
+    open_processors: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -120,6 +124,7 @@ def sample_phase(phase: Phase, env: Environment, seconds: float, seed: int = 0) 
     if opening.clock.elapsed < _AGAIN_BELOW_SECONDS:
         first = opening.clock.used
         opening.close()
+        forget_layout(env)
         env.close()
         opening = _Opening(phase, env)
         loading = max(first - opening.clock.used, 0.0)
@@ -201,8 +206,17 @@ class _Sampler:
         taking = self._take()
         done = max(self._done / self._profile.size(*self._roots), 1e-12)
         predicted = tuple(self._stratum(*of, call) for of in zip(strata, one.ranges, one.seconds, strict=True))
-        values, size = tuple(self._values), self._bytes / done
-        return PhaseSample(name, loading, self._opened(one) + taking, predicted, one.share, values, size)
+        used = self._opening.clock.used + taking * len(self._workers)
+        return PhaseSample(
+            name=name,
+            load_seconds=loading,
+            open_seconds=self._opened(one) + taking,
+            strata=predicted,
+            share=one.share,
+            values=tuple(self._values),
+            file_bytes=self._bytes / done,
+            open_processors=used,
+        )
 
     def _strata(self) -> list[Range]:
         """Cut the roots; the first stratum once more, into halves of what is left of it: hubs come first."""

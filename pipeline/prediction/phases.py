@@ -6,12 +6,15 @@ What later phases are may depend on what earlier ones find; so a generator yield
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
+from contextlib import suppress
 from functools import singledispatch
 from typing import Any
 
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import Phase
+from longwall.pipeline.execution.phase import DoesNotFit, Phase
+from longwall.pipeline.phases.by_label.laid_out import OnLayout, laid_out
+from longwall.pipeline.phases.by_label.plans import CountByLabel, layout_of
 from longwall.pipeline.phases.cores.core_plan import CountInCore
 from longwall.pipeline.phases.count_per_edge import CountOfEveryEdge
 from longwall.pipeline.phases.count_plans import (
@@ -48,6 +51,7 @@ from longwall.pipeline.workloads.motifs.orbits import OrbitPlan
 from longwall.pipeline.workloads.motifs.orbits_by_counting import OrbitCountingPlan
 from longwall.pipeline.workloads.quasi_cliques import QuasiCliquePlan
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.storage.graph.label_layout import LabelLayout
 
 Phases = Generator[Phase, PhaseSample, None]
 
@@ -141,8 +145,36 @@ def _(plan: QueriesPlan, env: Environment) -> Phases:
 
 
 @phases_of.register
-def _(plan: MatchPlan, env: Environment) -> Phases:  # noqa: ARG001
-    yield SearchList(plan, None)
+def _(plan: CountByLabel, env: Environment) -> Phases:
+    try:
+        there = laid_out(env, plan.layout)
+    except DoesNotFit:
+        yield from phases_of(plan.otherwise, env)
+        return
+    if there.graph.num_edges:
+        yield from _on_layout(plan.layout, phases_of(plan.inside, there))
+
+
+@phases_of.register
+def _(plan: MatchPlan, env: Environment) -> Phases:
+    listing: Phase = SearchList(plan, None)
+    limited = env.spec.limit is not None or env.spec.scheduler.order == "levels"
+    layout = None if limited else layout_of(plan, env.graph.stats)
+    try:
+        if layout is not None and laid_out(env, layout).graph.num_edges:
+            listing = OnLayout(layout, listing)
+    except DoesNotFit:
+        pass
+    yield listing
+
+
+def _on_layout(layout: LabelLayout, phases: Phases) -> Phases:
+    """Yield phases as they are on the graph of a layout."""
+    with suppress(StopIteration):
+        phase = next(phases)
+        while True:
+            sample = yield OnLayout(layout, phase)
+            phase = phases.send(sample)
 
 
 @phases_of.register

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from longwall.pipeline.config import RunSpec
 from longwall.pipeline.execution.device_graph import release_graph
 from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.phases.by_label.laid_out import forget_layout
 from longwall.pipeline.prediction.costs import COMPUTING, Cost, Demand, predict_cost
 from longwall.pipeline.prediction.phase_sample import PhaseSample, sample_phase
 from longwall.pipeline.prediction.rates import own_rates, read_rates
@@ -25,8 +27,9 @@ from longwall.storage.memory.sizes import round_size
 from longwall.storage.observer import NullObserver
 from longwall.storage.remote.urls import is_url
 
-SECONDS = 1.5
-"""That a phase is sampled for."""
+SECONDS, LEAST_SECONDS = 1.5, 0.05
+"""That a phase is sampled for, and that one still is when `MOST_SECONDS` are over."""
+MOST_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,13 @@ def sample_plan(plan: Any, spec: RunSpec, graph: Graph, resources: Resources) ->
     from longwall.pipeline.prediction.phases import phases_of
 
     samples: list[PhaseSample] = []
+    began = time.monotonic()
     with _environment(spec, graph, resources) as env:
         phases = phases_of(plan, env)
         phase = next(phases, None)
         while phase is not None:
-            samples.append(sample_phase(phase, env, SECONDS, seed=len(samples)))
+            left = MOST_SECONDS - (time.monotonic() - began)
+            samples.append(sample_phase(phase, env, min(SECONDS, max(left, LEAST_SECONDS)), seed=len(samples)))
             try:
                 phase = phases.send(samples[-1])
             except StopIteration:
@@ -100,8 +105,8 @@ def cost_of(demand: Demand, where: Where) -> Cost:
     return predict_cost(demand, rates, where.workers or 1)
 
 
-def describe_cost(cost: Cost, samples: tuple[PhaseSample, ...]) -> list[str]:
-    """Return the prediction as lines of ``longwall explain``."""
+def describe_cost(cost: Cost, samples: tuple[PhaseSample, ...], *, limited: bool) -> list[str]:
+    """Return the prediction as lines of ``longwall explain``; `limited`: the run may end before all is done."""
     rates = cost.rates
     each = f"{rates.devices} devices" if rates.devices else f"{rates.threads} threads"
     machines = "this machine" if cost.workers == 1 else f"{cost.workers} machines"
@@ -117,7 +122,7 @@ def describe_cost(cost: Cost, samples: tuple[PhaseSample, ...]) -> list[str]:
     ]
     seen = min((one.share for one in samples), default=1.0)
     how = "all phases were done for it" if seen == 1.0 else f"by samples of the phases, {seen:.2%} of one at least"
-    lines.append(f"sampled      {how}")
+    lines.append(f"sampled      {how}{'; a run that ends at its limit takes less' if limited else ''}")
     moved = [f"disk {round_size(cost.disk)}", f"network {round_size(cost.network)}"]
     held = [f"host {round_size(cost.host)}", *([f"device {round_size(cost.device)}"] if cost.device else [])]
     lines.append(f"bytes        moved: {', '.join(moved)}; held by each process: {', '.join(held)}")
@@ -152,6 +157,7 @@ def _environment(spec: RunSpec, graph: Graph, resources: Resources) -> Iterator[
     try:
         yield env
     finally:
+        forget_layout(env)
         env.close()
         release_graph(env)
 

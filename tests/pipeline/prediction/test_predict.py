@@ -30,6 +30,8 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "houses": {"kind": "match", "pattern": "house"},
     "induced 4-cycles": {"kind": "match", "pattern": "cycle-4", "induced": True},
     "labelled": {"kind": "match", "pattern": "0-1,0-2,1-2,2-3", "pattern_labels": [0, 1, 2, 0]},
+    "labelled list": {"kind": "match", "pattern": "clique-3", "pattern_labels": [0, 1, 2], "output": "embeddings"},
+    "one label": {"kind": "match", "pattern": "diamond", "pattern_labels": [1, 1, 1, 1]},
     "list": {"kind": "match", "pattern": "clique-3", "output": "embeddings"},
     "two patterns": {"kind": "match", "pattern": ["clique-3", "diamond"]},
     "motifs by enumeration": {"kind": "motifs", "k": 4, "method": "enumeration"},
