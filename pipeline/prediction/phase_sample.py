@@ -134,6 +134,10 @@ def sample_phase(phase: Phase, env: Environment, seconds: float, seed: int = 0) 
         sampler = _Sampler(env, opening, Random(seed))
         try:
             return sampler.sample(phase.name, loading, seconds)
+        except KeyboardInterrupt:
+            env.cancel.set()
+            env.engine.interrupt()
+            raise
         finally:
             sampler.close()
     finally:

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -162,3 +162,26 @@ def test_the_benchmark_of_both_engines_fills_its_rows(engine_kind, tmp_path):
     assert len(rows) == 9
     assert all("cuda" in row.rpartition("|")[0] for row in rows)
     assert "left out" not in done.stdout
+
+
+@pytest.mark.slow
+def test_the_table_of_scales_has_a_row_for_every_step_and_counts_right(tmp_path):
+    igraph = pytest.importorskip("igraph")
+    from longwall.storage.generators.kinds import generate
+
+    options = ["--scales", "9", "--folder", tmp_path, "--works", "triangles"]
+    done = python("-m", "benchmarks.suites.scale", *options, env=dict(os.environ))
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines() if "R-MAT" in line
+    ]
+    assert [row[1] for row in rows] == ["generate", "write", "open", "mine triangles", "whole run, triangles"]
+    graph = generate("rmat", seed=1, scale=9, edge_factor=16)
+    heads = graph.original_ids[graph.indices].tolist()
+    tails = [tail for tail, (a, b) in enumerate(pairwise(graph.indptr.tolist())) for _ in range(a, b)]
+    ends = zip(graph.original_ids[tails].tolist(), heads, strict=True)
+    known = igraph.Graph([pair for pair in ends if pair[0] < pair[1]])
+    assert rows[3][4].replace(",", "") == str(len(known.list_triangles()))
+    assert f"{graph.num_edges:,} edges" in rows[2][4]
+    assert all(float(row[5]) > 0 for row in rows)
+    assert not list(tmp_path.glob("*.zarr"))

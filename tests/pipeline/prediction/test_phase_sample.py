@@ -115,3 +115,16 @@ def test_a_phase_without_roots_takes_nothing(lab: Any) -> None:
     phase = Counted(0, lambda _: 1.0, [])
     found = sample_phase(phase, lab.context(GRAPH), 1.0)
     assert (found.seconds, found.longest, found.share) == (0, 0, 1)
+
+
+def test_an_interrupt_ends_the_sample_and_closes_its_workers(lab: Any) -> None:
+    def cost(root: int) -> float:
+        if root == 5000:
+            raise KeyboardInterrupt
+        return 1e-6
+
+    phase, context = Counted(20_000, cost, []), lab.context(GRAPH)
+    with pytest.raises(KeyboardInterrupt):
+        sample_phase(phase, context, 1000.0)
+    assert context.cancel.is_set()
+    assert phase.closed == [1]
