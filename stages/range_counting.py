@@ -17,6 +17,7 @@ from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, RowTables
 from longwall.kernels.interface.workspaces import (
+    ArcBlock,
     Block,
     RangeCounter,
     RowCounter,
@@ -65,6 +66,10 @@ class CountingBench(RootsBench, Protocol):
         self, first: int, last: int, tables: TabledCliqueCounter
     ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
         """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
+        ...
+
+    def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
+        """Prepare the pages for pieces of a range, of at most so many arcs, for one block of triangles at a time."""
         ...
 
     def root(self, at: int) -> int:

@@ -21,6 +21,7 @@ from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, R
 from longwall.kernels.interface.workspaces import (
     CliqueCounter,
     CliqueLister,
+    DiamondCounter,
     EdgeExtender,
     LeafCounter,
     MotifCounter,
@@ -97,6 +98,10 @@ class Kernels(Protocol):
 
     def triangle_vertex_counter(self, device: Device, graph: GraphArrays, memory: int) -> TriangleVertexCounter:
         """Workspace for counting triangles per vertex; roots are arcs."""
+        ...
+
+    def diamond_counter(self, device: Device, graph: GraphArrays, memory: int) -> DiamondCounter:
+        """Workspace for counting diamonds, non-induced, at the edges that two triangles share; roots are arcs."""
         ...
 
     def four_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:

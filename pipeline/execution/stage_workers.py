@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from longwall.kernels.interface.workspaces import Block, TabledCliqueCounter, Targets, Workspace
+from longwall.kernels.interface.workspaces import ArcBlock, Block, TabledCliqueCounter, Targets, Workspace
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.device_graph import arc_of, load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
@@ -98,6 +98,16 @@ class RangeBench(StageWorker):
         """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
         assert self._reads is not None
         return self._reads.pieces(first, last, tables)
+
+    def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
+        """Prepare the pages for pieces of a range, of at most so many arcs, for one block of triangles at a time."""
+        if self._reads is not None:
+            yield from self._reads.arc_pieces(first, last, most)
+            return
+        for begin in range(first, last, most):
+            end = min(begin + most, last)
+            self._source.prepare(begin, end, self)
+            yield begin, end, None
 
     def root(self, at: int) -> int:
         """Return a root, or the end of a range of them, as the kernel's graph counts them."""

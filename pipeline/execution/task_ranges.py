@@ -60,6 +60,8 @@ def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     graph, memory = load_graph(env, roots.part)
     arcs = 2 * env.graph.num_edges  # on every engine, whatever its graph has of them
     pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
+    if roots.beyond and env.resources.on_device and graph.pages is None:
+        pieces = 1
     if graph.pages is not None:
         if reads_known(env):  # every range brings lists anew: the fewer, the better
             pieces = min(pieces, max(int(cost / _STEPS_PER_TASK), _LEAST_TASKS))

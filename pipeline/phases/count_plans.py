@@ -1,8 +1,8 @@
 """Counting without enumerating: choose between a search and specialised kernels.
 
-Cliques have bitmap tables; a 4-cycle is two wedges with the same ends, so wedges are aggregated by their ends;
-many other patterns are counted through homomorphisms. Induced counts are signed sums of the non-induced counts
-of all patterns with more edges, where those are cheaper than a search.
+Cliques have bitmap tables; a 4-cycle is two wedges with the same ends, so wedges are aggregated by their ends, and two
+triangles at the same edge are a diamond; many other patterns are counted through homomorphisms. Induced counts are
+signed sums of the non-induced counts of all patterns with more edges, where those are cheaper than a search.
 """
 
 import time
@@ -28,6 +28,7 @@ from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
+from longwall.stages.diamond_counting import CountDiamonds
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
@@ -42,6 +43,8 @@ from longwall.storage.graph.stats import GraphStats
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
 FEW_ABSENT_EDGES = 2  # with so few, there are few whatever the vertices
 _VERTICES_AT_ONCE = 1 << 22
+_TRIANGLE = Pattern(3, ((0, 1), (0, 2), (1, 2)))
+_DIAMOND_STEPS = 2.0  # of counting triangles once: the larger neighbours of a vertex are looked from, too
 _TRIANGLE_SKEW = 3.0  # how much larger the mean square of the triangles of an arc is than the square of their mean
 
 
@@ -371,6 +374,8 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
         return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountFourCycles())
     if pattern.num_vertices == 5 and degrees == [2] * 5:
         return _by_kernel(pattern, float(stats.sum_degree_squared) * 4, CountFiveCycles())
+    if pattern.num_vertices == 4 and len(pattern.edges) == 5:
+        return _by_kernel(pattern, _DIAMOND_STEPS * _clique(_TRIANGLE, stats).cost, CountDiamonds())
     if pattern.num_vertices > 3 and degrees[-2] == 1:
         return CountStars(pattern, float(stats.num_vertices))
     search = _search(pattern, stats, induced=False)

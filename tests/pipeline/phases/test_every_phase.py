@@ -57,6 +57,7 @@ from longwall.stages.cliques.leaves import (
     CountLargeCliques,
 )
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
+from longwall.stages.diamond_counting import CountDiamonds
 from longwall.stages.edge_counting import CountOfEdges
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
@@ -168,6 +169,7 @@ COUNTS = [
     CountLargeCliques(5),
     CountCliqueSizes(),
     CountCliquesOfVertices(4, 1),
+    CountDiamonds(),
     CountFourCycles(),
     homomorphisms("0-1,1-2,2-3,3-4").count,
     CountFiveCycles(),
