@@ -38,6 +38,11 @@ class OrientedReads:
     ----------
     env
         What the process works with; its graph on the engine is oriented and has pages.
+
+    Attributes
+    ----------
+    predicted
+        Bytes over the link of the ranges so far, in order and at the link's rate, or as many as take the same time.
     """
 
     def __init__(self, env: Environment):
@@ -47,6 +52,7 @@ class OrientedReads:
         assert loaded.graph.pages is not None
         self._graph, self._starts, self._pages = env.graph, loaded.starts, loaded.graph.pages
         self._room, self._left = -1, 0.0
+        self.predicted = 0.0
 
     def prepare(self) -> None:
         """Have the hottest pages of the phase in the page cache."""
@@ -83,7 +89,9 @@ class OrientedReads:
         """
         owners = self._owners(first, last, tables)
         too_few = self._pages.cache_arcs < _LEAST_PAGES * self._pages.page_arcs
-        by_heat = too_few or self._by_blocks(first, owners) >= self._by_heat(first, last)
+        blocks, heat = self._by_blocks(first, owners), self._by_heat(first, last)
+        by_heat = too_few or blocks >= heat
+        self.predicted += heat if by_heat else blocks
         if by_heat:
             self.prepare()
             owners = owners if tables is not None else [owners[0], owners[-1]]
@@ -118,10 +126,11 @@ class OrientedReads:
                 yield begin, min(begin + most, last), None
             return
         low, high = self._owners_of(first, last)
-        size = most if starts[-1] <= room - page else min(most, room // 2)
+        size = most if starts[-1] <= room - page else min(most, room // 2)  # as much is left for the other lists
         for owners in target_blocks(starts[low : high + 1], size):
             begin, end = low + owners[0], low + owners[1]
             arcs = max(first, int(starts[begin])), min(last, int(starts[end]))
+            self.predicted += _ARC_BYTES * (starts[end] - starts[begin] + starts[-1])
             for at in range(*arcs, most):  # a list may be longer
                 yield at, min(at + most, arcs[1]), self._triangles_at(begin, end)
 
