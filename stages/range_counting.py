@@ -72,6 +72,12 @@ class CountingBench(RootsBench, Protocol):
         """Prepare the pages for pieces of a range, of at most so many arcs, for one block of triangles at a time."""
         ...
 
+    def columns(
+        self, first: int, last: int, most: int
+    ) -> Iterator[tuple[int, int, Callable[[], Iterator[Targets]] | None]]:
+        """Cut a range of vertices by the arcs from larger ones, and prepare the pages of all lists in turn for each."""
+        ...
+
     def root(self, at: int) -> int:
         """Return a root, or the end of a range of them, as the kernel's graph counts them."""
         ...
@@ -244,20 +250,6 @@ class CountCliques(CountSubgraphs):
             bench.counter.add_pieces(first, last, bench)
         else:
             super().add(first, last, bench)
-
-
-@dataclass(frozen=True)
-class CountFourCycles(CountSubgraphs):
-    """Count the cycles of 4 vertices by their wedges (Chiba and Nishizeki)."""
-
-    method = "wedge aggregation"
-    name = "wedge aggregation of 4 vertices"
-    how = "wedge aggregation: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
-    source = Roots("vertices")
-
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
-        """See `CountRanges`."""
-        return SubgraphCounter(engine.kernels.four_cycle_counter(engine.device, graph, memory))
 
 
 @dataclass(frozen=True)

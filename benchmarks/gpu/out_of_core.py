@@ -32,7 +32,7 @@ from benchmarks.gpu.device_rmat import rmat_graph
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.pipeline.execution import device_graph
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.oriented_reads import OrientedReads
+from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.pages.hot_pages import Moves

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.cliques.tables import tabled_clique_counter as tabled_clique_counter
     from longwall.kernels.cuda.diamonds import diamond_counter as diamond_counter
     from longwall.kernels.cuda.edge_extension import edge_extender as edge_extender
+    from longwall.kernels.cuda.four_cycles import column_cycle_counter as column_cycle_counter
     from longwall.kernels.cuda.four_cycles import four_cycle_counter as four_cycle_counter
     from longwall.kernels.cuda.homomorphisms.five_cycles import five_cycle_counter as five_cycle_counter
     from longwall.kernels.cuda.homomorphisms.rows import row_counter as row_counter

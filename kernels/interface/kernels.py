@@ -21,6 +21,7 @@ from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, R
 from longwall.kernels.interface.workspaces import (
     CliqueCounter,
     CliqueLister,
+    ColumnCycleCounter,
     DiamondCounter,
     EdgeExtender,
     LeafCounter,
@@ -106,6 +107,10 @@ class Kernels(Protocol):
 
     def four_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
         """Workspace for counting 4-cycles by aggregating wedges; roots are vertices."""
+        ...
+
+    def column_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> ColumnCycleCounter:
+        """Workspace for counting 4-cycles while lists come in turn; roots are vertices."""
         ...
 
     def five_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:

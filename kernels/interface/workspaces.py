@@ -1,6 +1,6 @@
 """Workspaces of workers, which extend and count, and their results."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any, NamedTuple, Protocol
@@ -166,6 +166,31 @@ class DiamondCounter(RangeCounter, Protocol):
         blocks
             All blocks that have triangles at these arcs, each once for a corner. When the next one is asked for,
             kernels that read the lists of the last one have been launched. None: lists are read where they are.
+        """
+        ...
+
+
+class ColumnCycleCounter(RangeCounter, Protocol):
+    """Workspace of one worker that counts 4-cycles over ranges of vertices, while lists come in turn.
+
+    Attributes
+    ----------
+    arc_room
+        The most arcs that lead from larger vertices to those of a range; a single vertex may have more on a host.
+    """
+
+    arc_room: int
+
+    def count(self, first: int, last: int, rows: Callable[[], Iterable[Targets]] | None = None) -> int:
+        """Count the 4-cycles whose smallest vertices are first to last - 1.
+
+        Parameters
+        ----------
+        first, last
+            The range.
+        rows
+            Returns the vertices from `first` on, in parts. When the next part is asked for, kernels that read the lists
+            of the last one have been launched. None: all lists are where they are read.
         """
         ...
 

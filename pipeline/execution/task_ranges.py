@@ -31,10 +31,10 @@ def pieces_of(env: Environment, cost: float) -> int:
     return max(env.engine.tasks(2 * env.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
 
 
-def range_reads(env: Environment, tasks: Sequence[Task], graph: GraphArrays) -> int:
+def range_reads(env: Environment, roots: Roots, tasks: Sequence[Task], graph: GraphArrays) -> int:
     """Return the bytes that it may take to list what ranges of arcs read, and to choose the pages for it."""
     longest = max(task.last - task.first for task in tasks)
-    if reads_known(env):
+    if reads_known(env) or roots.streams:
         # A longer range is cut where memory is short, and by the room for pages where it is brought block by block.
         lists = min(_WORK_BYTES * longest, env.resources.work.free // _WORK_SHARE)
     else:
@@ -63,7 +63,9 @@ def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     if roots.beyond and env.resources.on_device and graph.pages is None:
         pieces = 1
     if graph.pages is not None:
-        if reads_known(env):  # every range brings lists anew: the fewer, the better
+        if reads_known(env) or (
+            roots.streams and graph.pages.staged
+        ):  # every range brings lists anew: the fewer, the better
             pieces = min(pieces, max(int(cost / _STEPS_PER_TASK), _LEAST_TASKS))
         else:
             pieces = max(pieces, -(-arcs * _READ_BYTES // (memory // _READS_SHARE)))

@@ -28,11 +28,10 @@ from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
-from longwall.stages.diamond_counting import CountDiamonds
+from longwall.stages.four_vertices import CountDiamonds, CountFourCycles
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
-    CountFourCycles,
     CountRanges,
     CountTrianglesOfVertices,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,8 @@ from conftest import set_page_size
 
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
-from longwall.pipeline.execution.oriented_reads import OrientedReads
+from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
+from longwall.pipeline.execution.reads.streamed_reads import column_ranges, streamed_columns
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.count_plans import plan_count
@@ -55,7 +57,9 @@ def test_triangles_are_counted_by_pairs_of_blocks(
     lab: SimpleNamespace, expected: dict[str, int], page: int, pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, page)
-    monkeypatch.setattr("longwall.pipeline.execution.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf"))
+    monkeypatch.setattr(
+        "longwall.pipeline.execution.reads.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf")
+    )
     room, held, copied = pages * page // 4, [], 0
     monkeypatch.setattr(GraphPages, "cache_arcs", room)
     hold, copy = GraphPages.hold, GraphPages._copy
@@ -99,6 +103,46 @@ def test_diamonds_are_counted_block_by_block(
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("access", ["adaptive", "zero-copy", "managed"])
+def test_cycles_are_counted_by_columns(
+    lab: SimpleNamespace, expected: dict[str, int], access: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 128)
+    monkeypatch.setattr(GraphPages, "cache_arcs", 13 * 32)
+    monkeypatch.setattr("longwall.pipeline.execution.task_ranges._LEAST_TASKS", 3)
+    parts = []
+    monkeypatch.setattr(
+        "longwall.pipeline.execution.stage_workers.streamed_columns",
+        lambda *given: [parts.append(part[:2]) or part for part in streamed_columns(*given[:4], 200)],
+    )
+    held = []
+    hold = GraphPages.hold
+    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": access})
+    assert counted(context, "cycle-4") == expected["cycle-4"]
+    assert (len(parts) > 6) == (access != "managed")
+    assert (len(held) > 5 * len(parts)) == (access != "managed")
+    for ((first, last),) in held:  # as much as there is room for, or the list of one vertex
+        one = GRAPH.indptr.tolist().index(last) - GRAPH.indptr.tolist().index(first) == 1
+        assert one or (last - 1) // 32 - first // 32 < 13
+
+
+@pytest.mark.parametrize("at_once", [3, 50, 1000])
+@pytest.mark.parametrize("most", [1, 40, 700, 1 << 20])
+def test_columns_are_cut_by_arcs_from_larger_vertices(at_once: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwall.pipeline.execution.reads.streamed_reads._VERTICES_AT_ONCE", at_once)
+    larger, n = (GRAPH.indptr[1:] - GRAPH.split).tolist(), GRAPH.num_vertices
+    for first, last in ((0, n), (5, n - 9), (7, 8)):
+        parts = column_ranges(GRAPH, first, last, most)
+        assert [v for part in parts for v in range(*part)] == list(range(first, last))
+        for begin, end in parts:
+            assert sum(larger[begin:end]) <= most or end == begin + 1
+        for (begin, end), (_, beyond) in pairwise(parts):
+            assert sum(larger[begin:end]) + larger[end] > most or end == begin + 1
+            assert beyond > end
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("by_heat", [False, True])
 @pytest.mark.parametrize("k", [4, 5])
 def test_cliques_are_counted_in_pieces_whose_tables_have_room(
@@ -132,7 +176,9 @@ def test_triangles_of_vertices_are_counted_by_pairs_of_blocks(
     lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, 256)
-    monkeypatch.setattr("longwall.pipeline.execution.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf"))
+    monkeypatch.setattr(
+        "longwall.pipeline.execution.reads.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf")
+    )
     monkeypatch.setattr(GraphPages, "cache_arcs", 15 * 64)
     held = []
     hold = GraphPages.hold

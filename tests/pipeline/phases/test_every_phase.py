@@ -57,14 +57,13 @@ from longwall.stages.cliques.leaves import (
     CountLargeCliques,
 )
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
-from longwall.stages.diamond_counting import CountDiamonds
 from longwall.stages.edge_counting import CountOfEdges
+from longwall.stages.four_vertices import CountDiamonds, CountFourCycles
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
-    CountFourCycles,
     CountHomomorphisms,
     CountOfVertices,
     CountRanges,
