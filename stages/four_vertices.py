@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import ColumnCycleCounter, DiamondCounter
+from longwall.kernels.interface.workspaces import ColumnCycleCounter, ArcDiamondCounter
 from longwall.stages.range_counting import Counter, CountingBench, CountSubgraphs, SubgraphCounter
 from longwall.stages.source import Roots
 
 
 class _Diamonds(SubgraphCounter):
-    _kernel: DiamondCounter
+    _kernel: ArcDiamondCounter
 
     def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
         self._sum += sum(self._kernel.count(*piece) for piece in bench.arc_pieces(first, last, self._kernel.arc_room))
 
 
 @dataclass(frozen=True)
-class CountDiamonds(CountSubgraphs):
+class CountDiamondsOfArcs(CountSubgraphs):
     """Count the diamonds, non-induced: an edge of t triangles is the middle one of t (t - 1) / 2."""
 
     method = "triangles per edge"
@@ -30,7 +30,7 @@ class CountDiamonds(CountSubgraphs):
 
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
-        return _Diamonds(engine.kernels.diamond_counter(engine.device, graph, memory))
+        return _Diamonds(engine.kernels.arc_diamond_counter(engine.device, graph, memory))
 
     def add(self, first: int, last: int, bench: CountingBench) -> None:
         """See `CountRanges`."""

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.cliques.leaves import clique_leaf_counter as clique_leaf_counter
     from longwall.kernels.cuda.cliques.leaves import clique_vertex_counter as clique_vertex_counter
     from longwall.kernels.cuda.cliques.tables import tabled_clique_counter as tabled_clique_counter
-    from longwall.kernels.cuda.diamonds import diamond_counter as diamond_counter
     from longwall.kernels.cuda.edge_extension import edge_extender as edge_extender
     from longwall.kernels.cuda.four_cycles import column_cycle_counter as column_cycle_counter
     from longwall.kernels.cuda.four_cycles import four_cycle_counter as four_cycle_counter
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.homomorphisms.tables import common_neighbours as common_neighbours
     from longwall.kernels.cuda.homomorphisms.tables import cycles_of_arcs as cycles_of_arcs
     from longwall.kernels.cuda.homomorphisms.tables import sum_neighbours as sum_neighbours
+    from longwall.kernels.cuda.local_counts.arc_diamonds import arc_diamond_counter as arc_diamond_counter
     from longwall.kernels.cuda.local_counts.arc_triangles import arc_triangles as arc_triangles
     from longwall.kernels.cuda.local_counts.edges import edge_counter as edge_counter
     from longwall.kernels.cuda.local_counts.orbits import orbit_homomorphism_counter as orbit_homomorphism_counter

@@ -22,7 +22,7 @@ from longwall.kernels.interface.workspaces import (
     CliqueCounter,
     CliqueLister,
     ColumnCycleCounter,
-    DiamondCounter,
+    ArcDiamondCounter,
     EdgeExtender,
     LeafCounter,
     MotifCounter,
@@ -101,7 +101,7 @@ class Kernels(Protocol):
         """Workspace for counting triangles per vertex; roots are arcs."""
         ...
 
-    def diamond_counter(self, device: Device, graph: GraphArrays, memory: int) -> DiamondCounter:
+    def arc_diamond_counter(self, device: Device, graph: GraphArrays, memory: int) -> ArcDiamondCounter:
         """Workspace for counting diamonds, non-induced, at the edges that two triangles share; roots are arcs."""
         ...
 

@@ -145,7 +145,7 @@ class TabledCliqueCounter(RangeCounter, Protocol):
         ...
 
 
-class DiamondCounter(RangeCounter, Protocol):
+class ArcDiamondCounter(RangeCounter, Protocol):
     """Workspace of one worker that counts pairs of triangles at the arcs of a range.
 
     Attributes

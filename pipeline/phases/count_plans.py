@@ -28,7 +28,7 @@ from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
-from longwall.stages.four_vertices import CountDiamonds, CountFourCycles
+from longwall.stages.four_vertices import CountDiamondsOfArcs, CountFourCycles
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
@@ -374,7 +374,7 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     if pattern.num_vertices == 5 and degrees == [2] * 5:
         return _by_kernel(pattern, float(stats.sum_degree_squared) * 4, CountFiveCycles())
     if pattern.num_vertices == 4 and len(pattern.edges) == 5:
-        return _by_kernel(pattern, _DIAMOND_STEPS * _clique(_TRIANGLE, stats).cost, CountDiamonds())
+        return _by_kernel(pattern, _DIAMOND_STEPS * _clique(_TRIANGLE, stats).cost, CountDiamondsOfArcs())
     if pattern.num_vertices > 3 and degrees[-2] == 1:
         return CountStars(pattern, float(stats.num_vertices))
     search = _search(pattern, stats, induced=False)

@@ -90,7 +90,7 @@ def test_diamonds_are_counted_block_by_block(
 ) -> None:
     set_page_size(monkeypatch, 128)
     monkeypatch.setattr(GraphPages, "cache_arcs", pages * 32)
-    monkeypatch.setattr("longwall.kernels.cuda.diamonds._PAGED_SHARE", 2e-4 if pages == 13 else 1.0)
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.arc_diamonds._PAGED_SHARE", 2e-4 if pages == 13 else 1.0)
     held = []
     hold = GraphPages.hold
     monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))

@@ -58,7 +58,7 @@ from longwall.stages.cliques.leaves import (
 )
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.stages.edge_counting import CountOfEdges
-from longwall.stages.four_vertices import CountDiamonds, CountFourCycles
+from longwall.stages.four_vertices import CountDiamondsOfArcs, CountFourCycles
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
@@ -168,7 +168,7 @@ COUNTS = [
     CountLargeCliques(5),
     CountCliqueSizes(),
     CountCliquesOfVertices(4, 1),
-    CountDiamonds(),
+    CountDiamondsOfArcs(),
     CountFourCycles(),
     homomorphisms("0-1,1-2,2-3,3-4").count,
     CountFiveCycles(),

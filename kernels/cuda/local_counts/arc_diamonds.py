@@ -1,4 +1,4 @@
-"""Diamonds on the device: triangles of arcs, and pairs of them; launches of ``diamonds.cu``."""
+"""Diamonds on the device: triangles of arcs, and pairs of them; launches of ``arc_diamonds.cu``."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,12 +16,12 @@ _COUNT_BYTES = 4
 _PAGED_SHARE = 2 / 3  # of the memory, that counts have beside copies of pages: lists are at least as long
 
 
-def diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaDiamondCounter":
+def arc_diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaArcDiamondCounter":
     """Make a counter of diamonds; see :class:`longwall.kernels.interface.kernels.Kernels`."""
-    return CudaDiamondCounter(device, graph, memory)
+    return CudaArcDiamondCounter(device, graph, memory)
 
 
-class CudaDiamondCounter:
+class CudaArcDiamondCounter:
     """Triangles of the arcs of a range.
 
     Attributes
@@ -48,7 +48,7 @@ class CudaDiamondCounter:
         for block in blocks or self._all(first, last):
             self._add(block, (counts, first, last - first))
         parts = xp.zeros(2, xp.uint64)
-        self._device.launch_over("diamonds.cu", "add_pairs", last - first, (counts, last - first, parts))
+        self._device.launch_over("arc_diamonds.cu", "add_pairs", last - first, (counts, last - first, parts))
         return sum_of_parts(parts)
 
     def _all(self, first: int, last: int) -> list[ArcBlock]:
@@ -72,7 +72,7 @@ class CudaDiamondCounter:
         arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
         where = (*counts, int(Corner.LARGEST in corner), int(Corner.SMALLER in corner))
         device.launch(
-            "diamonds.cu",
+            "arc_diamonds.cu",
             "add_heavy",
             (*arrays, tasks, num_tasks, first, last, low, high, heavy_task, device.stop_flag, *where),
             blocks=min(device.multiprocessors * BLOCKS // 2, len(tasks)),
@@ -80,7 +80,7 @@ class CudaDiamondCounter:
             shared=(4 + BLOCK_SLOTS * 2) * 4,
         )
         device.launch(
-            "diamonds.cu",
+            "arc_diamonds.cu",
             "add_light",
             (*arrays, graph.num_vertices, first, last, low, high, light_root, device.stop_flag, *where),
             blocks=device.multiprocessors * BLOCKS // 2,

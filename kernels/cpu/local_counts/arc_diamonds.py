@@ -10,12 +10,12 @@ from longwall.kernels.interface.workspaces import ArcBlock
 from longwall.kernels.jit import compiled
 
 
-def diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuDiamondCounter":
+def arc_diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuArcDiamondCounter":
     """Make a counter of diamonds; see :class:`longwall.kernels.interface.kernels.Kernels`."""
-    return CpuDiamondCounter(device, graph, memory)
+    return CpuArcDiamondCounter(device, graph, memory)
 
 
-class CpuDiamondCounter:
+class CpuArcDiamondCounter:
     """Places and triangles of the out-neighbours of one vertex."""
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):

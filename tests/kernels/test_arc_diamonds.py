@@ -48,7 +48,7 @@ def test_the_oracle_finds_diamonds() -> None:
 def test_pairs_of_triangles_at_ranges_of_arcs(name: str, engine: str) -> None:
     graph, chosen = GRAPHS[name], select_engine(engine)
     host, expected = host_arrays(graph), pairs_of(graph)
-    counter = chosen.kernels.diamond_counter(chosen.device, chosen.load(host), 1 << 28)
+    counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     end = host.num_arcs
     assert counter.count(0, end) == expected.sum()
     for first, last in pairwise([0, 1, end // 3, end // 3 + 7, end]):
@@ -61,7 +61,7 @@ def test_pairs_of_triangles_block_by_block(name: str) -> None:
     graph, chosen = GRAPHS[name], select_engine("cuda")
     host, expected = orient(graph, np.empty), pairs_of(graph)
     expected = expected[graph.indices < np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))]
-    counter = chosen.kernels.diamond_counter(chosen.device, chosen.load(host), 1 << 28)
+    counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
     starts, n = host.indptr.tolist(), graph.num_vertices
     for low, high in ((0, n // 3), (n // 3, n // 2), (n // 2, n)):
         own, cuts = (starts[low], starts[high]), [*range(0, high, 7), high]
