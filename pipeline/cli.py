@@ -30,9 +30,11 @@ from longwall.pipeline.terminal.options import (
     Header,
     Ids,
     LabelFile,
+    Machines,
     Memory,
     Overrides,
     Quiet,
+    RatesFile,
     RunFolder,
     Spill,
     VertexLabel,
@@ -164,18 +166,26 @@ def resume(
 
 
 @app.command(epilog="Example:  longwall explain configs/match.toml --set workload.pattern=clique-5")
-def explain(config: Config, overrides: Overrides = [], quiet: Quiet = False) -> None:  # noqa: B006
-    """Show the plan of a config, without running it.
+def explain(
+    config: Config,
+    overrides: Overrides = [],  # noqa: B006 - typer copies it
+    workers: Machines = None,
+    rates: RatesFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show the plan of a config and predict its time, without running it.
 
-    The graph is read for its statistics; nothing is written.
+    The graph is read for its statistics, and small parts of the work are done; nothing is written.
     """
     with _reporting():
         from longwall.pipeline.explain import explain as explain_config
+        from longwall.pipeline.prediction.predict import Where
         from longwall.pipeline.progress.event_log import LoggedObserver
         from longwall.pipeline.progress.observers import choose_observer
 
         observer = LoggedObserver(choose_observer(quiet))
-        write_stdout(explain_config(config, overrides=overrides, observer=observer))
+        where = Where(workers, None if rates is None else user_path(rates))
+        write_stdout(explain_config(config, overrides=overrides, observer=observer, where=where))
 
 
 @app.command(epilog="Example:  longwall report runs/demo")

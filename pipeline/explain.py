@@ -1,6 +1,7 @@
 """The plan of a config as text, without running it: the function behind ``longwall explain``.
 
-Searches are sampled (`longwall.pipeline.planning.prediction`) to predict how many rows and bytes they will make.
+Searches are sampled (`longwall.pipeline.planning.prediction`) to predict how many rows and bytes they will make; phases
+are (`longwall.pipeline.prediction`) to predict how long they take.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from longwall.storage.observer import NullObserver, Observer
 if TYPE_CHECKING:
     from longwall.pipeline.planning.prediction import LevelEstimate
     from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.pipeline.prediction.predict import Where
     from longwall.pipeline.workloads.frequent.plan import FrequentPlan
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
@@ -34,8 +36,16 @@ def explain(
     *,
     overrides: Sequence[str] = (),
     observer: Observer | None = None,
+    where: Where | None = None,
 ) -> str:
     """Return the plan of a config as text; the graph is read and sampled, nothing is written.
+
+    Parameters
+    ----------
+    config, overrides, observer
+        As of `longwall.run`.
+    where
+        The machines for which to predict the time; None: it is not predicted.
 
     Raises
     ------
@@ -43,6 +53,7 @@ def explain(
         If the config, the graph or the machine cannot do what is asked.
     """
     from longwall.kernels.kernel_cache import cache_note
+    from longwall.pipeline.prediction.clock import Clock
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import place_graph
 
@@ -55,10 +66,13 @@ def explain(
             observer.note(cache_note())
         with resources, engine.watch_compilation(lambda: observer.note(COMPILING)):
             resources.spill.check()
+            clock = Clock()
             graph = read_graph(spec, observer, resources)
+            read_seconds = clock.stop().quiet(engine.workers)
             plan = spec.workload.plan(graph)
             second = open_beside(spec, graph, resources)
             placement = place_graph(host_arrays(graph), resources, spec.memory.access)
+            cost = [] if where is None else _predict_cost(plan, spec, graph, resources, read_seconds, where)
             prediction = _predict(plan, spec, graph, placement, resources)
     finally:
         observer.close()
@@ -74,6 +88,7 @@ def explain(
         *_describe_placement(placement),
         plan.describe(),
         *prediction,
+        *cost,
     ]
     return "\n".join(lines)
 
@@ -86,9 +101,27 @@ def _describe_placement(placement: Placement) -> list[str]:
     return [f"access       {placement.access}: on the device{pages}, {round_size(placement.memory)} for the work"]
 
 
+def _predict_cost(
+    plan: Any, spec: RunSpec, graph: Graph, resources: Resources, read_seconds: float, where: Where
+) -> list[str]:
+    """Return lines with predicted seconds and bytes, or why there are none."""
+    from longwall.pipeline.execution.phase import DoesNotFit
+    from longwall.pipeline.prediction.phases import Unpredictable
+    from longwall.pipeline.prediction.predict import cost_of, demand_of, describe_cost, sample_plan
+
+    try:
+        samples = sample_plan(plan, spec, graph, resources)
+    except (InputError, RunError, Unpredictable) as refusal:
+        return [f"cost         not predicted: {refusal}"]
+    except DoesNotFit:
+        return ["cost         not predicted: a budget has no room for the first way of the plan"]
+    return describe_cost(cost_of(demand_of(samples, spec, graph, resources, read_seconds), where), samples)
+
+
 def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resources: Resources) -> list[str]:
     """Return lines with predicted rows and bytes; none for plans that are formulas."""
     from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
+    from longwall.pipeline.phases.by_label.plans import CountByLabel
     from longwall.pipeline.phases.count_plans import CountBySearch
     from longwall.pipeline.planning.prediction import estimate_levels
     from longwall.pipeline.planning.search_plan import MatchPlan
@@ -96,7 +129,8 @@ def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resou
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import bring_graph
 
-    search = plan.search if isinstance(plan, CountBySearch) else plan
+    whole = plan.inside if isinstance(plan, CountByLabel) else plan  # rows are as many on the graph of labels
+    search = whole.search if isinstance(whole, CountBySearch) else plan
     if isinstance(plan, FrequentPlan):
         return _predict_patterns(plan, graph, resources)
     if not isinstance(search, MatchPlan) or search.joined:

@@ -100,7 +100,7 @@ def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: l
 
 
 def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str]) -> Graph:
-    from longwall.storage.pages.placement import adjacency_maker
+    from longwall.storage.pages.placement import adjacency_maker, copier_ahead
 
     adjacency = adjacency_maker(resources, spec.memory.access)
     if spec.graph.generator is not None:
@@ -135,6 +135,7 @@ def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: 
         ),
         resources=resources,
         adjacency=adjacency,
+        ahead=copier_ahead(resources, spec.memory.access),
         note=note,
     )
 

@@ -253,6 +253,20 @@ class CountCliques(CountSubgraphs):
 
 
 @dataclass(frozen=True)
+class CountDiamonds(CountSubgraphs):
+    """Count cliques of 4 vertices less an edge: pairs of triangles with an edge in common."""
+
+    method = "triangle pairs"
+    name = "triangle pairs of 4 vertices"
+    how = "triangle pairs: the common neighbours of every edge; c of them are c (c - 1) / 2 diamonds"
+    source = Roots("vertices")
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return SubgraphCounter(engine.kernels.diamond_counter(engine.device, graph, memory))
+
+
+@dataclass(frozen=True)
 class CountFiveCycles(CountSubgraphs):
     """Count the cycles of 5 vertices by two wedges from their smallest vertex, whose ends are adjacent."""
 

@@ -134,6 +134,9 @@ def host_arrays(graph: Graph) -> GraphArrays:
         graph.labels if graph.labels is not None else np.zeros(1, np.int32),
         graph.stats.max_degree,
         graph.stats.max_out_degree,
+        slices=None if graph.slices is None else graph.slices.starts,
+        slice_labels=() if graph.slices is None else graph.slices.labels,
+        slice_arcs=() if graph.slices is None else graph.slices.arcs,
     )
 
 

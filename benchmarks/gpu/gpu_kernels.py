@@ -1,6 +1,7 @@
 """Time the CUDA kernels on R-MAT graphs, after checking them against the CPU engine and closed forms.
 
     python -m benchmarks.gpu.gpu_kernels [--scales 13 14 18 20 22] [--limit 20] [--budget 420]
+        [--graphs ca-AstroPh.edges.gz] [--only clique-3 cycle-4 diamond]
 
 Graph loading and planning are left out; a kernel's compilation falls into the warm-up. Times are medians over
 repeats, by CUDA events around the launches of a whole count.
@@ -9,6 +10,7 @@ repeats, by CUDA events around the launches of a whole count.
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import comb
 from typing import Any
 
@@ -30,6 +32,7 @@ from longwall.stages.source import edge_source
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
+from longwall.storage.ingest.ingest import load_graph
 
 PLENTY = 1 << 30
 _RUNS = 8
@@ -59,6 +62,10 @@ def works(engine: Any, graph: Graph, loaded: GraphArrays, memory: int) -> Iterat
         run = cliques.start if on_device else cliques.count
         yield f"clique-{k}", lambda run=run: run(0, loaded.num_arcs), sum_of_parts if on_device else int
         del cliques, run
+    diamonds = engine.kernels.diamond_counter(engine.device, loaded, memory)
+    run = diamonds.start if on_device else diamonds.count
+    yield "diamond", lambda run=run: run(0, loaded.num_vertices), sum_of_parts if on_device else int
+    del diamonds, run
     cycles = engine.kernels.four_cycle_counter(engine.device, loaded, memory)
     run = cycles.start if on_device else cycles.count
     yield "cycle-4", lambda run=run: run(0, loaded.num_vertices), fetch
@@ -108,7 +115,12 @@ def check(limit: float) -> None:
     """Compare with the CPU engine, and with what is known of complete graphs."""
     ends = np.array([(i, j) for i in range(60) for j in range(i)], np.int64)
     known = {f"clique-{k}": comb(60, k) for k in (3, 4, 5, 6)}
-    known |= {"cycle-4": 3 * comb(60, 4), "diamond by rows": 6 * comb(60, 4), "diamond by search": 6 * comb(60, 4)}
+    known |= {
+        "cycle-4": 3 * comb(60, 4),
+        "diamond": 6 * comb(60, 4),
+        "diamond by rows": 6 * comb(60, 4),
+        "diamond by search": 6 * comb(60, 4),
+    }
     for title, graph in {
         "K60": build_graph(ends[:, 0], ends[:, 1]),
         "rmat-12": generate("rmat", seed=1, scale=12, edge_factor=8),
@@ -129,13 +141,13 @@ def check(limit: float) -> None:
         print(f"{title}: all counts agree", flush=True)
 
 
-def measure(scale: int, limit: float, deadline: float) -> None:
-    """Time everything on one graph and print a table."""
+def measure(title: str, make: Callable[[], Graph], limit: float, deadline: float, only: list[str]) -> None:
+    """Time everything, or what is called so, on one graph and print a table."""
     began = time.monotonic()
-    graph = generate("rmat", seed=1, scale=scale, edge_factor=16)
+    graph = make()
     m, s = graph.num_edges, graph.stats
     print(
-        f"\nrmat-{scale}: {graph.num_vertices:,} vertices, {m:,} edges, max degree {s.max_degree:,}, "
+        f"\n{title}: {graph.num_vertices:,} vertices, {m:,} edges, max degree {s.max_degree:,}, "
         f"max out-degree {s.max_out_degree:,} ({time.monotonic() - began:.0f} s to make)",
         flush=True,
     )
@@ -146,7 +158,7 @@ def measure(scale: int, limit: float, deadline: float) -> None:
     while not done:
         done = True
         for name, start, fetch in works(engine, graph, engine.load(arrays(graph)), DEVICE_SCRATCH):
-            if name in skip:
+            if name in skip or (only and name not in only):
                 continue
             skip.add(name)
             if time.monotonic() > deadline:
@@ -167,15 +179,19 @@ def main() -> None:
     """Run the checks, then the graphs from small to large."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scales", type=int, nargs="*", default=[13, 14, 18, 20, 22])
+    parser.add_argument("--graphs", nargs="*", default=[], help="edge lists that are counted besides")
+    parser.add_argument("--only", nargs="*", default=[], help="what is timed; else everything")
     parser.add_argument("--limit", type=float, default=20, help="seconds for one count")
     parser.add_argument("--budget", type=float, default=420, help="seconds for everything")
     settings = parser.parse_args()
     deadline = time.monotonic() + settings.budget
     print(CudaEngine().device.name, flush=True)
     check(settings.limit)
-    for scale in settings.scales:
+    graphs = [(path.rpartition("/")[2], partial(load_graph, path)) for path in settings.graphs]
+    graphs += [(f"rmat-{n}", partial(generate, "rmat", seed=1, scale=n, edge_factor=16)) for n in settings.scales]
+    for title, make in graphs:
         if time.monotonic() < deadline:
-            measure(scale, settings.limit, deadline)
+            measure(title, make, settings.limit, deadline, settings.only)
 
 
 if __name__ == "__main__":

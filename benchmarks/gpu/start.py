@@ -12,15 +12,19 @@ where it stands, and ends the benchmark.
 """
 
 import argparse
+import cProfile
 import faulthandler
+import io
 import json
 import os
+import pstats
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +36,7 @@ from benchmarks.lib.machine import describe_machine
 VERTICES = 400
 EDGES = sorted({(u, v) for v in range(VERTICES) for u in range(v) if (u * 37 + v * 101 + u * v) % 31 == 0})
 WORKLOADS = {"triangles": {"kind": "triangles"}, "houses": {"kind": "match", "pattern": "house"}}
+HEAVY = ("pandas", "scipy", "dask", "zarr", "cupyx", "networkx", "charset_normalizer", "requests")
 PARTS = (
     "interpreter", "imports", "CuPy", "context", "first kernel", "modules", "graph", "plan", "mine", "write", "rest",
     "report", "end", "in parts", "whole process",
@@ -63,6 +68,7 @@ def child(config: str, began: float) -> None:
     """Do a run in parts, and print the seconds of each as JSON."""
     parts = dict.fromkeys(PARTS, 0.0) | {"interpreter": time.time() - began}
     say(f"    interpreter {parts['interpreter']:.3f}")
+    sys.meta_path.insert(0, _HeavyImports)
 
     @contextmanager
     def part(name: str, what: str = "") -> Iterator[None]:
@@ -111,8 +117,25 @@ def _open_device(part: Callable[..., Any]) -> None:
 
         compiler._compile_module_with_cache = _timed(compiler._compile_module_with_cache, part)
     sources._module = _timed(sources._module, part)
+    profile = cProfile.Profile()
     with part("first kernel"):
-        open_device()
+        profile.runcall(open_device)
+    stream = io.StringIO()
+    pstats.Stats(profile, stream=stream).sort_stats("cumulative").print_stats(14)
+    slowest = [line.split(None, 5)[3:] for line in stream.getvalue().splitlines() if line[:10].strip().isdigit()]
+    say("      " + "; ".join(f"{words[0]} {words[-1].rpartition('/')[2]}" for words in slowest))
+
+
+class _HeavyImports:
+    """Says who imports what a small run should do without."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> None:
+        """Find nothing."""
+        if name in HEAVY:
+            frames = [frame for frame in traceback.extract_stack() if "importlib" not in frame.filename]
+            who = " < ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames[-2:-9:-1])
+            say(f"      {name} is imported by {who}")
 
 
 def _timed(make: Callable[..., Any], part: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,7 +154,13 @@ def caches(folder: Path, cold: bool) -> dict[str, str]:
     """Return the environment of a run whose kernels are in a folder: in an empty one for every cold run."""
     place = Path(tempfile.mkdtemp(dir=folder)) if cold else folder / "cache"
     (place / "cupy").mkdir(parents=True, mode=0o700, exist_ok=True)
-    return os.environ | {"XDG_CACHE_HOME": str(place), "CUPY_CACHE_DIR": str(place / "cupy")}
+    return os.environ | {
+        "XDG_CACHE_HOME": str(place),
+        "CUPY_CACHE_DIR": str(place / "cupy"),
+        # As where the program is installed: modules are compiled once.
+        "PYTHONPYCACHEPREFIX": str(folder / "modules"),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
 
 
 def finished(command: list[str], folder: Path, environment: dict[str, str], limit: float) -> dict[str, Any]:

@@ -5,86 +5,19 @@ table in the first-level cache and all cores (or the whole device) at work, so t
 rows look up in tables as long as the graph has vertices.
 """
 
-import os
-import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import longwall
+from longwall.kernels import select_engine
 from longwall.storage.graph.graph import Graph
 
-_TABLE = 4096
-_ROUNDS = 5
-_CUDA_LOOK_UP = r"""
-extern "C" __global__ void look_up(const unsigned int* entries, const unsigned char* table, long long size,
-                                   int passes, unsigned long long* total) {
-    unsigned long long sum = 0;
-    for (int pass = 0; pass < passes; ++pass)
-        for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < size;
-             i += (long long)gridDim.x * blockDim.x)
-            sum += table[(entries[i] + pass) & 4095];
-    atomicAdd(total, sum);
-}
-"""
 
-
-def steps_per_second(engine: str) -> float:
+def steps_per_second(kind: str) -> float:
     """Measure the step rate of an engine's device."""
-    return _cuda_rate() if engine == "cuda" else _cpu_rate()
-
-
-def _look_up(entries: npt.NDArray[np.uint32], table: npt.NDArray[np.uint8], passes: int) -> int:
-    total = 0
-    for _ in range(passes):
-        for i in range(entries.size):
-            total += table[entries[i]]
-    return total
-
-
-def _cpu_rate() -> float:
-    import numba
-
-    kernel: Any = numba.njit(nogil=True)(_look_up)
-    threads, size, passes = len(os.sched_getaffinity(0)), 1 << 18, 64
-    entries, table = _random_entries(size), np.ones(_TABLE, np.uint8)
-    kernel(entries, table, 1)
-    with ThreadPoolExecutor(threads) as pool:
-
-        def once() -> float:
-            began = time.perf_counter()
-            for done in [pool.submit(kernel, entries, table, passes) for _ in range(threads)]:
-                done.result()
-            return time.perf_counter() - began
-
-        return threads * passes * size / min(once() for _ in range(_ROUNDS))
-
-
-def _cuda_rate() -> float:
-    import cupy
-
-    kernel = cupy.RawKernel(_CUDA_LOOK_UP, "look_up")
-    size, passes = 1 << 22, 64
-    entries, table = cupy.asarray(_random_entries(size)), cupy.ones(_TABLE, cupy.uint8)
-    total = cupy.zeros(1, cupy.uint64)
-    blocks = 8 * cupy.cuda.Device().attributes["MultiProcessorCount"]
-
-    def once() -> float:
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        kernel((blocks,), (256,), (entries, table, np.int64(size), np.int32(passes), total))
-        stop.record()
-        stop.synchronize()
-        return float(cupy.cuda.get_elapsed_time(start, stop)) / 1e3
-
-    once()
-    return passes * size / min(once() for _ in range(_ROUNDS))
-
-
-def _random_entries(size: int) -> npt.NDArray[np.uint32]:
-    return np.random.default_rng(0).integers(0, _TABLE, size, dtype=np.uint32)
+    engine = select_engine(kind)
+    return engine.kernels.steps_per_second(engine.device)
 
 
 def steps(store: str, plans: dict[str, list[dict[str, Any]]], cliques: dict[str, int]) -> dict[str, float | None]:

@@ -21,6 +21,24 @@ TDFS = {
 LABELS = 4
 """Labels of the data graph; vertex i of P12 to P22, which are P1 to P11 otherwise, has the label i mod 4."""
 
+TDFS_LABELLED = {f"P{number + 7}": f"P{number}" for number in range(1, 8)}
+"""The labelled patterns that come with T-DFS, P8 to P14, and which of `TDFS` each is without labels; the labels are
+those of `mod_labels` here."""
+
+TDFS_MILLISECONDS = {
+    ("ca-AstroPh", "P9"): 7.4,
+    ("ca-AstroPh", "P11"): 17,
+    ("ca-AstroPh", "P12"): 18,
+    ("ca-AstroPh", "P13"): 12,
+    ("ca-AstroPh", "P14"): 15,
+    ("rmat-16", "P9"): 33,
+    ("rmat-16", "P11"): 813,
+    ("rmat-16", "P12"): 759,
+    ("rmat-16", "P13"): 418,
+    ("rmat-16", "P14"): 374,
+}
+"""T-DFS's kernels on an H200, 4 random labels on the graph; its own R-MAT graph of that size has another seed."""
+
 DUMATO_MOTIFS = {
     ("citeseer", 5): 0.24,
     ("citeseer", 6): 0.67,

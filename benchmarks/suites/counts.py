@@ -58,7 +58,7 @@ class Suite:
                 self._check(name, store, row)
         if self.failures:
             return self._finish()
-        rate = call("benchmarks.lib.floor:steps_per_second", engine=self.engine)
+        rate = call("benchmarks.lib.floor:steps_per_second", kind=self.engine)
         self.record["steps_per_second"] = self._need(rate, "measuring the step rate")
         for scale in self.settings.scales:
             self._measure_graph(f"rmat-{scale}", self._rmat(scale, _EDGE_FACTOR))

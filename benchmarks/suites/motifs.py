@@ -86,7 +86,7 @@ class Motifs(Suite):
         settings = self.settings
         self.head(f"Motifs, {settings.engine}")
         self._check()
-        rate = call("benchmarks.lib.floor:steps_per_second", None, engine=settings.engine).value
+        rate = call("benchmarks.lib.floor:steps_per_second", None, kind=settings.engine).value
         self.say(
             f"- Limit {settings.limit:g} s a run; step rate of the floor {rate:.3g} a second",
             "",

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.edge_extension import edge_extender as edge_extender
     from longwall.kernels.cpu.four_cycles import column_cycle_counter as column_cycle_counter
     from longwall.kernels.cpu.four_cycles import four_cycle_counter as four_cycle_counter
+    from longwall.kernels.cpu.homomorphisms.almost_cliques import almost_clique_counter as almost_clique_counter
+    from longwall.kernels.cpu.homomorphisms.diamonds import diamond_counter as diamond_counter
     from longwall.kernels.cpu.homomorphisms.five_cycles import five_cycle_counter as five_cycle_counter
     from longwall.kernels.cpu.homomorphisms.rows import row_counter as row_counter
+    from longwall.kernels.cpu.homomorphisms.tables import cliques_of_arcs as cliques_of_arcs
     from longwall.kernels.cpu.homomorphisms.tables import common_neighbours as common_neighbours
-    from longwall.kernels.cpu.homomorphisms.tables import cycles_of_arcs as cycles_of_arcs
+    from longwall.kernels.cpu.homomorphisms.tables import paths_of_arcs as paths_of_arcs
     from longwall.kernels.cpu.homomorphisms.tables import sum_neighbours as sum_neighbours
+    from longwall.kernels.cpu.homomorphisms.wheels import wheel_counter as wheel_counter
     from longwall.kernels.cpu.local_counts.arc_diamonds import arc_diamond_counter as arc_diamond_counter
     from longwall.kernels.cpu.local_counts.arc_triangles import arc_triangles as arc_triangles
     from longwall.kernels.cpu.local_counts.edges import edge_counter as edge_counter
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.search import searcher as searcher
     from longwall.kernels.cpu.sorting import chunk_sorter as chunk_sorter
     from longwall.kernels.cpu.sorting import run_merger as run_merger
+    from longwall.kernels.cpu.step_rate import steps_per_second as steps_per_second
     from longwall.kernels.cpu.triangles import triangle_counter as triangle_counter
     from longwall.kernels.cpu.triangles import triangle_vertex_counter as triangle_vertex_counter
 else:

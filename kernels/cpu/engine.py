@@ -1,8 +1,8 @@
 """The CPU engine: Numba kernels over NumPy arrays, which release the GIL."""
 
 import os
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels import cpu
-from longwall.kernels.interface.engine import Ablation, WorkspaceTooLarge, host_faults
+from longwall.kernels.interface.engine import Ablation, Put, WorkspaceTooLarge, host_faults
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.pages import PageFrames
@@ -110,11 +110,17 @@ class CpuEngine:
         """Number of tasks into which work over `size` roots should be cut."""
         return self.workers * _TASKS_PER_WORKER
 
+    def copying_ahead(self, arrays: Sequence[NDArray[Any]], room: int) -> AbstractContextManager[list[Put]]:  # noqa: ARG002
+        """The kernels read host arrays in place."""
+        return nullcontext([lambda start, items: None for _ in arrays])  # noqa: ARG005
+
     def load(
         self,
         graph: GraphArrays,
         access: Access = "resident",  # noqa: ARG002
         vertices: Collection[str] = VERTEX_ARRAYS,  # noqa: ARG002
+        *,
+        room: int = 0,  # noqa: ARG002
     ) -> GraphArrays:
         """The kernels read host arrays in place, whatever the access."""
         return graph

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from longwall.kernels.cpu.engine import CpuDevice, exact, fitting
 from longwall.kernels.interface.frontier import RowReads, frontier
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, pack, to_count, to_extend
+from longwall.kernels.interface.search_program import ProgramArrays, SearchProgram, in_slices, pack, to_count, to_extend
 from longwall.kernels.interface.workspaces import Extension
 from longwall.kernels.jit import compiled
 
@@ -32,6 +32,9 @@ class CpuSearcher:
 
     def __init__(self, device: CpuDevice, graph: GraphArrays, program: SearchProgram, memory: int):
         self._graph = graph
+        program = in_slices(program, graph.slice_labels)
+        none = np.zeros(1, np.uint32)
+        self._slices = (none if graph.slices is None else graph.slices).reshape(-1, max(graph.slice_stride, 1))
         self._whole, self._program = program, pack(program)
         self._steps: dict[int, ProgramArrays] = {}
         self._room = graph.max_degree + 1
@@ -48,9 +51,9 @@ class CpuSearcher:
         """Count the embeddings below `rows`; see `Searcher`."""
         graph, program, most = self._graph, self._program, _NO_LIMIT if most is None else most
         total, estimate = count_rows(
-            graph.indptr, graph.indices, graph.labels, rows, 0, rows.shape[1], program.sets, program.first_set,
-            program.levels, program.blocks, program.members, program.terms, self._store, self._room, self._marks,
-            self._state, self._stop_flag, most,
+            graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
+            program.first_set, program.levels, program.blocks, program.members, program.terms, self._store, self._room,
+            self._marks, self._state, self._stop_flag, most,
         )  # fmt: skip
         return exact(total, estimate)
 
@@ -67,8 +70,9 @@ class CpuSearcher:
         out = np.empty(capacity, np.uint32)
         counts = np.empty(rows.shape[1], np.int64)
         done, written, begun = extend_rows(
-            graph.indptr, graph.indices, graph.labels, rows, 0, rows.shape[1], program.sets, program.first_set,
-            program.levels, self._store, self._room, self._marks, self._state, self._stop_flag, out, counts, first,
+            graph.indptr, graph.indices, graph.labels, self._slices, rows, 0, rows.shape[1], program.sets,
+            program.first_set, program.levels, self._store, self._room, self._marks, self._state, self._stop_flag, out,
+            counts, first,
         )  # fmt: skip
         counts[done:] = -1
         return Extension(counts, out[:written], int(begun), counts.size - done - (begun > 0))
@@ -159,14 +163,18 @@ def _set_marks(array, begin, end, marks, base, value):
 
 
 @compiled
-def _run_sets(depth, first, last, sets, values, indptr, indices, labels, start, stop, store, room, marks):
+def _run_sets(depth, first, last, sets, values, indptr, indices, labels, slices, start, stop, store, room, marks):
     """Compute sets[first:last], which become known at `depth`; False if one that must not be empty is."""
     num_vertices = indptr.size - 1
     for s in range(first, last):
         kind = sets[s, _KIND]
         low, high = _bounds(values, depth, sets[s, _BELOW], sets[s, _ABOVE], num_vertices)
         vertex = values[sets[s, _ADJACENT]]
-        a, z = _trim(indices, indptr[vertex], indptr[vertex + 1], low, high)
+        label = sets[s, _LABEL]
+        a, z = indptr[vertex], indptr[vertex + 1]
+        if kind != _LABELLED and label >= 0:
+            a, z = a + slices[vertex, label], a + slices[vertex, label + 1]
+        a, z = _trim(indices, a, z, low, high)
         mark = sets[s, _MARK]
         base = mark * num_vertices
         if mark >= 0 and stop[s] > start[s]:
@@ -186,7 +194,7 @@ def _run_sets(depth, first, last, sets, values, indptr, indices, labels, start, 
             if kind == _LABELLED:
                 for i in range(a, z):
                     x = indices[i]
-                    if labels[x] == sets[s, _LABEL]:
+                    if labels[x] == label:
                         if write:
                             store[at + found] = x
                         found += 1
@@ -281,7 +289,9 @@ def _count_suffix(depth, values, sets, blocks, members, terms, sizes, indptr, in
 
 
 @compiled
-def _enter_row(r, good, rows, sets, first_set, values, indptr, indices, labels, start, stop, store, room, marks):
+def _enter_row(
+    r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, room, marks
+):
     """Match row r, whose first `good` columns may equal those of the row before, and compute its sets.
 
     Return the number of leading columns whose sets are valid: fewer than all if the row leads to nothing.
@@ -292,7 +302,20 @@ def _enter_row(r, good, rows, sets, first_set, values, indptr, indices, labels, 
     for d in range(changed, rows.shape[0]):
         values[d] = rows[d, r]
         if not _run_sets(
-            d, first_set[d], first_set[d + 1], sets, values, indptr, indices, labels, start, stop, store, room, marks
+            d,
+            first_set[d],
+            first_set[d + 1],
+            sets,
+            values,
+            indptr,
+            indices,
+            labels,
+            slices,
+            start,
+            stop,
+            store,
+            room,
+            marks,
         ):
             return d
     return rows.shape[0]
@@ -300,15 +323,15 @@ def _enter_row(r, good, rows, sets, first_set, values, indptr, indices, labels, 
 
 @compiled
 def count_rows(
-    indptr, indices, labels, rows, begin, end, sets, first_set, levels, blocks, members, terms, store, room, marks,
-    state, stop_flag, most,
+    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, blocks, members, terms, store, room,
+    marks, state, stop_flag, most,
 ):  # fmt: skip
     """Count the embeddings below rows[:, begin:end].
 
     Parameters
     ----------
-    indptr, indices, labels
-        The graph; `labels` has length 1 where there are none.
+    indptr, indices, labels, slices
+        The graph; `labels` has length 1 where there are none, `slices` has no slice where no set reads one.
     rows : uint32[columns, n]
         Matched vertices at depths 0 to columns - 1; rows that share a prefix stand together.
     begin, end
@@ -345,7 +368,7 @@ def count_rows(
         if stop_flag[0] or total >= most:
             break
         good = _enter_row(
-            r, good, rows, sets, first_set, values, indptr, indices, labels, start, stop, store, room, marks
+            r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, room, marks
         )
         if good < columns:
             continue
@@ -377,8 +400,8 @@ def count_rows(
                 continue
             values[depth] = x
             if not _run_sets(
-                depth, first_set[depth], first_set[depth + 1], sets, values, indptr, indices, labels, start, stop,
-                store, room, marks,
+                depth, first_set[depth], first_set[depth + 1], sets, values, indptr, indices, labels, slices, start,
+                stop, store, room, marks,
             ):  # fmt: skip
                 continue
             if depth == depth_end - 1:
@@ -406,8 +429,8 @@ def _clear_marks(sets, indices, start, stop, store, marks, num_vertices):
 
 @compiled
 def extend_rows(
-    indptr, indices, labels, rows, begin, end, sets, first_set, levels, store, room, marks, state, stop_flag, out,
-    counts, first,
+    indptr, indices, labels, slices, rows, begin, end, sets, first_set, levels, store, room, marks, state, stop_flag,
+    out, counts, first,
 ):  # fmt: skip
     """Extend rows[:, begin:end] by one level; parameters not named here are those of :func:`count_rows`.
 
@@ -441,7 +464,7 @@ def extend_rows(
         if stop_flag[0]:
             break
         good = _enter_row(
-            r, good, rows, sets, first_set, values, indptr, indices, labels, start, stop, store, room, marks
+            r, good, rows, sets, first_set, values, indptr, indices, labels, slices, start, stop, store, room, marks
         )
         found = 0
         if good == columns:

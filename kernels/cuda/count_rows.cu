@@ -36,13 +36,14 @@ DEVICE bool next_task(RingSlot* ring, TaskControl* control, const u32* stop, Tas
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
-    count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* rows,
+    count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* slices,
+               const u32* rows,
                i64 stride, const i64* list_begins, const int* list_lengths, i64 num_rows, u32* store, i64 own,
                i64 room, i64 oriented_room, u32* lent, i64 longs, RingSlot* ring, TaskControl* control,
                const u32* stop, u64 most, u64* result) {
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
   Search search;
-  search.graph = {indptr, indices, split, labels};
+  search.graph = {indptr, indices, split, labels, slices};
   search.rows = rows;
   search.stride = stride;
   search.list_begins = list_begins;

@@ -1,7 +1,7 @@
 """The CUDA engine: kernels of CUDA C++ over device arrays."""
 
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,8 @@ from longwall.kernels.cuda.runtime.host_memory import mapped as map_array
 from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.cuda.runtime.memory import DeviceMemory, copied
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
-from longwall.kernels.interface.engine import Ablation, EngineLost
+from longwall.kernels.cuda.runtime.pinned_buffers import StagedCopies
+from longwall.kernels.interface.engine import COPY_BUFFER, Ablation, EngineLost, Put
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 
@@ -86,15 +87,30 @@ class CudaEngine:
         """Number of tasks into which work over `size` roots should be cut: a launch should outlast its overhead."""
         return max(size >> _ROOTS_PER_TASK_LOG2, 1)
 
+    @contextmanager
+    def copying_ahead(self, arrays: Sequence[NDArray[Any]], room: int) -> Iterator[list[Put]]:
+        """Copy arrays of a graph to the device while they are filled, so that `load` finds them there."""
+        with self.faults():
+            copies = StagedCopies(self.device, room)
+            begun = [copies.begin(array) for array in arrays]
+        with copies:
+            yield [put for _, put in begun]
+        self.memory.keep(arrays, [there for there, _ in begun])
+
     def load(
-        self, graph: GraphArrays, access: Access = "resident", vertices: Collection[str] = VERTEX_ARRAYS
+        self,
+        graph: GraphArrays,
+        access: Access = "resident",
+        vertices: Collection[str] = VERTEX_ARRAYS,
+        *,
+        room: int = 0,
     ) -> GraphArrays:
         """Bring a host graph to where the kernels can read it."""
         xp, managed = self.xp, None
         arrays = {name: getattr(graph, name) for name in graph.vertex_arrays if name in vertices}
         if access == "resident":
             arrays["indices"] = graph.indices
-        arrays = copied(xp, arrays)
+        arrays = self._brought(arrays, room)
         if access == "zero-copy":
             arrays["indices"] = map_array(xp, graph.indices)
         elif access != "resident":
@@ -105,6 +121,17 @@ class CudaEngine:
         if graph.oriented:
             arrays["split"] = arrays["indptr"][1:]
         return replace(graph, managed=managed, **arrays)
+
+    def _brought(self, arrays: dict[str, NDArray[Any]], room: int) -> dict[str, Any]:
+        """Copy arrays to the device that are not there yet: long ones by way of buffers, if there is room for them."""
+        kept = self.memory.take_kept(list(arrays.values()))
+        there = {name: made for name, made in zip(arrays, kept, strict=True) if made is not None}
+        missing = {name: array for name, array in arrays.items() if name not in there}
+        staged = [name for name, array in missing.items() if array.nbytes >= COPY_BUFFER <= room]
+        if staged:
+            with StagedCopies(self.device, room) as copies:
+                there |= {name: copies.send(missing.pop(name)) for name in staged}
+        return there | copied(self.xp, missing)
 
     def host_copy(self, graph: GraphArrays, access: Access, vertices: Collection[str] = VERTEX_ARRAYS) -> int:
         """Return the bytes of the host that `load` takes for copies of a graph's arrays."""

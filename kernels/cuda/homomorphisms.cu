@@ -3,21 +3,7 @@
 // Local vectors have an entry per entry of the row, dense ones an entry per vertex or, with rows of arcs (v, x), per
 // arc of v: the vertices of v's neighbourhood. Ids are degree ranks, so most of
 // what is read of a dense vector is its beginning: that part is in shared memory, the rest in the block's workspace.
-#include "common.cuh"
-
-enum Op {
-  ONES, PULL, SCATTER, MULTIPLY, WEIGH, PUSH, COPY_DENSE, MULTIPLY_DENSE, WEIGH_DENSE, WIDEN, SUM, SUM_DENSE,
-  GATHER, LOAD, WEIGH_ARC, STORE_LOCAL, PUSH_EDGES, WEIGH_ACROSS
-};
-
-struct RowOp {
-  int code, target, source, weight;
-};
-
-// Value (u64, or double), kModulus (0: 2^64), kNumOps, kOps, kNumLocal, kNumDense, kNumScalars, kNumProducts, kFactors,
-// kProducts (padded with -1), kNumStored, kStored (product, table), kArcs (whether rows are those of arcs), kSymmetric;
-// lists that are empty have one entry.
-#include "generated.cuh"
+#include "row_program.cuh"
 
 #define CONSTANT __host__ __device__ constexpr
 
@@ -41,13 +27,6 @@ CONSTANT int scattered_from(int dense) {
 }
 
 constexpr bool kWide = has_wide_pass();
-
-// A number modulo kModulus, where that is not 0.
-DEVICE double reduced(double value) { return value; }
-DEVICE u64 reduced(u64 value) { return kModulus ? value % (kModulus ? kModulus : 1) : value; }
-
-DEVICE double magnitude(double value) { return value; }
-DEVICE double magnitude(u64 value) { return static_cast<double>(static_cast<i64>(value)); }
 
 struct RowRunner {
   const i64* indptr;
@@ -264,37 +243,6 @@ struct RowRunner {
       clear<O + 1>();
     }
   }
-
-  template <int P, int C = 0>
-  DEVICE void multiply(Value& product, double& estimate) const {
-    if constexpr (C < kFactors) {
-      constexpr int scalar = kProducts[P][C];
-      if constexpr (scalar >= 0) {
-        product = reduced(product * reduced(scalars[scalar]));
-        estimate *= magnitude(scalars[scalar]);
-      }
-      multiply<P, C + 1>(product, estimate);
-    }
-  }
-
-  template <int P = 0>
-  DEVICE void add_products(Value* totals, double* estimates) {
-    if constexpr (P < kNumProducts) {
-      Value product = 1;
-      double estimate = 1;
-      multiply<P>(product, estimate);
-      totals[P] = reduced(totals[P] + product);
-      estimates[P] += estimate;
-      for (int s = 0; s < kNumStored; ++s)
-        if (kStored[s][0] == P) tables[kStored[s][1] * num_rows + v] = product;
-      add_products<P + 1>(totals, estimates);
-    }
-  }
-};
-
-struct Sums {
-  Value totals[kNumProducts ? kNumProducts : 1];
-  double estimates[kNumProducts ? kNumProducts : 1];
 };
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -350,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
       run.base = blocks[lower_bound(blocks, num_blocks + 1, v + 1) - 1];
     }
     run.run_ops();
-    if (threadIdx.x == 0) run.add_products(sums->totals, sums->estimates);
+    if (threadIdx.x == 0) add_products(run.scalars, v, num_rows, tables, *sums);
     run.clear();
     if constexpr (!kWide && first_push() < kNumOps) {
       run.for_reached([&](u32 z) { run.bitmap[(z - run.base) >> 5] = 0; });

@@ -17,13 +17,13 @@ from longwall.kernels.cuda.runtime.block_pool import (
     BlockPool,
 )
 from longwall.kernels.cuda.runtime.launch import WARP, Device, exact
-from longwall.kernels.cuda.runtime.search_header import Variant, program_header, stored_sets
+from longwall.kernels.cuda.runtime.search_header import Variant, graph_arguments, program_header, stored_sets
 from longwall.kernels.cuda.runtime.search_stacks import SearchStacks
 from longwall.kernels.cuda.runtime.staging import RowLists, Staging, places
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads, frontier, row_lists
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.search_program import SearchProgram, emitted_set, to_count, to_extend
+from longwall.kernels.interface.search_program import SearchProgram, emitted_set, in_slices, to_count, to_extend
 from longwall.kernels.interface.workspaces import Extension
 
 Array = Any  # a CuPy array
@@ -59,6 +59,7 @@ class CudaSearcher:
     workspace_bytes = 0
 
     def __init__(self, device: Device, graph: GraphArrays, program: SearchProgram, memory: int):
+        program = in_slices(program, graph.slice_labels)
         self._device, self._graph, self._program = device, graph, program
         self._room, self._oriented_room = graph.max_degree, graph.max_out_degree
         self.staging: Staging | None = None
@@ -105,7 +106,8 @@ class CudaSearcher:
         program = to_count(self._program, columns)
         graph, result = self._graph, self._device.result()
         n, numbers = (n, ()) if lists is None else (lists.rows, row_lists(program, columns)[1])
-        variant = Variant(patience=PATIENCE, lists=numbers, pooled=self.stacks.longs > 0)
+        pooled, stride = self.stacks.longs > 0, graph.slice_stride
+        variant = Variant(patience=PATIENCE, lists=numbers, pooled=pooled, slice_stride=stride)
         if self._ring is None:
             self._ring = self._make_ring()
         self._control[0] = 0
@@ -113,10 +115,7 @@ class CudaSearcher:
             "count_rows.cu",
             "count_rows",
             (
-                graph.indptr,
-                graph.indices,
-                graph.split,
-                graph.labels,
+                *graph_arguments(graph),
                 self._device.xp.ascontiguousarray(rows[:, :n]),
                 n,
                 *places(lists),
@@ -383,6 +382,7 @@ class Extender:
                 grouped=self._device.ablation.grouped,
                 shared_room=shared_room,
                 lists=() if self._staging is None else numbers,
+                slice_stride=self._graph.slice_stride,
             )
             header = program_header(program, columns, variant)
             self._steps[columns] = _Step(columns, header, *stored, 4 * sum(stored) * shared_room, lists)
@@ -425,10 +425,7 @@ class Extender:
             f"{name}.cu",
             name,
             (
-                graph.indptr,
-                graph.indices,
-                graph.split,
-                graph.labels,
+                *graph_arguments(graph),
                 rows.rows,
                 rows.rows.shape[1],
                 *places(rows.lists),

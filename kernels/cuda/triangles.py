@@ -1,10 +1,11 @@
-"""Triangles on the device, in all or per vertex: launches of ``triangles.cu`` and ``heavy_vertices.cu``."""
+"""Triangles on the device, in all or per vertex: launches of ``triangles.cu``, or of ``row_pairs.cu`` for most arcs."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
@@ -20,6 +21,7 @@ WARPS = 8  # per block of the kernels for light vertices, here and for cliques
 LIGHT = 16
 WARP_SLOTS, BLOCK_SLOTS = 1024, 8192  # kWarpSlots, kBlockSlots
 BLOCKS = 6  # per multiprocessor, of the kernels for triangles; half as many where tables have counts
+_WHOLE_FROM = 4  # a part of the arcs that is worth a look at each of them
 _MOST_PASSES = 16  # over the edges, to count triangles per vertex
 
 
@@ -99,12 +101,20 @@ class _Triangles:
 class CudaTriangleCounter(_Triangles):
     """Counts triangles; its tables are in shared memory."""
 
+    def __init__(self, device: Device, graph: GraphArrays):
+        super().__init__(device, graph)
+        self._whole = graph.pages is None and not graph.oriented  # rows with larger neighbours, too, may be read often
+        if self._whole:
+            self._pairs = RowPairs(device, graph, "count_triangles")
+
     def count(self, first: int, last: int, targets: Targets | None = None) -> int:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
         return sum_of_parts(self.start(first, last, targets))
 
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        if self._whole and targets is None and _WHOLE_FROM * (last - first) >= self._graph.num_arcs:
+            return self._pairs.start((0, self._graph.num_vertices), first, last)
         result = self._device.result()
         self._run("count", (first, last), targets, self._work(first, last), 1, (result,))
         return result

@@ -4,7 +4,7 @@ The packages above do not ask which engine they have. Workers of one engine may 
 a workspace of its own (`Searcher`, `RangeCounter`, ...); an engine says how many pay off.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
@@ -17,6 +17,10 @@ from longwall.kernels.interface.kernels import Kernels
 from longwall.kernels.interface.pages import PageFrames
 
 Array = Any  # a NumPy or a CuPy array
+Put = Callable[[int, NDArray[Any]], None]
+"""Takes a piece of an array that will not change any more: its first item's place, and the items."""
+COPY_BUFFER = 2 << 20
+"""Bytes of a page-locked buffer for what is on its way to a device; less room for them is of no use."""
 
 
 class EngineUnavailable(Exception):
@@ -206,8 +210,37 @@ class Engine(Protocol):
         """Number of tasks into which work over `size` roots should be cut: enough to balance and to show progress."""
         ...
 
+    def copying_ahead(self, arrays: Sequence[NDArray[Any]], room: int) -> AbstractContextManager[list[Put]]:
+        """Copy arrays of a graph to the device while they are filled, so that `load` finds them there.
+
+        What was copied is given up where the device is short of memory, and by the next `load`.
+
+        Parameters
+        ----------
+        arrays
+            On the host, not filled yet.
+        room
+            Bytes of the host for page-locked buffers meanwhile.
+
+        Returns
+        -------
+        list of callable
+            One for each array, which takes all its pieces, from any threads.
+
+        Raises
+        ------
+        ShortOfMemory
+            If the device has no room for them.
+        """
+        ...
+
     def load(
-        self, graph: GraphArrays, access: Access = "resident", vertices: Collection[str] = VERTEX_ARRAYS
+        self,
+        graph: GraphArrays,
+        access: Access = "resident",
+        vertices: Collection[str] = VERTEX_ARRAYS,
+        *,
+        room: int = 0,
     ) -> GraphArrays:
         """Bring a host graph to where the kernels can read it.
 
@@ -219,6 +252,8 @@ class Engine(Protocol):
             Where the adjacency is to be; an engine that works in host memory reads it where it is.
         vertices
             The arrays with an entry per vertex that are brought to the device; the others are mapped.
+        room
+            Bytes of the host for page-locked buffers meanwhile; without any, copies are slower.
 
         Raises
         ------

@@ -1,11 +1,28 @@
 """The data graph where an engine's kernels can read it."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from longwall.kernels.interface.pages import Pages
 
 Array = Any  # a NumPy or a CuPy array
+
+
+class LabelSlices(NamedTuple):
+    """Where the neighbours of one label are in every row; see `GraphArrays`.
+
+    Attributes
+    ----------
+    labels
+        The labels, in the order of the slices; -1: all other labels.
+    arcs
+        The arcs of the vertices of the first label, of the first two, ...: vertices are numbered label by label.
+    starts : uint32[n * (k + 1)]
+    """
+
+    labels: tuple[int, ...]
+    arcs: tuple[int, ...]
+    starts: Array
 
 
 @dataclass(frozen=True)
@@ -30,6 +47,13 @@ class GraphArrays:
     oriented
         Whether rows have only the neighbours with smaller ids, and `indices` an arc for each edge; `split` is a view of
         `indptr` then.
+    slices : uint32[n * (k + 1)] or None
+        ``indptr[v] + slices[v * (k + 1) + i]`` is where the neighbours of v begin that have label ``slice_labels[i]``,
+        and the entry behind it says where they end; None where rows are not laid out by label.
+    slice_labels
+        The k labels; vertices are numbered label by label.
+    slice_arcs
+        How many arcs begin at vertices of the first label, of the first two, ...
     """
 
     indptr: Array
@@ -41,6 +65,9 @@ class GraphArrays:
     pages: Pages | None = None
     managed: Any = None
     oriented: bool = False
+    slices: Array = None
+    slice_labels: tuple[int, ...] = ()
+    slice_arcs: tuple[int, ...] = ()
 
     @property
     def num_vertices(self) -> int:
@@ -53,12 +80,20 @@ class GraphArrays:
         return int(self.indices.size)
 
     @property
+    def slice_stride(self) -> int:
+        """Entries of a vertex in `slices`, 0 where there are none."""
+        return 0 if self.slices is None else len(self.slice_labels) + 1
+
+    @property
     def vertex_arrays(self) -> tuple[str, ...]:
         """The arrays with an entry per vertex that take memory of their own, of `VERTEX_ARRAYS`."""
-        return tuple(name for name in VERTEX_ARRAYS if name != "split" or not self.oriented)
+        absent = {"split"} if self.oriented else set()
+        if self.slices is None:
+            absent.add("slices")
+        return tuple(name for name in VERTEX_ARRAYS if name not in absent)
 
 
-VERTEX_ARRAYS = ("labels", "indptr", "split")
+VERTEX_ARRAYS = ("labels", "slices", "indptr", "split")
 """The arrays of a graph with an entry per vertex; first what kernels read most often: a label for every candidate."""
 
 Access = Literal["resident", "adaptive", "managed", "zero-copy"]

@@ -116,6 +116,7 @@ class Make(IntEnum):
     PATHS = 7  # arc table[v, x] = number of walks of three steps from v to x
     VERTEX_ROWS = 8  # what a row program over vertices stores; source: its number
     ARC_ROWS = 9  # what a row program over arcs stores
+    CLIQUES = 10  # arc table[v, x] = number of ordered pairs of adjacent common neighbours
 
 
 class Step(NamedTuple):
@@ -141,6 +142,8 @@ class TableProgram:
     vertices, arcs
         What is summed over the rows of vertices, and over those of arcs; the totals of the program are the products
         of both, in this order.
+    lists
+        Whether something besides the rows reads the lists of common neighbours.
     """
 
     vertex_tables: int
@@ -149,18 +152,24 @@ class TableProgram:
     rows: tuple[RowProgram, ...]
     vertices: RowProgram
     arcs: RowProgram
+    lists: bool = False
 
     @property
-    def needs_triangles(self) -> bool:
+    def needs_lists(self) -> bool:
         """Whether the common neighbours of all arcs are listed."""
-        lists = any(step.make in (Make.TRIANGLES, Make.ARC_ROWS) for step in self.steps)
+        lists = any(step.make == Make.ARC_ROWS for step in self.steps)
         edges = any(op[0] == Op.PUSH_EDGES for rows in (*self.rows, self.vertices) for op in rows.ops)
-        return lists or edges or bool(self.arcs.products)
+        return self.lists or lists or edges or bool(self.arcs.products)
 
     @property
     def needs_reverse(self) -> bool:
         """Whether the place of every arc's reverse is listed."""
-        return self.needs_triangles or any(step.make in (Make.REVERSE, Make.PATHS) for step in self.steps)
+        return self.needs_lists or any(step.make == Make.REVERSE for step in self.steps)
+
+    @property
+    def reads_arcs(self) -> bool:
+        """Whether kernels read the graph from many places at once, and so all of it has to be there."""
+        return self.needs_reverse or any(step.make in (Make.TRIANGLES, Make.PATHS, Make.CLIQUES) for step in self.steps)
 
 
 FLOATING = -1

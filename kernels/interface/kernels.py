@@ -19,10 +19,10 @@ from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, RunMerger
 from longwall.kernels.interface.workspaces import (
+    ArcDiamondCounter,
     CliqueCounter,
     CliqueLister,
     ColumnCycleCounter,
-    ArcDiamondCounter,
     EdgeExtender,
     LeafCounter,
     MotifCounter,
@@ -117,6 +117,10 @@ class Kernels(Protocol):
         """Workspace for counting 5-cycles; roots are vertices, and only the sum over all of them is right."""
         ...
 
+    def diamond_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
+        """Workspace for counting diamonds: cliques of four vertices less an edge; roots are vertices."""
+        ...
+
     def row_counter(
         self,
         device: Device,
@@ -166,8 +170,23 @@ class Kernels(Protocol):
         """
         ...
 
-    def cycles_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
-        """Add the number of 4-cycles through every edge to `out` (int64[num_arcs]), at one of its arcs or at both."""
+    def paths_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
+        """Set `out` (int64[num_arcs], zeros) to the walks of three steps between the ends of every arc.
+
+        A walk goes around a 4-cycle of which the arc is a part, or to and fro.
+        """
+        ...
+
+    def cliques_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
+        """Set `out` (int64[num_arcs], zeros) to the ordered pairs of adjacent common neighbours of every arc's ends."""
+        ...
+
+    def wheel_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:
+        """Workspace for counting wheels of four spokes, by listed common neighbours; roots are arcs."""
+        ...
+
+    def almost_clique_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:
+        """Workspace for counting 5-cliques less an edge, by listed common neighbours; roots are vertices."""
         ...
 
     def motif_counter(
@@ -334,6 +353,13 @@ class Kernels(Protocol):
         self, device: Device, layout: KeyLayout, host_memory: int, device_memory: int, method: Method
     ) -> RunMerger:
         """Buffers for merging sorted runs, in so many bytes of the host and of the device, where there is one."""
+        ...
+
+    def steps_per_second(self, device: Device) -> float:
+        """Measure the elementary steps a second of all threads of the host together, or of the device, in about 0.1 s.
+
+        A step reads an entry of an array in order and looks it up in a table that the first-level cache holds.
+        """
         ...
 
     def bytes_per_page(

@@ -42,7 +42,7 @@ class SetOp:
     below, above
         Bit masks over depths: elements must be smaller (larger) than these matched vertices.
     label
-        Label that the elements must carry, -1 for any.
+        Label that the elements must carry, -1 for any; see `in_slices` for graphs that are laid out by label.
     required
         An empty set ends the search below this point.
     size_only
@@ -154,6 +154,24 @@ def to_count(program: SearchProgram, columns: int) -> SearchProgram:
     """The part of a program that counts below rows of `columns` vertices."""
     read = {level.candidates for level in program.levels[columns:]} | {block.candidates for block in program.blocks}
     return _with_sets(program, read | {s for s, op in enumerate(program.sets) if op.depth >= columns})
+
+
+@lru_cache(maxsize=1024)
+def in_slices(program: SearchProgram, labels: tuple[int, ...]) -> SearchProgram:
+    """A program for a graph whose rows are laid out by label; see `GraphArrays.slice_labels`. The program without any.
+
+    Sets of one label read slices: the neighbours with a label are read in place, and `SetOp.label` is the number of the
+    slice that a set operation reads, -1 where it reads the whole row.
+    """
+    if not labels:
+        return program
+    sets: list[SetOp] = []
+    for op in program.sets:
+        if op.kind == SetKind.LABELLED:
+            sets.append(replace(op, kind=SetKind.ADJACENCY, label=labels.index(op.label)))
+        else:
+            sets.append(replace(op, label=sets[op.source].label if op.source >= 0 else -1))
+    return replace(program, sets=tuple(sets))
 
 
 def emitted_set(program: SearchProgram, columns: int) -> int:

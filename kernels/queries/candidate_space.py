@@ -66,6 +66,10 @@ class Lists(NamedTuple):
     """The lists, and behind them the candidates of the root."""
     longest: NDArray[np.int64]
     """int64[k, k]: the longest list of each edge of the query, in each direction."""
+    kinds: NDArray[np.uint64]
+    """The query vertices that each position may be."""
+    numbers: Sequence[int]
+    """Number of positions with the label of each query vertex: the rows of each edge that begins there."""
 
 
 class CandidateSpace:
@@ -179,7 +183,7 @@ class CandidateSpace:
         fill_lists(*arrays, starts, position, np.empty(64, np.int64), lists)
         lists[total:] = np.flatnonzero(masks[vertices] >> np.uint64(split.root) & np.uint64(1))
         self.split, self.roots = split, roots
-        self.lists = Lists(vertices, first_of, row_base, starts, lists, longest)
+        self.lists = Lists(vertices, first_of, row_base, starts, lists, longest, masks[vertices], number_of)
         self._hang(hanging, number_of, reserve)
 
     def _hang(self, hanging: Sequence[tuple[int, int]], number_of: Sequence[int], reserve: Reserve) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.pipeline.execution.environment import DeviceGraph, Environment
+from longwall.pipeline.execution.environment import LAID_OUT, DeviceGraph, Environment
 from longwall.stages.source import host_arrays
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages.orientation import orient, oriented_arc, oriented_bytes
@@ -42,11 +42,23 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
     InputError
         If the graph does not fit the device's budget.
     """
+    if LAID_OUT in env.kept:
+        env.kept.pop(LAID_OUT).close()
+        env.device_graph = None
     if env.device_graph is not None and _misfits(env, env.device_graph, part):
-        _release(env)
+        release_graph(env)
     if env.device_graph is None:
         env.device_graph = _bring(env, part)
     return env.device_graph.graph, env.resources.work.free
+
+
+def holds_part(env: Environment) -> bool:
+    """Return whether the memory that the engine works in holds the graph only in part, page by page."""
+    if not env.resources.on_device:
+        return False
+    if (loaded := env.device_graph) is not None:
+        return loaded.graph.oriented or loaded.graph.pages is not None
+    return access_of(host_arrays(env.graph), env.resources, env.spec.memory.access) != "resident"
 
 
 def _misfits(env: Environment, loaded: DeviceGraph, part: NeighbourRange) -> bool:
@@ -148,9 +160,10 @@ def _placed(env: Environment, host: GraphArrays) -> DeviceGraph:
     return DeviceGraph(graph, placement, None, (resources.host.used - before[0], resources.work.used - before[1]))
 
 
-def _release(env: Environment) -> None:
-    """Forget the graph on the engine, between two phases."""
-    assert env.device_graph is not None
+def release_graph(env: Environment) -> None:
+    """Forget the graph on the engine, between two phases; nothing happens where it is not there."""
+    if env.device_graph is None:
+        return
     resources, (host, work) = env.resources, env.device_graph.charged
     env.device_graph = None
     resources.host.charge(-host, "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from longwall.storage.memory.resources import Resources
     from longwall.storage.observer import Observer
     from longwall.storage.pages.placement import Placement
+
+
+LAID_OUT = "the graph by label"
+"""Key of `Environment.kept`: a graph that a process has made of the run's, which may be on the engine in its place."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +203,9 @@ class Environment(Workplace):
     kept: dict[Hashable, Any] = field(default_factory=dict)
     """What sticky phases keep from one to the next; it has a `close`, which the process calls in the end."""
 
+    lent: Mapping[Any, Graph] = field(default_factory=dict)
+    """Graphs that another engine of the process has made of the graph, by what they are."""
+
     def close(self) -> None:
         """Release what sticky phases kept."""
         while self.kept:
@@ -217,6 +224,8 @@ class Coordinator(Environment):
     """Does the phases."""
     answer: ExitStack = field(default_factory=ExitStack)
     """What is reserved for the answer, until its last table is written."""
+    suffix: str = ""
+    """What names of phases have behind them when they are dispatched."""
 
     def beside(self, resources: Resources) -> Environment:
         """Return an environment for a second engine of this process."""
@@ -229,7 +238,12 @@ class Coordinator(Environment):
             observer=self.observer,
             cancel=self.cancel,
             alone=False,
+            lent=self.kept[LAID_OUT].lent if LAID_OUT in self.kept else {},
         )
+
+    def values(self, phase: Phase) -> list[Any]:
+        """Return the values of all commits of a phase, which need not have begun."""
+        return self.log.values(phase.name + self.suffix)
 
     def run(self, phase: Phase) -> PhaseRecord:
         """Do what is missing of a phase, and return its commits, those of earlier attempts included; see `Executor`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -54,6 +55,8 @@ class Phase(ABC):
     their memory. An executor decides which process and which thread does which task.
     """
 
+    on_host: ClassVar[bool] = False
+    """Whether the host's cores do the work, whatever the engine."""
     sticky: ClassVar[bool] = False
     """Whether a process keeps something of the roots that it did, and is quicker at them in the next sticky phase."""
 
@@ -116,6 +119,11 @@ class MergingPhase(Phase):
 
 class DoesNotFit(Exception):
     """A budget has no room for a phase that the plan can do without."""
+
+
+def host_threads(env: Environment) -> int:
+    """Return the number of threads that work at a phase of the host: one per core, unless the config says another."""
+    return max(env.engine.workers, env.spec.engine.threads or len(os.sched_getaffinity(0)))
 
 
 def equal_tasks(total: int, pieces: int) -> list[Task]:

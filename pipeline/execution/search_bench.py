@@ -61,8 +61,10 @@ class SearchShare:
         self._windows: dict[int, int] = {}  # by the number of levels
 
     def tasks(self, pieces: int) -> list[Task]:
-        """Return tasks over the arcs, none of more arcs than a chunk has rows."""
-        arcs = self.graph.num_arcs
+        """Return tasks over the arcs, or those of the first label: none of more arcs than a chunk has rows."""
+        graph, arcs = self.graph, self.graph.num_arcs
+        if graph.slices is not None and self.program.levels[0].label == graph.slice_labels[0]:
+            arcs = graph.slice_arcs[0]
         return equal_tasks(arcs, max(pieces, -(-arcs // self.memory.rows)))
 
     def searcher(self) -> Searcher:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker
+from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, host_threads
 from longwall.pipeline.execution.sharing import engine_choice
 from longwall.pipeline.execution.sharing.commit_gate import Closed, CommitGate
 from longwall.pipeline.execution.sharing.second_engine import SecondEngine
@@ -43,6 +43,7 @@ def begin_phase(phase: Phase, env: Coordinator) -> tuple[PhaseRecord, Sequence[T
     """
     tasks = phase.tasks(env)
     record = env.log.record(phase.name, tasks[-1].last if tasks else 0)
+    record.combine = None if phase.aggregation is None else phase.aggregation.combine
     missing = list(missing_tasks(tasks, record))
     size = sum(task.size for task in tasks)
     env.observer.phase(phase.activity, size, phase.unit)
@@ -82,8 +83,10 @@ class ThreadExecutor:
         record, tasks, missing = begin_phase(phase, env)
         if missing:
             with ExitStack() as opened:
-                lead = _Crew.of(env, tasks, self._open(phase, env, opened))
-                work = _Tasks(phase, record, missing, env, lead, self._second)
+                workers = host_threads(env) if phase.on_host else env.engine.workers
+                lead = _Crew.of(env, tasks, self._open(phase, env, opened), workers)
+                # A second engine would compute on the same cores as a phase of the host.
+                work = _Tasks(phase, record, missing, env, lead, None if phase.on_host else self._second)
                 work.run()
             self.engines.update(team.engine for team in work.teams)
         return record
@@ -106,11 +109,11 @@ class _Crew(NamedTuple):
     team: Team
 
     @classmethod
-    def of(cls, env: Environment, tasks: Sequence[Task], make_worker: MakeWorker) -> _Crew:
+    def of(cls, env: Environment, tasks: Sequence[Task], make_worker: MakeWorker, workers: int) -> _Crew:
         longest = max((task.last - task.first for task in tasks), default=1)
         loaded = env.device_graph
         cuts = loaded is not None and engine_choice.cuts_tasks(loaded.placement.access)
-        return cls(env, make_worker, Team(env.engine.name, env.engine.workers, longest, cuts))
+        return cls(env, make_worker, Team(env.engine.name, workers, longest, cuts))
 
 
 class _Lost(Exception):
@@ -148,7 +151,7 @@ class _Tasks:
     def run(self) -> None:
         """Let all threads work, and raise what one raised first."""
         began, second = time.monotonic(), self._second
-        workers = min(self._lead.env.engine.workers, len(self._missing))
+        workers = min(self._lead.team.workers, len(self._missing))
         while self._pool.left and self._threads.going:  # again only for what a second engine gave back
             started = [self._threads.start(self._lead_loop, number) for number in range(1, workers + 1)]
             self._threads.wait(started, self._look)
@@ -201,7 +204,7 @@ class _Tasks:
                 beside = opened.enter_context(second.environment(self._env))
                 opened.enter_context(user_errors(beside.engine))
                 make_worker = opened.enter_context(self._phase.open(beside))
-                self._join(_Crew.of(beside, self._phase.tasks(beside), make_worker))
+                self._join(_Crew.of(beside, self._phase.tasks(beside), make_worker, beside.engine.workers))
             except Exception as error:
                 if self._pool.joined:
                     raise

@@ -8,6 +8,7 @@ signed sums of the non-induced counts of all patterns with more edges, where tho
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from longwall.pipeline.execution.device_graph import holds_part
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
@@ -31,6 +33,7 @@ from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
 from longwall.stages.four_vertices import CountDiamondsOfArcs, CountFourCycles
 from longwall.stages.range_counting import (
     CountCliques,
+    CountDiamonds,
     CountFiveCycles,
     CountRanges,
     CountTrianglesOfVertices,
@@ -42,8 +45,6 @@ from longwall.storage.graph.stats import GraphStats
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
 FEW_ABSENT_EDGES = 2  # with so few, there are few whatever the vertices
 _VERTICES_AT_ONCE = 1 << 22
-_TRIANGLE = Pattern(3, ((0, 1), (0, 2), (1, 2)))
-_DIAMOND_STEPS = 2.0  # of counting triangles once: the larger neighbours of a vertex are looked from, too
 _TRIANGLE_SKEW = 3.0  # how much larger the mean square of the triangles of an arc is than the square of their mean
 
 
@@ -126,6 +127,8 @@ class CountByKernel(CountPlan):
     """A count that a kernel of its own takes."""
 
     phase: RangeCount
+    otherwise: RangeCount | None = None
+    """What counts them where the engine's memory does not hold the graph, if that is something else."""
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -137,11 +140,12 @@ class CountByKernel(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        try:
-            found: int = self.phase.run(env)
-        except DoesNotFit:
-            return self._searched(env, self.phase.count.method)
-        return found
+        phases = [self.phase] if self.otherwise is None else [self.phase, self.otherwise]
+        for phase in reversed(phases) if holds_part(env) else phases:
+            with suppress(DoesNotFit):
+                found: int = phase.run(env)
+                return found
+        return self._searched(env, self.phase.count.method)
 
 
 @dataclass(frozen=True)
@@ -302,27 +306,11 @@ class CountByInclusionExclusion(CountPlan):
         return mappings // self.automorphisms
 
 
-def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
-    """Plan how to count a pattern's embeddings.
-
-    Parameters
-    ----------
-    pattern
-        What to count.
-    graph
-        The data graph; its statistics decide.
-    induced
-        Whether non-edges of the pattern must be non-edges of the graph.
-
-    Returns
-    -------
-    CountPlan
-        The plan with the smallest estimated cost.
-    """
-    stats = graph.stats
-    if pattern.labels is None and pattern.num_vertices >= 3:
+def plan_unlabelled(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountPlan:
+    """Plan how to count the embeddings of a pattern without labels; parameters as of `plan_count`."""
+    if pattern.num_vertices >= 3:
         if pattern.is_clique:
-            return _clique(pattern, stats)
+            return plan_cliques(pattern, stats)
         if not induced:
             return _non_induced(pattern, stats)
         absent = comb(pattern.num_vertices, 2) - len(pattern.edges)
@@ -333,7 +321,7 @@ def plan_count(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Coun
 
 def plan_triangles_per_vertex(pattern: Pattern, graph: Graph) -> CountTrianglesPerVertex:
     """Plan how to count the triangles of every vertex; `pattern` is a triangle."""
-    return CountTrianglesPerVertex(pattern, plan_count(pattern, graph).cost)
+    return CountTrianglesPerVertex(pattern, plan_cliques(pattern, graph.stats).cost)
 
 
 def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountBySearch:
@@ -341,14 +329,18 @@ def _search(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountBySea
     return CountBySearch(pattern, search.cost, search)
 
 
-def _clique(pattern: Pattern, stats: GraphStats) -> CountByKernel:
+def plan_cliques(pattern: Pattern, stats: GraphStats) -> CountByKernel:
+    """Plan how to count cliques, in a graph with such statistics."""
     k = pattern.num_vertices
     count = CountCliquesByPivots(k) if suits_pivots(k, stats.max_out_degree) else CountCliques(k)
     return _by_kernel(pattern, sum(plan_match(pattern, stats).rows), count)
 
 
-def _by_kernel(pattern: Pattern, cost: float, count: CountRanges) -> CountByKernel:
-    return CountByKernel(pattern, cost, RangeCount(count, cost))
+def _by_kernel(
+    pattern: Pattern, cost: float, count: CountRanges, otherwise: CountRanges | None = None
+) -> CountByKernel:
+    other = None if otherwise is None else RangeCount(otherwise, cost)
+    return CountByKernel(pattern, cost, RangeCount(count, cost), other)
 
 
 def _induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
@@ -367,14 +359,14 @@ def _induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
 def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     """The cheapest way to count an unlabelled pattern, non-induced."""
     if pattern.is_clique:
-        return _clique(pattern, stats)
+        return plan_cliques(pattern, stats)
     degrees = sorted(map(len, pattern.neighbours))
     if pattern.num_vertices == 4 and degrees == [2] * 4:
         return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountFourCycles())
+    if degrees == [2, 2, 3, 3]:
+        return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountDiamonds(), CountDiamondsOfArcs())
     if pattern.num_vertices == 5 and degrees == [2] * 5:
         return _by_kernel(pattern, float(stats.sum_degree_squared) * 4, CountFiveCycles())
-    if pattern.num_vertices == 4 and len(pattern.edges) == 5:
-        return _by_kernel(pattern, _DIAMOND_STEPS * _clique(_TRIANGLE, stats).cost, CountDiamondsOfArcs())
     if pattern.num_vertices > 3 and degrees[-2] == 1:
         return CountStars(pattern, float(stats.num_vertices))
     search = _search(pattern, stats, induced=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.count_plans import CountBySearch, CountPlan, plan_count
+from longwall.pipeline.phases.by_label.plans import CountByLabel, plan_count
+from longwall.pipeline.phases.count_plans import CountBySearch, CountPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.storage.graph.graph import Graph
 
@@ -29,7 +30,8 @@ def plan_limited_count(pattern: Pattern, graph: Graph, limit: int, *, induced: b
         Whether non-edges of the pattern must be non-edges of the graph.
     """
     plan = plan_count(pattern, graph, induced=induced)
-    if isinstance(plan, CountBySearch) or limit * pattern.num_vertices * _STEPS < plan.cost:
+    searched = isinstance(plan.inside if isinstance(plan, CountByLabel) else plan, CountBySearch)
+    if searched or limit * pattern.num_vertices * _STEPS < plan.cost:
         search = plan_match(pattern, graph.stats, induced=induced, longest_suffix=1)
         return CountBySearch(pattern, search.cost, search)
     return plan

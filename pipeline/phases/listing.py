@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.phases.by_label.laid_out import forget_layout, laid_out
+from longwall.pipeline.phases.by_label.plans import NO_ROOM, layout_of
 from longwall.pipeline.phases.list_by_levels import list_by_levels
 from longwall.pipeline.phases.search_count import predict
 from longwall.pipeline.phases.search_list import SearchList, embedding_writer, record_search, rows_left, search_share
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.stages.export import RowLimit
 from longwall.storage.errors import InputError
+from longwall.storage.graph.label_layout import LabelLayout
 
 
 class Listed(NamedTuple):
@@ -49,6 +53,25 @@ def list_matches(plan: MatchPlan, env: Coordinator, *, written: int = 0) -> List
     unknown = sorted(set(env.spec.export.columns or ()) - set(names))
     if unknown:
         raise InputError(f"export.columns: the pattern has no column {unknown[0]!r}, only {', '.join(names)}")
+    if (layout := _layout(plan, env)) is not None:
+        try:
+            there = laid_out(env, layout)
+            return _listed(plan, there if there.graph.num_edges else env, written)
+        except DoesNotFit:
+            forget_layout(env)
+            env.observer.note(NO_ROOM)
+    return _listed(plan, env, written)
+
+
+def _layout(plan: MatchPlan, env: Coordinator) -> LabelLayout | None:
+    """Return the layout to list on, if any: not for a few rows, nor where an earlier attempt did without."""
+    begun = env.values(SearchList(plan, None))
+    if begun or env.spec.limit is not None or env.spec.scheduler.order == "levels":
+        return None
+    return layout_of(plan, env.graph.stats)
+
+
+def _listed(plan: MatchPlan, env: Coordinator, written: int) -> Listed:
     predicted = predict(plan, env)
     if env.spec.scheduler.order == "levels":
         record = list_by_levels(plan, env, written, predicted)

@@ -132,5 +132,5 @@ class RangeCount(RangePhase):
         record = env.run(self)
         found = self.aggregation.combine(record.values)
         seconds = time.perf_counter() - began
-        env.metrics.record(self.count.method, 0, record.total, self.count.found(found), seconds, 0, len(record.done))
+        env.metrics.record(self.count.method, 0, record.total, self.count.found(found), seconds, 0, record.ranges)
         return self.aggregation.finalize(found)

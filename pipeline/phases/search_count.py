@@ -137,7 +137,7 @@ def count_matches(plan: MatchPlan, env: Coordinator, limit: int | None = None) -
 
 def wanted_left(limit: int, env: Coordinator, phase: Phase) -> int:
     """Return how many a phase shall still find, of a limit; an earlier attempt may have found some."""
-    found: int = sum(env.log.values(phase.name))
+    found: int = sum(env.values(phase))
     return limit - found
 
 

@@ -10,8 +10,8 @@ Vishal, WWW 2017), found for any pattern instead of by hand.
 Expressions are nested tuples, so that equal ones are found by comparing them:
 
 - vertex tables: ("nsum", vertex table, arc table), ("vrow", scalars...), ("vprod", factors...)
-- arc tables: ("triangles",), ("paths",), ("tri", left, middle, right), ("head", vertex table), ("tail", vertex table),
-  ("rev", arc table), ("arow", scalars...), ("vlocal", local), ("aprod", factors...)
+- arc tables: ("triangles",), ("paths",), ("cliques",), ("tri", left, middle, right), ("head", vertex table),
+  ("tail", vertex table), ("rev", arc table), ("arow", scalars...), ("vlocal", local), ("aprod", factors...)
 - scalars of a row: ("sum", local or dense), ("load", table)
 - local vectors: ("local", factors...), factors ("pull", dense, weight), ("weigh", table), ("warc", arc table),
   ("across", arc table)
@@ -73,7 +73,7 @@ class Decomposer:
     def _solve(self, core: Core, keep: tuple[int, ...]) -> Any:
         """Return a sum or, for the vertex or the edge that is kept, a table of the homomorphisms that map it there."""
         while len(core.near) > max(len(keep), 1):
-            if not (self._leaf(core, keep) or self._middle(core, keep) or self._ear(core, keep)):
+            if not (self._leaf(core, keep) or self._middle(core, keep) or self._pair(core, keep)):
                 if self._split(core, keep):
                     continue
                 return self._whole(core, keep)
@@ -118,21 +118,23 @@ class Decomposer:
         core.weigh(y, z, ("triangles",) if found[1:] == (None, None, None) else ("tri", left, middle, right))
         return True
 
-    def _ear(self, core: Core, keep: tuple[int, ...]) -> bool:
-        """Take two adjacent vertices of a cycle of four away."""
+    def _pair(self, core: Core, keep: tuple[int, ...]) -> bool:
+        """Take two adjacent vertices away: the ends of a cycle of four with an edge, or of a clique of four with it."""
         for x, near in core.near.items():
-            if len(near) != 2 or x in keep:
-                continue
             for w in near:
-                (y,) = near - {w}
-                others = core.near[w] - {x}
-                if w in keep or len(others) != 1:
+                others = (near | core.near[w]) - {x, w}
+                if {x, w} & set(keep) or len(others) != 2:
                     continue
-                (z,) = others
-                inner = core.is_bare(x, w) and not core.factors(y, x) and not core.factors(w, z)
-                if z != y and z in core.near[y] and inner:
+                y, z = sorted(others)
+                outer = [core.factors(v, end) for v in (x, w) for end in (y, z)]
+                if z not in core.near[y] or not core.is_bare(x, w) or any(outer):
+                    continue
+                degrees = len(near), len(core.near[w])
+                # With two neighbours each, x has one of y and z, and w the other one.
+                kind = {(2, 2): "paths", (3, 3): "cliques"}.get(degrees)
+                if kind is not None:
                     core.remove([x, w])
-                    core.weigh(y, z, ("paths",))
+                    core.weigh(y, z, (kind,))
                     return True
         return False
 

@@ -3,8 +3,8 @@
 The number of injective homomorphisms of a pattern is a fixed linear combination of the numbers of all
 homomorphisms of its quotients, the patterns that arise when non-adjacent vertices are merged (Lovasz; Curticapean,
 Dell and Marx, STOC 2017). Quotients of several patterns are often the same, and are counted once; how each is counted
-is found by :mod:`longwall.pipeline.planning.decompositions`. Cliques and the cycle of five vertices have kernels of
-their own, which count subgraphs in the order of their degrees.
+is found by :mod:`longwall.pipeline.planning.decompositions`. Cliques, the cycle of five vertices, the wheel of four
+spokes and the clique of five less an edge have kernels of their own, which count subgraphs, each once.
 """
 
 from collections import Counter
@@ -19,25 +19,36 @@ from longwall.kernels.interface.homomorphism_program import Make, RowProgram, Ta
 from longwall.kernels.patterns.pattern_codes import MAX_VERTICES as MAX_CANONICAL
 from longwall.kernels.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.patterns.symmetry import isomorphic
+from longwall.pipeline.patterns.symmetry import automorphism_count, isomorphic
 from longwall.pipeline.planning.decompositions import Decomposer
 from longwall.pipeline.planning.pattern_core import NoDecomposition, PassCosts, Sum
 from longwall.pipeline.planning.set_partitions import set_partitions
 from longwall.pipeline.planning.table_compiler import compile_sums
 
 MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
-_TRIANGLE, _CYCLE = 3, 5
+_TRIANGLE = 3
+# Of what makes a table over arcs, in units of squared degrees.
+_STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25, Make.CLIQUES: 0.25}
 Edges = tuple[tuple[int, int], ...]
+Kind = Literal["cliques", "five-cycles", "wheels", "almost-cliques"]
+"""What kernels of their own count."""
+_BY_DEGREES: dict[tuple[int, ...], Kind] = {
+    (2, 2, 2, 2, 2): "five-cycles",
+    (3, 3, 3, 3, 4): "wheels",
+    (3, 3, 4, 4, 4): "almost-cliques",
+}
+LISTED: tuple[Kind, ...] = ("wheels", "almost-cliques")
+"""Those that read lists of common neighbours."""
 
 
 class Term(NamedTuple):
     """One summand of a number of mappings."""
 
     coefficient: int
-    kind: Literal["total", "cliques", "five-cycles"]
+    kind: Literal["total", Kind]
     """A total of the program, or what a kernel of its own counts as subgraphs."""
     number: int
-    """Of the total; vertices of the cliques."""
+    """Of the total; vertices of what a kernel counts."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +84,19 @@ class HomomorphismSums:
             if step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
                 unit = costs.vertices if step.make == Make.VERTEX_ROWS else costs.arcs
                 total += rows_cost(program.rows[step.sources[0]], unit, costs)
-            elif step.make == Make.PATHS:
-                total += costs.vertices / 2
-        return total + (costs.vertices if program.needs_triangles else 0.0)
+            elif step.make in _STEPS:
+                total += costs.vertices * _STEPS[step.make]
+        kinds = {term.kind for terms in self.terms for term in terms}
+        # A wheel is found at its smallest vertex but the hub, and most wedges are at others.
+        total += costs.arcs / 4 if "wheels" in kinds else 0.0
+        total += costs.vertices / 4 if "almost-cliques" in kinds else 0.0
+        return total + (costs.vertices if program.needs_lists else 0.0)
+
+    @property
+    def listed(self) -> tuple[tuple[Kind, int], ...]:
+        """What kernels count by lists of common neighbours: a kind and its vertices each."""
+        found = {(term.kind, term.number) for terms in self.terms for term in terms if term.kind in LISTED}
+        return tuple(sorted(found))
 
     @property
     def tables_text(self) -> str:
@@ -83,7 +104,7 @@ class HomomorphismSums:
         program = self.program
         kinds = Counter(step.make for step in program.steps)
         made = ", ".join(f"{number} x {make.name.lower().replace('_', ' ')}" for make, number in kinds.items())
-        lists = "the common neighbours of every edge; " if program.needs_triangles else ""
+        lists = "the common neighbours of every edge; " if program.needs_lists else ""
         return f"tables       {lists}{program.vertex_tables} over vertices and {program.arc_tables} over arcs" + (
             f": {made}" if made else ""
         )
@@ -102,55 +123,59 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     """
     if any(pattern.labels is not None or pattern.num_vertices > MAX_VERTICES for pattern in patterns):
         return None
-    needed = [quotients(pattern) for pattern in patterns]
-    wanted = sorted({edges for some in needed for edges, _ in some}, key=lambda edges: (-len(edges), edges))
+    needed = [_without_multiples(quotients(pattern), lists=costs.lists) for pattern in patterns]
+    kernels = {edges: _kernel(edges, lists=costs.lists) for some in needed for edges, _ in some}
+    wanted = sorted((edges for edges, kernel in kernels.items() if kernel is None), key=lambda one: (-len(one), one))
     decomposer = Decomposer(costs)
     sums: list[Sum] = []
     counted: dict[Edges, int] = {}
     try:
         for edges in wanted:
-            if _kernel(edges) is None:
-                counted[edges] = len(sums)
-                sums.append(decomposer.count(_pattern(edges)))
-        program, places = compile_sums(sums)
+            counted[edges] = len(sums)
+            sums.append(decomposer.count(_pattern(edges)))
+        program, places = compile_sums(
+            sums, lists=any(kernel is not None and kernel[0] in LISTED for kernel in kernels.values())
+        )
     except NoDecomposition:
         return None
     of_total = dict(zip(places, counted, strict=True))
     terms = tuple(
-        tuple(
-            Term(coefficient, *(_kernel(edges) or ("total", places[counted[edges]])))
-            for edges, coefficient in _without_multiples(some)
-        )
+        tuple(Term(coefficient, *(kernels[edges] or ("total", places[counted[edges]]))) for edges, coefficient in some)
         for some in needed
     )
     counts = tuple(_pattern(of_total[place]) for place in sorted(of_total))
     return HomomorphismSums(patterns, program, counts, terms, costs)
 
 
-def _kernel(edges: Edges) -> tuple[Literal["cliques", "five-cycles"], int] | None:
-    """Return which kernel counts the subgraphs of a pattern, None if there is none."""
+def _kernel(edges: Edges, *, lists: bool) -> tuple[Kind, int] | None:
+    """Return which kernel counts the subgraphs of a pattern, None if there is none; with or without lists."""
     size = 1 + max(v for _, v in edges)
     if size > _TRIANGLE and len(edges) == size * (size - 1) // 2:
         return "cliques", size
     degrees = Counter(v for edge in edges for v in edge)
-    return ("five-cycles", _CYCLE) if size == len(edges) == _CYCLE and set(degrees.values()) == {2} else None
+    kind = _BY_DEGREES.get(tuple(sorted(degrees.values())))
+    return None if kind is None or (kind in LISTED and not lists) else (kind, size)
 
 
-def _without_multiples(some: Sequence[tuple[Edges, int]]) -> list[tuple[Edges, int]]:
+def _without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list[tuple[Edges, int]]:
     """Write homomorphisms of patterns that kernels count as subgraphs by means of these."""
     found: Counter[Edges] = Counter()
-    for edges, coefficient in some:
-        kernel = _kernel(edges)
+
+    def add(edges: Edges, coefficient: int) -> None:
+        kernel = _kernel(edges, lists=lists)
         if kernel is None:
             found[edges] += coefficient
         elif kernel[0] == "cliques":
             found[edges] += coefficient * factorial(kernel[1])
         else:
-            # All but the mappings: 5 and 10 times two of the vertices, or two pairs of them, have one image.
-            found[edges] += coefficient * 2 * _CYCLE
+            # All but the mappings are homomorphisms of other quotients.
+            found[edges] += coefficient * automorphism_count(_pattern(edges))
             for quotient, multiple in quotients(_pattern(edges)):
                 if quotient != edges:
-                    found[quotient] -= coefficient * multiple
+                    add(quotient, -coefficient * multiple)
+
+    for edges, coefficient in some:
+        add(edges, coefficient)
     return [(edges, coefficient) for edges, coefficient in found.items() if coefficient]
 
 

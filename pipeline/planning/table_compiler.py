@@ -25,13 +25,15 @@ from longwall.pipeline.planning.pattern_core import (
 )
 
 
-def compile_sums(sums: list[Sum]) -> tuple[TableProgram, list[int]]:
+def compile_sums(sums: list[Sum], *, lists: bool) -> tuple[TableProgram, list[int]]:
     """Compile sums.
 
     Parameters
     ----------
     sums
         What is summed over rows.
+    lists
+        Whether something else reads the lists of common neighbours.
 
     Returns
     -------
@@ -61,6 +63,7 @@ def compile_sums(sums: list[Sum]) -> tuple[TableProgram, list[int]]:
         tuple(tables.programs),
         rows["vertices"],
         rows["arcs"],
+        lists,
     )
     return program, [numbers[one] for one in sums]
 
@@ -131,7 +134,7 @@ class _Tables:
         if table is None:
             return self._step("arcs", Make.MULTIPLY_ARCS)
         kind = table[0]
-        plain = {"triangles": Make.TRIANGLES, "paths": Make.PATHS}
+        plain = {"triangles": Make.TRIANGLES, "paths": Make.PATHS, "cliques": Make.CLIQUES}
         if kind in plain:
             return self._step("arcs", plain[kind])
         if kind in ("head", "tail"):

@@ -23,7 +23,7 @@ import threading
 import time
 import uuid
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,10 +32,11 @@ from typing import Any, Protocol
 from longwall.pipeline.run_store.commit_files import CommitFiles
 from longwall.pipeline.run_store.run_names import MANIFEST, RESULTS, busy, is_own
 from longwall.pipeline.run_store.store import RunStore, require_unchanged
-from longwall.stages.stage_timer import LevelFigures
+from longwall.stages.stage_timer import LevelFigures, add_figures
 from longwall.storage.errors import FinalError, InputError
 from longwall.storage.memory.reservations import MemoryBudget
 
+_MOST_PARTIALS = 256  # of a phase whose values are combined: then they become one
 COMMIT_SECONDS = 5.0  # of work that a crash may cost each worker, where its tasks are no longer
 
 Range = tuple[int, int]
@@ -72,15 +73,21 @@ class PhaseRecord:
     total
         Number of roots: ranges lie in 0 to `total`.
     done
-        Finished ranges, ascending; no two overlap.
+        Finished ranges, ascending; no two overlap or touch.
+    ranges
+        How many there were of them before those that touch became one.
     partials
-        Their results, aligned with the commits.
+        Their results, in the order of the commits; many of values that can be combined become one.
+    combine
+        Returns one value for several; None: the results stay apart.
     """
 
     name: str
     total: int
     log: "Log"
     done: list[Range] = field(default_factory=list)
+    ranges: int = 0
+    combine: Callable[[Sequence[Any]], Any] | None = None
     partials: list[PartialResult] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
 
@@ -98,7 +105,7 @@ class PhaseRecord:
             end = self.done[at][0] if at < len(self.done) else self.total
             if not begin <= first < last <= end:
                 raise self._contradiction(f"roots {first} to {last} were finished twice, or are not below {self.total}")
-            self.done.insert(at, (first, last))
+            self._join(at, first, last)
         names = [file["name"] for file in partial.files]
         if not ranges and partial.value:
             raise self._contradiction(f"{partial.value!r:.60} was found in no root")
@@ -113,6 +120,26 @@ class PhaseRecord:
         self._names.update(names)
         self._names.difference_update(partial.replaces)
         self.partials.append(partial)
+        if self.combine is not None and len(self.partials) > _MOST_PARTIALS and not self._names:
+            self._fold(self.combine)
+
+    def _join(self, at: int, first: int, last: int) -> None:
+        """Put a range into its place, as one with those that it touches: a cluster cuts a phase into very many."""
+        begin, end = at, at
+        if at and self.done[at - 1][1] == first:
+            begin, first = at - 1, self.done[at - 1][0]
+        if at < len(self.done) and self.done[at][0] == last:
+            end, last = at + 1, self.done[at][1]
+        self.done[begin:end] = [(first, last)]
+        self.ranges += 1
+
+    def _fold(self, combine: Callable[[Sequence[Any]], Any]) -> None:
+        """Make the results one, so that there are not as many as the run has had commits."""
+        levels: LevelFigures = {}
+        for one in self.partials:
+            for level, figures in one.levels.items():
+                add_figures(levels, level, figures)
+        self.partials = [PartialResult(combine(self.values), levels=levels)]
 
     def _contradiction(self, text: str) -> FinalError:
         return FinalError(f'the record of "{self.name}" contradicts itself, {text}: start a new run')

@@ -5,17 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
-import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-_BLOCK = 4 << 20
-_MOST_BLOCKS = 32
-_MOST_SECONDS = 1.0  # of writing
-_LINK_BYTES = 1 << 28
+_LEAST_FREE = 1 << 28  # bytes of a disk that is measured
 _DRIVER = Path("/proc/driver/nvidia/version")
 _PACKAGES = {
     "cupy": ("for a GPU", "cuda"),
@@ -51,6 +46,7 @@ def examine(disk: Path) -> dict[str, str]:
         "memory.host if not given": round_size(default_host_bytes()),
         "disk": _disk(disk),
         "CPU engine": _cpu_engine(),
+        "rates": _rates(disk),
         "NVIDIA driver": _driver() or "none found",
         **_gpu_facts(),
     }
@@ -94,21 +90,36 @@ def _memory_limit() -> str:
 
 
 def _disk(folder: Path) -> str:
+    from longwall.pipeline.prediction.rates import disk_rates
+
     try:
-        free, block, done = shutil.disk_usage(folder).free, os.urandom(_BLOCK), 0
-        if free < 2 * _BLOCK * _MOST_BLOCKS:
+        free = shutil.disk_usage(folder).free
+        if free < _LEAST_FREE:
             return f"{folder.absolute()}: {free / 2**30:.2f} GiB free, too little to measure it"
-        with tempfile.TemporaryFile(dir=folder) as file:
-            began = time.perf_counter()
-            while done < _MOST_BLOCKS and time.perf_counter() - began < _MOST_SECONDS:
-                file.write(block)
-                done += 1
-            file.flush()
-            os.fsync(file.fileno())
-            seconds = time.perf_counter() - began
+        written, read = disk_rates(folder)
     except OSError as error:
         return f"{folder} cannot be written ({error.strerror})"
-    return f"{folder.absolute()}: {free / 2**30:.1f} GiB free, writes {done * _BLOCK / seconds / 1e9:.2f} GB/s"
+    speed = f"writes {written / 1e9:.2f} GB/s, reads {read / 1e9:.2f}"
+    return f"{folder.absolute()}: {free / 2**30:.1f} GiB free, {speed}"
+
+
+def _rates(folder: Path) -> str:
+    """Measure this machine for predictions of ``longwall explain``, and keep the rates."""
+    from longwall.kernels import EngineUnavailable, select_engine
+    from longwall.pipeline.prediction.rates import own_rates
+
+    found = []
+    for kind in ("cpu", "cuda"):
+        try:
+            engine = select_engine(kind)
+            rates = own_rates(engine, folder, again=True)
+        except EngineUnavailable:
+            continue
+        except Exception as error:  # of Numba, of the driver
+            return f"not measured ({_line(error)})"
+        each = "device" if rates.devices else "thread"
+        found.append(f"{rates.steps:.3g} steps a second of a {each}, memory {rates.memory / 1e9:.1f} GB/s")
+    return "; ".join(found)
 
 
 def _cpu_engine() -> str:
@@ -168,19 +179,10 @@ def _versions(cupy: Any) -> dict[str, str]:
 
 def _link(cupy: Any) -> str:
     """Measure copies from page-locked memory to the device."""
-    try:
-        import numpy as np
+    from longwall.pipeline.prediction.rates import link_rate
 
-        host = np.frombuffer(cupy.cuda.alloc_pinned_memory(_LINK_BYTES), np.uint8, _LINK_BYTES)
-        device = cupy.empty(_LINK_BYTES, cupy.uint8)
-        device.set(host)
-        cupy.cuda.get_current_stream().synchronize()
-        began = time.perf_counter()
-        device.set(host)
-        cupy.cuda.get_current_stream().synchronize()
-        return f"{_LINK_BYTES / (time.perf_counter() - began) / 1e9:.1f} GB/s to the GPU"
-    except Exception as error:  # memory that is short, or of the driver
-        return f"not measured ({_line(error)})"
+    rate = link_rate(cupy)
+    return "not measured: memory is short, or the driver fails" if rate is None else f"{rate / 1e9:.1f} GB/s to the GPU"
 
 
 def _line(error: Exception) -> str:

@@ -88,3 +88,16 @@ VertexLabel = Annotated[
         metavar="NAME", help="The attribute of nodes, or column of --vertices, with the labels.", show_default=False
     ),
 ]
+Machines = Annotated[
+    int | None,
+    typer.Option("--workers", metavar="N", min=1, help="Predict the time on so many machines.", show_default="one"),
+]
+RatesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--rates",
+        metavar="FILE",
+        help="How fast these machines are, as TOML.",
+        show_default="as this one, which is measured",
+    ),
+]

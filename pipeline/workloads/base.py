@@ -104,7 +104,7 @@ def plan_pattern(
     limit: int | None = None,
 ) -> CountPlan | MatchPlan:
     """Plan how to count the embeddings of a pattern, up to a limit, or, where they are the output, how to list them."""
-    from longwall.pipeline.phases.count_plans import CountBySearch, plan_count
+    from longwall.pipeline.phases.by_label.plans import count_by_search, plan_count
     from longwall.pipeline.phases.limited_count import plan_limited_count
     from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 
@@ -113,14 +113,14 @@ def plan_pattern(
 
         counting, joining = output == "count", join == "edges"
         search = plan_labelled_edges(pattern, graph.stats, induced=induced, counting=counting, joining=joining)
-        return CountBySearch(pattern, search.cost, search) if counting else search
+        return count_by_search(search, graph.stats) if counting else search
     if join == "edges":
         search = plan_edge_joins(pattern, graph.stats, induced=induced, counting=output == "count")
-        return CountBySearch(pattern, search.cost, search) if search.counting else search
+        return count_by_search(search, graph.stats) if search.counting else search
     if output == "embeddings":
         return plan_match(pattern, graph.stats, induced=induced, counting=False)
     if pattern.labels is not None:
-        from longwall.pipeline.phases.query_plans import plan_query
+        from longwall.pipeline.phases.queries.plans import plan_query
 
         if (query := plan_query(pattern, graph, induced=induced)) is not None:
             return query

@@ -58,7 +58,7 @@ def make_tables(engine: Engine, graph: GraphArrays, program: TableProgram, modul
     none = xp.empty(0, xp.uint32)
     reverse = xp.argsort(graph.indices, kind="stable").astype(xp.uint32) if program.needs_reverse else none
     common_indptr, common, longest = xp.zeros(1, xp.int64), none, 0
-    if program.needs_triangles:
+    if program.needs_lists:
         common_indptr, common, longest = engine.kernels.common_neighbours(
             engine.device, graph, memory - size - temporary
         )
@@ -133,18 +133,17 @@ class _Maker:
         if step.make == Make.REVERSE:
             return tables.arcs[step.sources[0]][tables.reverse]
         if step.make == Make.TRIANGLES:
-            return xp.diff(tables.common_indptr)
-        # A walk of three steps from v to x is a 4-cycle with the arc, or goes to and fro.
-        cycles = xp.zeros(graph.num_arcs, xp.int64)
-        self._engine.kernels.cycles_of_arcs(self._engine.device, graph, cycles, self._memory)
-        cycles += cycles[tables.reverse]
-        degrees = xp.diff(graph.indptr)
-        cycles += degrees[graph.indices]
-        cycles += self._tails(degrees)
-        cycles -= 1
+            if self._program.needs_lists:
+                return xp.diff(tables.common_indptr)
+            triangles, _ = self._engine.kernels.arc_triangles(self._engine.device, graph)
+            return triangles
+        found = xp.zeros(graph.num_arcs, xp.int64)
+        kernels = self._engine.kernels
+        count = kernels.cliques_of_arcs if step.make == Make.CLIQUES else kernels.paths_of_arcs
+        count(self._engine.device, graph, found, self._memory)
         if tables.modulus > WORD:
-            cycles %= tables.modulus
-        return cycles
+            found %= tables.modulus
+        return found
 
     def _tails(self, table: Array) -> Array:
         """Return the number of every arc's first vertex."""
@@ -155,7 +154,8 @@ class _Maker:
     def _run(self, program: RowProgram, domain: Domain) -> None:
         """Run a row program that stores tables over all rows, on all workers."""
         engine, graph = self._engine, self._graph
-        ranges = list(row_ranges(graph, domain, engine.workers * _RANGES, engine.xp))
+        pieces = engine.workers * _RANGES if engine.workers > 1 else 1
+        ranges = list(row_ranges(graph, domain, pieces, engine.xp))
         memory = self._memory // engine.workers
 
         def work() -> None:

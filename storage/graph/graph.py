@@ -1,7 +1,8 @@
 """The data graph in memory: an undirected, simple graph in CSR form, its vertices numbered by degree rank."""
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.interface.engine import Put
+from longwall.kernels.interface.graph_arrays import LabelSlices
 from longwall.storage.graph.graph_sink import HASHED
 from longwall.storage.graph.stats import GraphStats
 
@@ -18,6 +21,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
+Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
+"""Takes the arrays of a graph, None where it has none, before they are filled; says who wants pieces of which."""
+
+
+def no_copies(arrays: Mapping[str, Any]) -> AbstractContextManager[Mapping[str, Put]]:  # noqa: ARG001
+    """Want no pieces."""
+    return nullcontext({})
+
+
 """Makes an empty array of a length and a type."""
 
 
@@ -58,6 +70,8 @@ class Graph:
     """The vertex labels by number, where the labels of the input are texts."""
     edge_label_names: tuple[str, ...] | None = None
     """The edge labels by number, where the labels of the input are texts."""
+    slices: LabelSlices | None = None
+    """Where rows are laid out by label, for a labelled search: the slices of each; see `LabelLayout`."""
 
     @property
     def has_names(self) -> bool:
@@ -199,4 +213,5 @@ class Graph:
     def nbytes(self) -> int:
         """Bytes of all arrays together."""
         arrays = (getattr(self, name) for name in ("split", *HASHED))
-        return sum(array.nbytes for array in arrays if array is not None)
+        slices = None if self.slices is None else self.slices.starts
+        return sum(array.nbytes for array in (slices, *arrays) if array is not None)

@@ -5,7 +5,7 @@ Longwall writes; and arrays are used only if they are those of a graph, see :mod
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from longwall.kernels.interface.engine import Put
 from longwall.storage.arrays import array_hash
 from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph import Ahead, Graph, NewArray, no_copies
 from longwall.storage.graph.graph_checks import Facts, GraphChecks, check_distinct
 from longwall.storage.graph.graph_sink import HASHED, Array, content_hash
 from longwall.storage.graph.info import id_facts
@@ -36,7 +37,9 @@ _ANY_LENGTH = ("transaction_ids", "name_starts", "name_bytes")
 _READ_FACTOR = 2  # memory of a read, over its size: what is encoded, and what checks make of it
 
 
-def open_store(path: str | Path, host: MemoryBudget | None = None, adjacency: NewArray = np.empty) -> Graph:
+def open_store(
+    path: str | Path, host: MemoryBudget | None = None, adjacency: NewArray = np.empty, ahead: Ahead = no_copies
+) -> Graph:
     """Read a graph store into memory and check that it is a graph, and the one that was written.
 
     All that kernels rely on is checked, and the statistics are computed, but for `closed_wedge_fraction`, which no
@@ -50,6 +53,8 @@ def open_store(path: str | Path, host: MemoryBudget | None = None, adjacency: Ne
         Pays for the graph, whose `nbytes` stay reserved, and for reading it.
     adjacency
         Makes the array of the neighbours.
+    ahead
+        Takes pieces of the arrays as soon as they are read.
 
     Raises
     ------
@@ -66,7 +71,7 @@ def open_store(path: str | Path, host: MemoryBudget | None = None, adjacency: Ne
             buffers = host.reserve(block * workers, "reading the graph")
             undo.enter_context(buffers)
         with _Reader(header, stored, workers) as reader:
-            graph = _load(reader, adjacency)
+            graph = _load(reader, adjacency, ahead)
         undo.pop_all()
         if host is not None:
             buffers.release()
@@ -187,7 +192,9 @@ class _Reader:
         self._hashes: dict[str, ArrayHash] = {}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="read-store")
 
-    def read(self, name: str, array: Array | None = None, check: Check | None = None) -> list[int]:
+    def read(
+        self, name: str, array: Array | None = None, check: Check | None = None, put: Put | None = None
+    ) -> list[int]:
         """Read an array, check it, and hash it.
 
         Parameters
@@ -198,6 +205,8 @@ class _Reader:
             Takes it; if None, it is not kept.
         check
             Is called by threads with each block, too.
+        put
+            As `check`, but returns nothing.
 
         Returns
         -------
@@ -216,6 +225,8 @@ class _Reader:
             start, stop = bounds
             block = np.empty(stop - start, stored.layout.dtype) if array is None else array[start:stop]
             stored.read(start, block)
+            if put is not None:  # first: then it is copied while it is checked
+                put(start, block)
             if name in HASHED:
                 hashed.put(start, block)
             return self.checks.examine(name, start, block), check(start, block) if check else 0
@@ -252,7 +263,7 @@ class _Reader:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _load(reader: _Reader, adjacency: NewArray) -> Graph:
+def _load(reader: _Reader, adjacency: NewArray, ahead: Ahead) -> Graph:
     """Read all arrays of a store, each block decoded where it will stay; `adjacency` makes that of the neighbours.
 
     Raises
@@ -263,14 +274,15 @@ def _load(reader: _Reader, adjacency: NewArray) -> Graph:
     arrays: dict[str, Any] = dict.fromkeys(DTYPES)
     for name, stored in reader.stored.items():
         arrays[name] = (adjacency if name == "indices" else np.empty)(stored.layout.length, stored.layout.dtype)
-    for name in reader.stored:
-        if name == "split":
-            # The array is not filled yet: telling ids apart takes no memory of its own.
-            low, high = reader.checks.id_range
-            check_distinct(arrays["original_ids"].view(np.int64), high if low >= 0 else 2**63, arrays["split"])
-        if name not in ("indices", "edge_labels"):
-            reader.read(name, arrays[name])
-    _load_rows(reader, arrays)
+    with ahead(arrays) as puts:
+        for name in reader.stored:
+            if name == "split":
+                # The array is not filled yet: telling ids apart takes no memory of its own.
+                low, high = reader.checks.id_range
+                check_distinct(arrays["original_ids"].view(np.int64), high if low >= 0 else 2**63, arrays["split"])
+            if name not in ("indices", "edge_labels"):
+                reader.read(name, arrays[name], put=puts.get(name))
+        _load_rows(reader, arrays, puts)
     texts = reader.header.label_names
     graph = Graph(
         **arrays,
@@ -284,10 +296,10 @@ def _load(reader: _Reader, adjacency: NewArray) -> Graph:
     return graph
 
 
-def _load_rows(reader: _Reader, arrays: dict[str, Any]) -> None:
+def _load_rows(reader: _Reader, arrays: dict[str, Any], puts: Mapping[str, Put]) -> None:
     indices = arrays["indices"]
     rows = RowChecks(arrays["indptr"], arrays["split"], arrays["transactions"])
-    check_sum(reader.read("indices", indices, rows.check), "indices")
+    check_sum(reader.read("indices", indices, rows.check, puts.get("indices")), "indices")
     rows.check_seams(np.array([start for start, _ in reader.blocks("indices")]), indices)
     if "edge_labels" in reader.stored:
         labels = arrays["edge_labels"]

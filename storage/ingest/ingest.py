@@ -11,7 +11,7 @@ import numpy as np
 from longwall.storage.arguments import brief
 from longwall.storage.concurrency import core_count
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.graph.graph import Ahead, Graph, NewArray, no_copies
 from longwall.storage.graph.graph_store import open_store
 from longwall.storage.graph.stats import GraphStats
 from longwall.storage.graph.store_header import is_store
@@ -101,6 +101,7 @@ def load_graph(
     table: TableOptions = _FOUND,
     resources: Resources | None = None,
     adjacency: NewArray = np.empty,
+    ahead: Ahead = no_copies,
     note: Note = lambda text: None,  # noqa: ARG005 - drops what it is given
 ) -> Graph:
     """Open a graph store, or read a file of any format and build the graph in memory.
@@ -130,6 +131,8 @@ def load_graph(
         `nbytes` stay reserved in `resources.host`.
     adjacency
         Makes the array of the neighbours.
+    ahead
+        Takes pieces of the arrays of a store as soon as they are read.
     note
         Called with a line that says which columns of a table are read, where that is not obvious.
 
@@ -148,7 +151,7 @@ def load_graph(
             given = [name for name, value in (("labels", labels), ("transactions", transactions)) if value is not None]
             for name in (*given, *table.given):
                 raise InputError(f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them")
-            return open_store(path, resources.host, adjacency)
+            return open_store(path, resources.host, adjacency, ahead)
         asked = _Asked(file_format, labels, transactions, table, note)
         with _open(files, asked, report, resources.host) as stream:
             return build_in_memory(stream, resources, adjacency=adjacency)

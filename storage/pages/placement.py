@@ -1,23 +1,26 @@
 """Where a graph is while an engine mines it, and what it takes of the engine's memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import Engine, EngineUnavailable, ShortOfMemory
+from longwall.kernels.interface.engine import COPY_BUFFER, Engine, EngineUnavailable, Put, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.storage.errors import InputError
-from longwall.storage.graph.graph import NewArray
+from longwall.storage.graph.graph import Ahead, NewArray
 from longwall.storage.memory.machine_budget import require
+from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.pages.paged_graph import frame_bytes, host_state_bytes, load_paged, state_bytes
 
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
+_BUFFERS, _BUFFERS_SHARE = 32, 8  # page-locked buffers of copies to a device, and their part of what is free
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
 # Of what is left, that the page cache has at most: what is read of other pages comes once and in page order, so that
 # longer chunks of rows, with fewer launches and fewer lists to read
@@ -101,6 +104,37 @@ def _whole(graph: GraphArrays) -> int:
     return size
 
 
+def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
+    """Copy a graph to a device while it is read, if it will probably be there; parameters as of `place_graph`."""
+
+    @contextmanager
+    def copying(arrays: Mapping[str, Any]) -> Iterator[Mapping[str, Put]]:
+        engine, available = resources.engine, resources.device_bytes()
+        there = {name: array for name in (*VERTEX_ARRAYS, "indices") if (array := arrays.get(name)) is not None}
+        long = {name: array for name, array in there.items() if array.nbytes >= COPY_BUFFER}
+        size = sum(array.nbytes for array in there.values())
+        if not long or available is None or size > available or _access(engine, size, wanted, available) != "resident":
+            yield {}
+            return
+        with ExitStack() as copying:
+            try:
+                room = copying.enter_context(_buffers(resources.host))
+                puts = copying.enter_context(engine.copying_ahead(list(long.values()), room)) if room else []
+            except ShortOfMemory:  # it is copied when it is needed, or not at all
+                puts = []
+            yield dict(zip(long, puts, strict=False))
+
+    return copying
+
+
+@contextmanager
+def _buffers(host: MemoryBudget) -> Iterator[int]:
+    """Reserve memory for page-locked buffers, a part of what is free; yield the bytes."""
+    most = min(_BUFFERS * COPY_BUFFER, host.free // _BUFFERS_SHARE)
+    with host.reserve(most - most % COPY_BUFFER, "buffers for copies to the device") as reserved:
+        yield reserved.size
+
+
 def adjacency_maker(resources: Resources, wanted: Wanted) -> NewArray:
     """Make arrays for adjacencies that need no copy where they will probably be; parameters as of `place_graph`."""
 
@@ -162,7 +196,8 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
     try:
         with engine.faults():
             if placement.access == "resident":
-                return engine.load(graph)
+                with _buffers(host) as room:
+                    return engine.load(graph, room=room)
             return load_paged(engine, graph, placement.access, placement.pages, placement.vertices)
     except EngineUnavailable as reason:
         raise InputError(f'{options.access} = "{placement.access}": {reason}') from None

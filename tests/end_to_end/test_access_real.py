@@ -15,7 +15,7 @@ import longwall
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases import search_count
-from longwall.pipeline.phases.count_plans import plan_count
+from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.storage.graph.graph import Graph
 

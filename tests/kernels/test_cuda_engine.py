@@ -263,7 +263,9 @@ def test_four_cycles(
 @pytest.mark.gpu
 @pytest.mark.parametrize("shared_memory", [None, 20_000])
 @pytest.mark.parametrize("modulus", [FLOATING, WORD, PRIMES[0]])
-@pytest.mark.parametrize("name", ["house", "path-5", "cycle-6", "wheel-5", "0-1,0-2,0-3,1-2,1-3,2-4,3-4"])
+@pytest.mark.parametrize(
+    "name", ["house", "path-5", "cycle-6", "0-1,0-2,0-3,0-4,1-2,2-3,3-4,1-4,0-5,1-5", "0-1,0-2,0-3,1-2,1-3,2-4,3-4"]
+)
 def test_row_programs(
     cuda: Any,
     cpu: CpuEngine,
@@ -414,6 +416,8 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         staged = Variant(emitted=emitted_set(part, columns), lists=row_lists(part, columns)[1])
         yield f"extend_rows-{columns}-staged", *source_text("extend_rows.cu", program_header(part, columns, staged))
     alone = (
+        "almost_cliques",
+        "arc_cliques",
         "degeneracy_order",
         "edge_extension",
         "gather_blocks",
@@ -421,8 +425,10 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "page_buffer",
         "page_bytes",
         "prefix_tree",
+        "row_pairs",
+        "step_rate",
     )
-    for name in (*alone, "stage_lists", "triangles", "four_cycles"):
+    for name in (*alone, "stage_lists", "triangles", "four_cycles", "wheels"):
         yield name, *source_text(f"{name}.cu")
     for k in (4, 5, 7):
         yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
@@ -432,13 +438,16 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield f"maximal_cliques-{longest}", *source_text("maximal_cliques.cu", clique_finder_header(mode, longest))
     yield "wedges", *source_text("wedges.cu")
     domains: tuple[Domain, ...] = ("vertices", "arcs")
-    for name, domain in product(("cycle-6", "wheel-5", "0-1,0-2,0-3,1-2,1-3,2-4,3-4"), domains):
+    for name, domain in product(
+        ("cycle-6", "0-1,0-2,0-3,0-4,1-2,2-3,3-4,1-4,0-5,1-5", "0-1,0-2,0-3,1-2,1-3,2-4,3-4"), domains
+    ):
         sums = plan_homomorphisms((parse_pattern(name),), PassCosts(1.0, 1.0, 1.0))
         assert sums is not None
         rows = getattr(sums.program, domain)
         for modulus in (FLOATING, WORD, PRIMES[0]):
             header = row_header(rows, domain, modulus)
-            yield f"homomorphisms-{name}-{domain}-{modulus}", *source_text("homomorphisms.cu", header)
+            source = "homomorphisms" if rows.num_dense else "flat_rows"
+            yield f"{source}-{name}-{domain}-{modulus}", *source_text(f"{source}.cu", header)
             header = table_header(exact=modulus != FLOATING, modulus=max(modulus, 0))
             yield f"homomorphism_tables-{name}-{domain}-{modulus}", *source_text("homomorphism_tables.cu", header)
     for layout in (KeyLayout(), KeyLayout(reduce="distinct"), KeyLayout(2, True, "sum"), KeyLayout(2, reduce="count")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import combinations, pairwise
 from math import perm
 from typing import Any
@@ -10,50 +10,14 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from query_lab import Budget, query_graph, relaxed, space_of
 from strategies import graphs, queries
 
-from longwall.kernels.queries.candidate_space import CandidateSpace, QueryGraph
+from longwall.kernels.queries.candidate_space import CandidateSpace
 from longwall.kernels.queries.matcher import QueryMatcher
 from longwall.kernels.queries.order import MOST_OF_A_GROUP, hanging_vertices, split_query
-from longwall.stages.source import host_arrays
-
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
-
-@dataclass
-class Budget:
-    """Keeps the books."""
-
-    held: list[int] = field(default_factory=list)
-
-    def reserve(self, size: int, what: str) -> Any:
-        assert size > 0
-        assert what
-        self.held.append(size)
-        return Held(self, size)
-
-
-@dataclass
-class Held:
-    budget: Budget
-    size: int
-
-    def release(self) -> None:
-        self.budget.held.remove(self.size)
-
-
-def query_graph(query: naive.Query) -> QueryGraph:
-    near = [0] * query.size
-    for u, v in query.edges:
-        near[u] |= 1 << v
-        near[v] |= 1 << u
-    return QueryGraph(tuple(near), query.labels or (-1,) * query.size, query.induced)
-
-
-def space_of(lab: Any, edges: Any, labels: dict[int, int] | None, query: naive.Query, budget: Budget) -> CandidateSpace:
-    return CandidateSpace(host_arrays(lab.graph(edges, labels)), query_graph(query), budget.reserve)
 
 
 def found(space: CandidateSpace, cuts: Any, steps: int = 1 << 20, most: int | None = None) -> int:

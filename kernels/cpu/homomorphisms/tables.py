@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.bits import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit import compiled
@@ -23,7 +24,7 @@ def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:
     return pairwise(cuts.tolist())
 
 
-def _in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Callable[[int, int], Any]]) -> None:
+def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Callable[[int, int], Any]]) -> None:
     """Give ranges of vertices to threads, each of which calls `start` for what does a range."""
     ranges = list(_ranges(device, graph))
 
@@ -54,7 +55,7 @@ def common_neighbours(
             places = np.zeros(graph.num_vertices, np.uint32)
             return lambda first, last: list_common(*g, first, last, places, counting, indptr, common, device.stop_flag)
 
-        _in_parallel(device, graph, start)
+        in_parallel(device, graph, start)
 
     pass_over(nothing, counting=True)
     longest = int(indptr.max(initial=0))
@@ -85,8 +86,8 @@ def sum_neighbours(
     )
 
 
-def cycles_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
-    """Add 4-cycles to the first of their arcs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+def paths_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
+    """Count walks of three steps; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     fitting(device.workers * (8 * graph.num_arcs + 4 * graph.num_vertices), memory)
     found: list[NDArray[np.int64]] = []
 
@@ -97,9 +98,37 @@ def cycles_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64]
             graph.indptr, graph.indices, graph.split, first, last, wedges, counts, device.stop_flag
         )
 
-    _in_parallel(device, graph, start)
+    in_parallel(device, graph, start)
     for counts in found:
         out += counts
+    join_both_arcs(device, graph, out, factor=1, walks=True)
+
+
+def cliques_of_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], memory: int) -> None:
+    """Count pairs of adjacent common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    size = graph.max_out_degree
+    words = size * ((size + 63) // 64)
+    fitting(device.workers * (8 * graph.num_arcs + 4 * graph.num_vertices + 8 * words), memory)
+    found: list[NDArray[np.int64]] = []
+
+    def start() -> Callable[[int, int], Any]:
+        places, table = np.zeros(graph.num_vertices, np.uint32), np.empty(words, np.uint64)
+        sums, counts = np.zeros(size, np.int64), np.zeros(graph.num_arcs, np.int64)
+        found.append(counts)
+        return lambda first, last: count_cliques(
+            graph.indptr, graph.indices, graph.split, first, last, places, table, sums, counts, device.stop_flag
+        )
+
+    in_parallel(device, graph, start)
+    for counts in found:
+        out += counts
+    join_both_arcs(device, graph, out, factor=2, walks=False)
+
+
+def join_both_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64], *, factor: int, walks: bool) -> None:
+    """Set both arcs of every edge to the sum of their counts, times a factor; add the walks to and fro if asked for."""
+    g = (graph.indptr, graph.indices, graph.split)
+    in_parallel(device, graph, lambda: lambda first, last: join_arcs(*g, first, last, factor, walks, out))
 
 
 @compiled
@@ -232,3 +261,93 @@ def count_cycles(indptr, indices, split, first, last, wedges, counts, stop_flag)
             while indices[j] > v:
                 wedges[indices[j]] = 0
                 j -= 1
+
+
+@compiled
+def count_cliques(indptr, indices, split, first, last, places, table, sums, counts, stop_flag):
+    """Count the cliques of four whose largest vertex v lies in first to last - 1, at an arc of each of their edges.
+
+    Among the smaller neighbours of v two that are adjacent are in as many cliques with v as they have common
+    neighbours: an AND of two rows of a bitmap table.
+
+    Parameters
+    ----------
+    indptr, indices, split
+        The graph; `indices[indptr[v]:split[v]]` are the neighbours of v with a smaller id.
+    first, last
+        Range of vertices.
+    places : uint32[num_vertices]
+        Workspace, all zero; it is left all zero.
+    table : uint64[rows * words]
+        Workspace, for the most smaller neighbours that a vertex has.
+    sums : int64[rows]
+        Workspace, all zero; it is left all zero.
+    counts : int64[num_arcs]
+        The cliques are added here.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
+    """
+    one = np.uint64(1)
+    for v in range(first, last):
+        if stop_flag[0]:
+            break
+        own = indptr[v]
+        size = split[v] - own
+        if size < 3:
+            continue
+        width = (size + 63) >> 6
+        table[: size * width] = 0
+        for k in range(size):
+            places[indices[own + k]] = k + 1
+        for k in range(size):
+            a = indices[own + k]
+            for j in range(indptr[a], split[a]):
+                slot = np.int64(places[indices[j]]) - 1
+                if slot >= 0:
+                    table[k * width + (slot >> 6)] |= one << np.uint64(slot & 63)
+                    table[slot * width + (k >> 6)] |= one << np.uint64(k & 63)
+        for k in range(size):
+            a = indices[own + k]
+            for j in range(indptr[a], split[a]):
+                slot = np.int64(places[indices[j]]) - 1
+                if slot < 0:
+                    continue
+                both = np.int64(0)
+                for w in range(width):
+                    both += popcount(table[k * width + w] & table[slot * width + w])
+                counts[j] += both
+                sums[k] += both
+                sums[slot] += both
+        for k in range(size):
+            places[indices[own + k]] = 0
+            counts[own + k] += sums[k] >> 1  # each was found at both of its pairs with k
+            sums[k] = 0
+
+
+@compiled
+def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
+    """Set the counts of both arcs of every edge (v, x) to `factor` times their sum, v in first to last - 1, v < x.
+
+    Parameters
+    ----------
+    indptr, indices, split
+        The graph.
+    first, last
+        Range of vertices.
+    factor
+        What the sums are multiplied by.
+    walks
+        Whether the walks of three steps that go to and fro are added: deg(v) + deg(x) - 1.
+    counts : int64[num_arcs]
+        Read and written.
+    """
+    for v in range(first, last):
+        for j in range(split[v], indptr[v + 1]):
+            x = indices[j]
+            row, end = indptr[x], indptr[x + 1]
+            back = row + np.searchsorted(indices[row:end], np.uint32(v))
+            total = factor * (counts[j] + counts[back])
+            if walks:
+                total += indptr[v + 1] - indptr[v] + end - row - 1
+            counts[j] = total
+            counts[back] = total

@@ -1,9 +1,13 @@
 """The number of triangles of every arc."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.cpu.homomorphisms.tables import in_parallel
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit import compiled
 
@@ -11,19 +15,26 @@ from longwall.kernels.jit import compiled
 def arc_triangles(device: CpuDevice, graph: GraphArrays) -> tuple[NDArray[np.uint32], int]:
     """Count the triangles of every arc; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     triangles = np.zeros(graph.num_arcs, np.uint32)
-    marks = np.zeros(graph.num_vertices, np.uint8)
-    count_arc_triangles(graph.indptr, graph.indices, graph.split, marks, device.stop_flag, triangles)
+    g = (graph.indptr, graph.indices, graph.split)
+
+    def start() -> Callable[[int, int], Any]:
+        marks = np.zeros(graph.num_vertices, np.uint8)
+        return lambda first, last: count_arc_triangles(*g, first, last, marks, device.stop_flag, triangles)
+
+    in_parallel(device, graph, start)
     return triangles, int(largest_row(graph.indptr, triangles))
 
 
 @compiled
-def count_arc_triangles(indptr, indices, split, marks, stop_flag, triangles):
+def count_arc_triangles(indptr, indices, split, first, last, marks, stop_flag, triangles):
     """Count the triangles of every arc; those of an edge are the neighbours of its smaller end among the larger one's.
 
     Parameters
     ----------
     indptr, indices, split
         The graph; `indices[split[v]:indptr[v + 1]]` are the neighbours of v with a larger id, and so no larger degree.
+    first, last
+        Range of vertices: the smaller ends of the edges.
     marks : uint8[num_vertices]
         Workspace, all zero; it is left all zero.
     stop_flag : uint8[1]
@@ -31,7 +42,7 @@ def count_arc_triangles(indptr, indices, split, marks, stop_flag, triangles):
     triangles : uint32[num_arcs]
         Receives the numbers.
     """
-    for v in range(indptr.size - 1):
+    for v in range(first, last):
         if stop_flag[0]:
             return
         if split[v] == indptr[v + 1]:

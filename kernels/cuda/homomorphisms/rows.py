@@ -1,15 +1,19 @@
-"""Row programs on the device: workspace and launches around ``homomorphisms.cu``."""
+"""Row programs on the device: workspace, and launches of ``homomorphisms.cu`` and ``flat_rows.cu``."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import array, constants
-from longwall.kernels.cuda.runtime.launch import Device, units_that_fit
+from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, units_that_fit
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op, RowProgram, RowTables
 
 _VERTEX_THREADS, _ARC_THREADS = 1024, 128
 _ARC_BLOCKS = 8  # per multiprocessor: rows of arcs are short
+_FLAT_BLOCKS = 8  # per multiprocessor
+_ARC_LANES = 8  # of a row of arcs without dense vectors
 _CONTROL_BYTES = 16
 _BITMAP_SHARE = 0.5  # of the shared memory, at most
 
@@ -22,7 +26,7 @@ def row_counter(
 
 
 def row_header(program: RowProgram, domain: Domain, modulus: int) -> str:
-    """Write the ``generated.cuh`` that ``homomorphisms.cu`` includes."""
+    """Write the ``generated.cuh`` that ``homomorphisms.cu`` and ``flat_rows.cu`` include."""
     width = max([len(product) for product in program.products] + [1])
     sizes = {
         "kModulus": max(modulus, 0),
@@ -35,6 +39,8 @@ def row_header(program: RowProgram, domain: Domain, modulus: int) -> str:
         "kNumStored": len(program.stored),
         "kArcs": int(domain == "arcs"),
         "kSymmetric": int(program.symmetric),
+        "kAcross": int(any(op[0] == Op.WEIGH_ACROSS for op in program.ops)),
+        "kLanes": 1 if not program.num_local else _ARC_LANES if domain == "arcs" else WARP,
     }
     products = [(*product, *[-1] * (width - len(product))) for product in program.products]
     return (
@@ -62,9 +68,17 @@ class CudaRowCounter:
     ):
         xp = device.xp
         self._device, self._graph, self._tables = device, graph, tables
-        self._exact, self._arcs = tables.modulus != FLOATING, domain == "arcs"
+        self._exact, self._arcs, self._flat = tables.modulus != FLOATING, domain == "arcs", not program.num_dense
         self._header = row_header(program, domain, tables.modulus)
         self._number = len(program.products)
+        dtype = xp.int64 if self._exact else xp.float64
+        self._totals = xp.zeros(max(self._number, 1), dtype)
+        self._estimates = xp.zeros(max(self._number, 1), xp.float64)
+        if not self._flat:
+            self._make_vectors(program, memory)
+
+    def _make_vectors(self, program: RowProgram, memory: int) -> None:
+        device, graph, tables, xp = self._device, self._graph, self._tables, self._device.xp
         self._longest = tables.longest if self._arcs else graph.max_degree
         self._length = graph.max_degree if self._arcs else graph.num_vertices  # of a dense vector
         codes = {op[0] for op in program.ops}
@@ -84,26 +98,61 @@ class CudaRowCounter:
         each = 8 * (local + far) + 4 * (reached + bitmap)
         wanted = device.multiprocessors * (_ARC_BLOCKS if self._arcs else 1)
         self._blocks = units_that_fit(wanted, each, memory)
-        dtype = xp.int64 if self._exact else xp.float64
+        dtype = self._totals.dtype
         self._local = xp.empty(max(self._blocks * local, 1), dtype)
         self._far = xp.zeros(max(self._blocks * far, 1), dtype)
         self._reached = xp.empty(max(self._blocks * reached, 1), xp.uint32)
         self._bitmaps = np.uintp(0) if in_shared else xp.empty(self._blocks * bitmap, xp.uint32)
-        self._totals = xp.zeros(max(self._number, 1), dtype)
-        self._estimates = xp.zeros(max(self._number, 1), xp.float64)
 
     def add(self, first: int, last: int) -> None:
         """Run the program for the rows first to last - 1."""
         if first >= last:
             return
+        if self._flat:
+            self._launch_flat(first, last)
+        else:
+            self._launch(first, last)
+        # The caller's progress and its cancelling go by calls that return when the work is done.
+        self._device.synchronize()
+
+    def _arrays(self) -> tuple[Any, ...]:
+        """Return the rows and their number."""
+        graph, tables = self._graph, self._tables
+        if self._arcs:
+            return tables.common_indptr, tables.common, graph.num_arcs
+        return graph.indptr, graph.indices, graph.num_vertices
+
+    def _launch_flat(self, first: int, last: int) -> None:
+        device, tables = self._device, self._tables
+        device.launch(
+            "flat_rows.cu",
+            "run_flat_rows",
+            (
+                *self._arrays(),
+                first,
+                last,
+                tables.arcs if self._arcs else tables.vertices,
+                tables.arcs,
+                self._graph.num_arcs,
+                tables.reverse,
+                tables.common_indptr,
+                tables.common,
+                device.stop_flag,
+                self._totals,
+                self._estimates,
+            ),
+            blocks=min(device.multiprocessors * _FLAT_BLOCKS, -(-(last - first) // (THREADS // WARP))),
+            threads=THREADS,
+            generated=self._header,
+        )
+
+    def _launch(self, first: int, last: int) -> None:
         device, graph, tables = self._device, self._graph, self._tables
-        rows = (tables.common_indptr, tables.common) if self._arcs else (graph.indptr, graph.indices)
         device.launch(
             "homomorphisms.cu",
             "run_rows",
             (
-                *rows,
-                graph.num_arcs if self._arcs else graph.num_vertices,
+                *self._arrays(),
                 graph.indptr,
                 graph.num_vertices,
                 first,
@@ -132,8 +181,6 @@ class CudaRowCounter:
             shared=self._shared,
             generated=self._header,
         )
-        # The caller's progress and its cancelling go by calls that return when the work is done.
-        device.synchronize()
 
     def totals(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Sums of the program's products so far."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from longwall.kernels.cuda.local_counts.arc_triangles import count_common, list_common
 from longwall.kernels.cuda.runtime.compile import constants
 from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
 from longwall.kernels.interface.engine import WorkspaceTooLarge
@@ -13,6 +14,7 @@ Array = Any  # a CuPy array
 
 _SOURCE = "homomorphism_tables.cu"
 _WARPS = 8  # of a block
+_CLIQUE_BLOCKS = 4  # per multiprocessor, of those that count cliques
 _NULL = np.uintp(0)
 
 
@@ -26,29 +28,17 @@ def common_neighbours(device: Device, graph: GraphArrays, memory: int) -> tuple[
     xp = device.xp
     if 16 * (graph.num_arcs + 1) > memory:
         raise WorkspaceTooLarge(16 * (graph.num_arcs + 1))
-    lengths = xp.zeros(graph.num_arcs + 1, xp.int64)
-    _list(device, graph, lengths, _NULL)
-    longest = int(lengths.max())
-    indptr = xp.cumsum(lengths)
-    size = int(indptr[-1])
+    indptr = xp.zeros(graph.num_arcs + 1, xp.int64)
+    lengths = count_common(device, graph)
+    xp.cumsum(lengths, dtype=xp.int64, out=indptr[1:])
+    longest, size = int(lengths.max()) if lengths.size else 0, int(indptr[-1])
     if indptr.nbytes + 4 * size > memory:
         raise WorkspaceTooLarge(int(indptr.nbytes + 4 * size))
     common = xp.empty(size, xp.uint32)
     if size:
-        _list(device, graph, indptr, common)
+        list_common(device, graph, indptr, common)
     device.synchronize()
     return indptr, common, longest
-
-
-def _list(device: Device, graph: GraphArrays, lengths: Array, common: Any) -> None:
-    device.launch(
-        _SOURCE,
-        "list_common",
-        (graph.indptr, graph.indices, graph.num_vertices, lengths, common, device.stop_flag),
-        blocks=device.multiprocessors * 8,
-        threads=_WARPS * WARP,
-        generated=table_header(exact=True, modulus=0),
-    )
 
 
 def sum_neighbours(
@@ -72,8 +62,8 @@ def sum_neighbours(
     )
 
 
-def cycles_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
-    """Add 4-cycles to one of their arcs each; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
+    """Count walks of three steps; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     xp, n = device.xp, graph.num_vertices
     window = min(n, device.shared_memory // 4 - 8)
     blocks = units_that_fit(device.multiprocessors, 4 * n, memory)
@@ -97,4 +87,50 @@ def cycles_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) 
         threads=1024,
         shared=(window + 4) * 4,
     )
+    join_arcs(device, graph, out, factor=1, walks=True)
     device.synchronize()
+
+
+def cliques_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -> None:
+    """Count pairs of adjacent common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    xp, size = device.xp, graph.max_out_degree
+    room = (device.shared_memory // _CLIQUE_BLOCKS - 1024) // 4
+    words = min(-(-graph.num_vertices // 32), max(room // 3, 1))
+    most = size * ((size + 31) // 32 + 1)
+    room = max(min(room - 2 * words, most), 0)
+    store_words = most if most > room else 0
+    blocks = units_that_fit(device.multiprocessors * _CLIQUE_BLOCKS, 4 * store_words, memory)
+    device.launch(
+        "arc_cliques.cu",
+        "count_arc_cliques",
+        (
+            graph.indptr,
+            graph.indices,
+            graph.split,
+            graph.num_vertices,
+            words,
+            room,
+            xp.empty(max(blocks * store_words, 1), xp.uint32),
+            store_words,
+            xp.zeros(1, xp.uint32),
+            device.stop_flag,
+            out,
+        ),
+        blocks=blocks,
+        threads=_WARPS * WARP,
+        shared=16 + 4 * (2 * words + room),
+    )
+    join_arcs(device, graph, out, factor=2, walks=False)
+    device.synchronize()
+
+
+def join_arcs(device: Device, graph: GraphArrays, out: Array, *, factor: int, walks: bool) -> None:
+    """Set both arcs of every edge to the sum of their counts, times a factor; add the walks to and fro if asked for."""
+    device.launch(
+        _SOURCE,
+        "join_arcs",
+        (graph.indptr, graph.indices, graph.split, graph.num_vertices, factor, int(walks), out),
+        blocks=device.multiprocessors * 8,
+        threads=_WARPS * WARP,
+        generated=table_header(exact=True, modulus=0),
+    )

@@ -38,6 +38,9 @@ CONSTANT int first_set(int depth) {
   return s;
 }
 
+// Whether a set reads a slice of a row: the neighbours that have the label of number `label` (of rows laid out by label).
+CONSTANT bool in_slice(int s) { return kSliceStride > 0 && kSets[s].kind != LABELLED && kSets[s].label >= 0; }
+
 // The emitted set (-1: none) is emitted element by element, never stored.
 CONSTANT bool stored(int s) { return kSets[s].kind != ADJACENCY && !kSets[s].size_only && s != kEmitted; }
 

@@ -17,6 +17,7 @@ struct GraphView {
   const u32* indices;
   const i64* split;
   const int* labels;
+  const u32* slices;  // u32[vertices, kSliceStride]: where the neighbours of each label begin, counted from the row
 };
 
 // What becomes of the elements of a set, 32 at a time: they are only counted, or written one after another. A sink
@@ -175,17 +176,29 @@ struct Search {
   DEVICE void adjacency(const u32*& array, int& count) const {
     constexpr SetOp op = kSets[S];
     constexpr u64 own = u64{1} << op.adjacent;
+    constexpr bool smaller = (op.below & own) != 0, larger = (op.above & own) != 0;
     constexpr int list = kListOf[S];
+    const u32 vertex = value[op.adjacent];
     if constexpr (list >= 0) {
       array = graph.indices + list_begins[list * stride + entered];
       count = list_lengths[list * stride + entered];
     } else {
-      const u32 vertex = value[op.adjacent];
       const i64 begin = graph.indptr[vertex];
-      const i64 end = op.below & own ? graph.split[vertex] : graph.indptr[vertex + 1];
-      const i64 from = op.above & own ? graph.split[vertex] : begin;
+      const i64 end = smaller ? graph.split[vertex] : graph.indptr[vertex + 1];
+      const i64 from = larger ? graph.split[vertex] : begin;
       array = graph.indices + from;
       count = static_cast<int>(end - from);
+    }
+    if constexpr (in_slice(S)) {
+      const u32* slice = graph.slices + static_cast<i64>(vertex) * kSliceStride + op.label;
+      int from = static_cast<int>(slice[0]), to = static_cast<int>(slice[1]);
+      if constexpr (larger) {  // the part begins at the split
+        const int skipped = static_cast<int>(graph.split[vertex] - graph.indptr[vertex]);
+        from = max(from - skipped, 0);
+        to -= skipped;
+      }
+      array += from;
+      count = max(min(to, count) - from, 0);
     }
   }
 

@@ -2,7 +2,8 @@
 
 import gc
 import threading
-from collections.abc import Mapping
+import weakref
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -40,6 +41,7 @@ class DeviceMemory:
         self._before = int(total) - int(free)
         self._opened = self._least_free = int(free)
         self._most = self._sampled = 0
+        self._kept: list[tuple[weakref.ref[NDArray[Any]], Array]] = []
 
     def allocate(self, size: int) -> Any:
         """Return `size` bytes, as a CuPy memory pointer.
@@ -53,6 +55,7 @@ class DeviceMemory:
         try:
             pointer = self._pool.malloc(size)
         except memory.OutOfMemoryError:
+            self._kept = []
             # The pool frees what it caches where the device has no more, but not where its limit is reached.
             self._pool.free_all_blocks()
             try:
@@ -85,12 +88,24 @@ class DeviceMemory:
         """Bytes that the pool could still take of the device."""
         # What is cached may be the rest of a block of which a part is in use.
         limit = int(self._pool.get_limit())
-        return max(limit - int(self._pool.total_bytes()), 0) if limit else self._free()
+        return (max(limit - int(self._pool.total_bytes()), 0) if limit else self._free()) + self._kept_bytes()
 
     def free(self) -> int:
         """Return the bytes free on the device, with those that the pool holds and no array uses."""
         with self._xp.cuda.Device(self._device):
-            return self._free() + int(self._pool.free_bytes())
+            return self._free() + int(self._pool.free_bytes()) + self._kept_bytes()
+
+    def keep(self, arrays: Sequence[NDArray[Any]], there: Sequence[Array]) -> None:
+        """Keep copies of host arrays, in the place of those that were kept before, until memory is short."""
+        self._kept = list(zip(map(weakref.ref, arrays), there, strict=True))
+
+    def take_kept(self, arrays: Sequence[NDArray[Any]]) -> list[Array | None]:
+        """Return the copies of these very arrays that were kept; forget all others."""
+        kept, self._kept = self._kept, []
+        return [next((there for host, there in kept if host() is array), None) for array in arrays]
+
+    def _kept_bytes(self) -> int:
+        return sum(there.nbytes for _, there in self._kept)
 
     def sample(self) -> None:
         """Look at what the driver has left: for `peak`, where something else than the pool grew."""

@@ -1,14 +1,23 @@
-"""Page-locked memory of the host that keys are copied to, and from, while kernels run."""
+"""Page-locked memory of the host: of keys, while kernels run, and of what is on its way to the device."""
 
 import mmap
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from os import sched_getaffinity
-from typing import Any
+from queue import SimpleQueue
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from longwall.kernels.interface.engine import COPY_BUFFER, Put
 from longwall.kernels.interface.sorting import Column
+
+if TYPE_CHECKING:
+    from longwall.kernels.cuda.runtime.launch import Device
+
+Array = Any  # a CuPy array
 
 _PORTABLE = 1  # cudaHostRegisterPortable
 _TOUCHED, _PAGE = 32 << 20, 4 << 10  # bytes that one thread touches at a time; of a page
@@ -67,3 +76,93 @@ def _touch(pages: Any) -> None:
     threads = max(1, min(len(sched_getaffinity(0)), _MOST_THREADS, len(pages) // _TOUCHED))
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(touch, range(0, len(pages), _TOUCHED)))
+
+
+class _Buffer(NamedTuple):
+    """Page-locked memory for one piece."""
+
+    content: NDArray[np.uint8]
+    free: Any
+    """The event of the last copy of it."""
+
+
+class StagedCopies:
+    """Copies of host arrays to the device, piece by piece, by way of few page-locked buffers; a context manager.
+
+    What is not page-locked the driver copies at a fifth of the link's rate, through buffers of its own; to lock all of
+    an array takes as long as to copy it. As it ends, the context waits for all copies.
+
+    Parameters
+    ----------
+    device
+        Where they go.
+    room
+        Bytes of the host for the buffers, one at least.
+    """
+
+    def __init__(self, device: "Device", room: int):
+        self._device, self._cuda = device, device.xp.cuda
+        self._stream = self._cuda.Stream(non_blocking=True)
+        number = max(room // COPY_BUFFER, 1)
+        memory = locked_column(device.xp, number * COPY_BUFFER // 8).view(np.uint8)
+        self._buffers: SimpleQueue[_Buffer] = SimpleQueue()
+        for i in range(number):
+            event = self._cuda.Event(block=True, disable_timing=True)
+            self._buffers.put(_Buffer(memory[i * COPY_BUFFER : (i + 1) * COPY_BUFFER], event))
+        self._number = number
+
+    def begin(self, array: NDArray[Any]) -> tuple[Array, Put]:
+        """Make room on the device for an array of one dimension, which need not be filled yet.
+
+        Returns
+        -------
+        cupy.ndarray
+            Complete once all pieces were put, and the context has ended.
+        put
+            Takes the place of a piece and its items, which are copied at once; any thread may call it.
+        """
+        there = self._device.xp.empty(array.size, array.dtype)
+        address, size = there.data.ptr, array.itemsize
+
+        def put(start: int, items: NDArray[Any]) -> None:
+            with self._device.faults(), self._cuda.Device(self._device.number):
+                self._put(address + start * size, items.view(np.uint8))
+
+        return there, put
+
+    def send(self, array: NDArray[Any]) -> Array:
+        """Copy a whole array of one dimension, on several cores."""
+        there, put = self.begin(array)
+        items = max(COPY_BUFFER // array.itemsize, 1)
+        threads = max(1, min(len(sched_getaffinity(0)), _MOST_THREADS, self._number))
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda first: put(first, array[first : first + items]), range(0, array.size, items)))
+        return there
+
+    def _put(self, address: int, data: NDArray[np.uint8]) -> None:
+        runtime = self._cuda.runtime
+        for first in range(0, len(data), COPY_BUFFER):
+            piece = data[first : first + COPY_BUFFER]
+            buffer = self._buffers.get()
+            try:
+                buffer.free.synchronize()
+                buffer.content[: len(piece)] = piece
+                runtime.memcpyAsync(
+                    address + first,
+                    buffer.content.ctypes.data,
+                    len(piece),
+                    runtime.memcpyHostToDevice,
+                    self._stream.ptr,
+                )
+                buffer.free.record(self._stream)
+            finally:
+                self._buffers.put(buffer)
+
+    def __enter__(self) -> "StagedCopies":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._device.faults():
+            self._stream.synchronize()

@@ -1,8 +1,12 @@
 """A search program as C++ text: the kernels are compiled with the program as constants."""
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from longwall.kernels.cuda.runtime.compile import array, constants
+from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.search_program import SearchProgram, SetKind
 
 
@@ -24,6 +28,8 @@ class Variant:
         For each set, which of the rows' lists it reads; -1 where it reads the adjacency itself.
     pooled
         Warps have short stacks of sets, and borrow long ones.
+    slice_stride
+        `GraphArrays.slice_stride`; where it is not 0, the program is `in_slices`.
     """
 
     patience: int = 1 << 18
@@ -32,6 +38,7 @@ class Variant:
     shared_room: int = 0
     lists: tuple[int, ...] = ()
     pooled: bool = False
+    slice_stride: int = 0
 
 
 def program_header(program: SearchProgram, columns: int, variant: Variant) -> str:
@@ -66,6 +73,7 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
         "kGrouped": int(variant.grouped),
         "kSharedRoom": variant.shared_room,
         "kPooled": int(variant.pooled),
+        "kSliceStride": variant.slice_stride,
     }
     lists = variant.lists or (-1,) * len(program.sets)
     sets = [
@@ -84,6 +92,12 @@ def program_header(program: SearchProgram, columns: int, variant: Variant) -> st
         + array("Member kMembers[]", members)
         + array("i64 kTerms[kNumTerms][kTermWidth + 1]", terms)
     )
+
+
+def graph_arguments(graph: GraphArrays) -> tuple[Any, ...]:
+    """Return the arguments of the search's kernels that are the graph's arrays; null where there are no slices."""
+    slices = np.uintp(0) if graph.slices is None else graph.slices
+    return graph.indptr, graph.indices, graph.split, graph.labels, slices
 
 
 def stored_sets(program: SearchProgram, emitted: int = -1) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -18,6 +18,7 @@ from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, rows_cost
+from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
 from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.range_counting import (
     CountCliques,
@@ -31,9 +32,9 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import BudgetExceeded
 
 _KEY = "homomorphism tables"
-_WRAPS_FROM = 2.0**62
-_ARCS_AT_ONCE = 1 << 22
+WRAPS_FROM = 2.0**62
 """Numbers of a row below this are no larger than 64-bit integers hold."""
+_ARCS_AT_ONCE = 1 << 22
 
 
 class _Kept:
@@ -42,7 +43,7 @@ class _Kept:
     def __init__(self, env: Environment, program: TableProgram, modulus: int):
         self.key = program, modulus
         graph, memory = load_graph(env)
-        if graph.pages is not None and program.needs_reverse:
+        if graph.pages is not None and program.reads_arcs:
             raise DoesNotFit
         try:
             self._memory = env.resources.work.reserve(memory, "tables of homomorphisms")
@@ -67,13 +68,13 @@ class _Kept:
 
 @dataclass(frozen=True)
 class RowCount(RangeCount):
-    """Run a row program over all rows of a domain, with the tables of a program."""
+    """Run a row program over all rows of a domain, or a kernel of its own, with the tables of a program."""
 
     tables: TableProgram
 
     def arrays(self, env: Environment) -> TabledGraph:
         """See `RangePhase`."""
-        assert isinstance(self.count, CountHomomorphisms)
+        assert isinstance(self.count, CountHomomorphisms | CountListed)
         key = self.tables, self.count.modulus
         kept: _Kept | None = env.kept.get(_KEY)
         if kept is None or kept.key != key:
@@ -129,7 +130,14 @@ class HomomorphismCount:
 
     def describe(self) -> str:
         """Return the stages as text."""
-        return "\n".join([self.sums.tables_text, *(phase.describe() for phase in self.phases(WORD))])
+        phases = [*self.listed.values(), *self.phases(WORD)]
+        return "\n".join([self.sums.tables_text, *(phase.describe() for phase in phases)])
+
+    @property
+    def listed(self) -> dict[tuple[str, int], RowCount]:
+        """What runs the kernels that read lists of common neighbours."""
+        sums = self.sums
+        return {key: RowCount(kernel_stage(*key), sums.costs.vertices, sums.program) for key in sums.listed}
 
     def mappings(self, env: Coordinator) -> list[int]:
         """Count the mappings (injective homomorphisms) of every pattern.
@@ -140,8 +148,8 @@ class HomomorphismCount:
             If there is no room for the tables.
         """
         with _tables_dropped(env):
+            by_kernel: dict[tuple[str, int], int] = {key: phase.run(env) for key, phase in self.listed.items()}
             found = self._homomorphisms(env)
-        by_kernel: dict[tuple[str, int], int] = {}
 
         def number(term: Term) -> int:
             if term.kind == "total":
@@ -157,7 +165,7 @@ class HomomorphismCount:
         """Return the exact totals of the program."""
         vertices = max(pattern.num_vertices for pattern in self.sums.patterns)
         largest, known = largest_scalar(vertices, env.graph), None
-        if largest >= _WRAPS_FROM:  # and the floating-point twins of numbers that wrapped around say nothing
+        if largest >= WRAPS_FROM:  # and the floating-point twins of numbers that wrapped around say nothing
             _, known = self._run(env, FLOATING)
         counts, magnitudes = self._run(env, WORD)
         residues = {2**64: counts}
@@ -177,13 +185,20 @@ class HomomorphismCount:
 
 def kernel_stage(kind: str, number: int) -> CountRanges:
     """Return the stage that counts the subgraphs of a term."""
-    return CountCliques(number) if kind == "cliques" else CountFiveCycles()
+    if kind == "cliques":
+        return CountCliques(number)
+    stages: dict[str, Callable[[], CountRanges]] = {
+        "five-cycles": CountFiveCycles,
+        "wheels": CountWheels,
+        "almost-cliques": CountAlmostCliques,
+    }
+    return stages[kind]()
 
 
 def largest_scalar(vertices: int, graph: Graph) -> float:
     """Return a bound on the numbers of a row: homomorphisms of a tree of `vertices`, one of which is fixed."""
     degree = float(graph.stats.max_degree)
-    if degree ** (vertices - 1) < _WRAPS_FROM or vertices < 3:
+    if degree ** (vertices - 1) < WRAPS_FROM or vertices < 3:
         return degree ** (vertices - 1)
     # The fixed vertex, one below it and one below that are a walk of two steps.
     degrees, walks = np.diff(graph.indptr), 0

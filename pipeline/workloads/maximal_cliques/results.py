@@ -54,7 +54,7 @@ def list_cliques(min_size: int, env: Coordinator) -> PatternCount:
     phase = CliqueList(min_size, None)
     record = env.run(CliqueList(min_size, rows_left(env, phase.name, 0)))
     rows: int = sum(record.values)
-    env.metrics.record(_STAGE, 0, record.total, rows, time.perf_counter() - began, 0, len(record.done))
+    env.metrics.record(_STAGE, 0, record.total, rows, time.perf_counter() - began, 0, record.ranges)
     if not rows:
         write_parquet(clique_schema(env.graph).empty_table(), env.results / next_name(env))
     limit = env.spec.export.limit

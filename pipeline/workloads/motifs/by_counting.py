@@ -13,7 +13,8 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.count_plans import CountPlan, pass_costs, plan_count
+from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.count_plans import CountPlan, pass_costs
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
 from longwall.storage.errors import RunError

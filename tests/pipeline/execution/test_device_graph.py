@@ -14,8 +14,8 @@ from longwall.pipeline.execution.device_graph import keep_beside_graph, load_gra
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
 from longwall.pipeline.execution.reads.streamed_reads import column_ranges, streamed_columns
 from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-from longwall.pipeline.phases.count_plans import plan_count
 from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.generators.kinds import generate
 from longwall.storage.pages.hot_pages import HeatPolicy

@@ -21,7 +21,7 @@ from longwall.pipeline.execution.phase import equal_tasks
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.phases import count_plans, search_count
-from longwall.pipeline.phases.count_plans import plan_count
+from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 from longwall.storage.errors import InputError, RunError
 

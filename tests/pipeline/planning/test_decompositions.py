@@ -18,7 +18,8 @@ from longwall.kernels.patterns.pattern_codes import code_edges, connected_codes
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.count_plans import CountByHomomorphisms, pass_costs, plan_count
+from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.count_plans import CountByHomomorphisms, pass_costs
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
@@ -107,7 +108,7 @@ def test_small_primes_change_nothing(lab, engine_kind, monkeypatch):
     run = lab.context(lab.graph(graph_edges(6, 12, 0.5)), engine=engine_kind)
     want = HomomorphismCount(sums).mappings(run)
     monkeypatch.setattr(homomorphism_count, "moduli_for", lambda *_: list(PRIMES[:3]))
-    monkeypatch.setattr(homomorphism_count, "_WRAPS_FROM", 1.0)
+    monkeypatch.setattr(homomorphism_count, "WRAPS_FROM", 1.0)
     assert HomomorphismCount(sums).mappings(lab.context(run.graph, engine=engine_kind)) == want
 
 
@@ -164,14 +165,14 @@ def test_a_budget_without_room_for_lists_or_tables_changes_nothing(lab, engine_k
     graph = lab.graph(edges)
     sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))
     assert sums is not None
-    assert sums.program.needs_triangles
+    assert sums.program.needs_lists
     plan = CountByHomomorphisms(pattern, 1.0, HomomorphismCount(sums), (1,))
     want = plan.count(lab.context(graph, engine=engine_kind))
     network = nx.Graph(edges)
     matcher = nx.isomorphism.GraphMatcher(network, nx.Graph(list(pattern.edges)))
     assert want == sum(1 for _ in matcher.subgraph_monomorphisms_iter()) // automorphism_count(pattern)
     made = homomorphism_count.make_tables
-    for refused in (lambda program: program.needs_triangles, lambda program: True):
+    for refused in (lambda program: program.needs_lists, lambda program: True):
 
         def make(engine, graph, program, *more, refused=refused):
             if refused(program):

@@ -11,7 +11,8 @@ from strategies import graphs, queries
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import make_pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
-from longwall.pipeline.phases.count_plans import plan_count, plan_triangles_per_vertex
+from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.count_plans import plan_triangles_per_vertex
 from longwall.pipeline.planning.search_planner import plan_match
 
 
@@ -78,10 +79,10 @@ def test_cliques_and_four_cycles_have_kernels_of_their_own(lab):
     graph = lab.graph(combinations(range(12), 2))
     methods = {name: plan_count(parse_pattern(name), graph).to_dict()["kind"] for name in ("clique-5", "cycle-4")}
     assert methods == {"clique-5": "clique bitmaps", "cycle-4": "wedge aggregation"}
-    # Labels and induced matching are not theirs.
+    # Those of one label are counted so in the graph of its vertices, cliques of several with a role for each vertex.
     labelled = lab.graph(combinations(range(12), 2), dict.fromkeys(range(12), 0))
-    assert plan_count(parse_pattern("clique-5", [0] * 5), labelled).to_dict()["kind"] == "search"
-    assert plan_count(parse_pattern("cycle-4", [0] * 4), labelled).to_dict()["kind"] == "search"
+    assert plan_count(parse_pattern("clique-5", [0] * 5), labelled).to_dict()["kind"] == "clique bitmaps"
+    assert plan_count(parse_pattern("cycle-4", [0] * 4), labelled).to_dict()["kind"] == "wedge aggregation"
     assert plan_count(parse_pattern("cycle-4"), graph, induced=True).to_dict()["kind"] != "wedge aggregation"
 
 

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import random
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,38 @@ def test_what_is_committed_is_there_when_the_run_is_resumed(place):
     again.commit([(40, 100)], PartialResult(0))
     assert again.complete
     assert begin(folder).complete
+
+
+def test_a_record_does_not_grow_with_ranges_and_commits(folder):
+    draw, total = random.Random(1), 3000
+    phase = begin(folder, total=total)
+    phase.combine = sum
+    order = list(range(total))
+    draw.shuffle(order)
+    for at in order[:1000]:
+        phase.add([(at, at + 1)], PartialResult(2**60 + at, levels={1: [1, 1, 0.5, 8, 1]}))
+        assert all(a[1] < b[0] for a, b in pairwise(phase.done))
+    for first in range(1000, total, 100):
+        phase.add([(at, at + 1) for at in sorted(order[first : first + 100])], PartialResult(0))
+    assert phase.done == [(0, total)]
+    assert phase.complete
+    assert phase.ranges == total
+    assert len(phase.partials) <= 257
+    assert sum(phase.values) == 1000 * 2**60 + sum(order[:1000])
+    figures = [partial.levels[1] for partial in phase.partials if partial.levels]
+    assert [sum(column) for column in zip(*figures, strict=True)] == [1000, 1000, 500.0, 8000, 1000]
+    with pytest.raises(FinalError, match="finished twice"):
+        phase.add([(5, 6)], PartialResult(1))
+
+
+def test_results_in_files_stay_apart(folder):
+    phase = begin(folder, total=1000)
+    phase.combine = sum
+    for at in range(300):
+        file = {"name": f"results.partial/rows-{at:05}.parquet", "rows": 1}
+        phase.add([(at, at + 1)], PartialResult(1, (file,)))
+    assert len(phase.files()) == len(phase.partials) == 300
+    assert phase.done == [(0, 300)]
 
 
 def test_floating_point_comes_back_exactly(folder):

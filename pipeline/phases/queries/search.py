@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 from longwall.kernels.queries.candidate_space import CandidateSpace, QueryGraph
 from longwall.kernels.queries.matcher import QueryMatcher, bytes_for
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks
+from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, equal_tasks, host_threads
+from longwall.pipeline.phases.queries.candidates import STEPS, TASKS, candidates_of
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.export import RowLimit
-from longwall.stages.source import host_arrays
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.memory.reservations import BudgetExceeded
-
-_TASKS = 16  # of a worker: each takes about 20 us, and what one of them has found is lost in a crash
-_STEPS = 1 << 17  # candidates that a worker tries between two looks at the limit, and whether the run is to end
-_KEY = "candidates of a query"
 
 
 @dataclass(frozen=True)
@@ -34,11 +31,16 @@ class QueryCount(Phase):
         What it is called.
     limit
         Mappings that are wanted, None: all.
+    patience
+        Candidates that each worker tries before the search is given up, as if it did not fit; None: whatever it takes.
     """
+
+    on_host: ClassVar[bool] = True
 
     query: QueryGraph
     title: str
     limit: int | None = None
+    patience: int | None = None
 
     @property
     def name(self) -> str:
@@ -67,22 +69,23 @@ class QueryCount(Phase):
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the candidates of the vertex that is matched first."""
-        return equal_tasks(candidates_of(self.query, env).roots, _TASKS * env.engine.workers)
+        return equal_tasks(candidates_of(self.query, env).roots, TASKS * host_threads(env))
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Share the candidates and the limit."""
         space, limit = candidates_of(self.query, env), RowLimit(self.limit)
-        yield lambda: _QueryWorker(space, env, limit)
+        yield lambda: _QueryWorker(space, env, limit, self.patience)
 
 
 class _QueryWorker(Worker):
-    def __init__(self, space: CandidateSpace, env: Environment, limit: RowLimit):
+    def __init__(self, space: CandidateSpace, env: Environment, limit: RowLimit, patience: int | None):
         try:
             self._memory = env.resources.host.reserve(bytes_for(space), "a worker's candidates")
         except BudgetExceeded as error:
             raise DoesNotFit(str(error)) from None
         self._matcher, self._env, self._limit = QueryMatcher(space), env, limit
+        self._patience, self._tried = patience, 0
         self._sum, self._timer, self._level = 0, StageTimer(), space.query.size - 1
 
     def run(self, first: int, last: int) -> None:
@@ -91,9 +94,22 @@ class _QueryWorker(Worker):
         with self._timer.time(self._level) as sample:
             sample.rows_in = last - first
             while not (self._matcher.over or self._limit.reached or self._env.cancel.is_set()):
-                found = self._limit.take(self._matcher.advance(self._limit.left, _STEPS))
+                found = self._limit.take(self._advance())
                 self._sum += found
                 sample.rows_out += found
+
+    def _advance(self) -> int:
+        """Try some candidates; return the mappings that were found."""
+        if self._patience is None:
+            return self._matcher.advance(self._limit.left, STEPS)
+        steps = min(STEPS, self._patience - self._tried)
+        if steps <= 0:
+            raise DoesNotFit("the search takes long")
+        self._tried += steps
+        try:
+            return self._matcher.advance(self._limit.left, steps)
+        except OverflowError as error:
+            raise DoesNotFit(str(error)) from None
 
     def take_partial(self) -> PartialResult:
         """See `Worker`."""
@@ -103,41 +119,3 @@ class _QueryWorker(Worker):
     def close(self) -> None:
         """See `Worker`."""
         self._memory.release()
-
-
-class _Kept:
-    """The candidates of the last query, which a process makes once; sticky phases keep what they have in this way."""
-
-    def __init__(self, query: QueryGraph, space: CandidateSpace):
-        self.query, self.space = query, space
-
-    def close(self) -> None:
-        """Give their memory back."""
-        self.space.close()
-
-
-def candidates_of(query: QueryGraph, env: Environment) -> CandidateSpace:
-    """Return the candidates of a query; those of the query before are given up.
-
-    Raises
-    ------
-    DoesNotFit
-        If the host's budget has no room for them.
-    """
-    kept = env.kept.get(_KEY)
-    if kept is not None and kept.query == query:
-        found: CandidateSpace = kept.space
-        return found
-    forget_candidates(env)
-    try:
-        space = CandidateSpace(host_arrays(env.graph), query, env.resources.host.reserve)
-    except BudgetExceeded as error:
-        raise DoesNotFit(str(error)) from None
-    env.kept[_KEY] = _Kept(query, space)
-    return space
-
-
-def forget_candidates(env: Environment) -> None:
-    """Give up the candidates of the last query, if there are any."""
-    if (kept := env.kept.pop(_KEY, None)) is not None:
-        kept.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tarfile
+from math import comb, perm
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from networkx.algorithms.isomorphism import GraphMatcher, categorical_node_match
 
 import longwall
 from longwall.kernels.queries import matcher
+from longwall.pipeline.execution.thread_executor import ThreadExecutor
 from longwall.pipeline.explain import explain
-from longwall.pipeline.phases import query_count
-from longwall.storage.errors import FinalError
+from longwall.pipeline.phases.queries import plans, search, sums
 
 DATA = nx.gnm_random_graph(70, 330, seed=2)
 nx.set_node_attributes(DATA, {vertex: vertex % 4 for vertex in DATA}, "label")
@@ -69,13 +70,13 @@ def test_without_room_for_candidates_it_is_searched_in_the_graph(
     assert longwall.run(config(tmp_path, chosen)).count == want
     assert longwall.run(config(tmp_path, chosen | {"limit": None})).count == whole
     monkeypatch.undo()
-    monkeypatch.setattr(query_count, "bytes_for", lambda space: 1 << 40)
+    monkeypatch.setattr(search, "bytes_for", lambda space: 1 << 40)
     assert longwall.run(config(tmp_path, chosen)).count == want
 
 
 def test_nothing_stays_reserved(lab: Any) -> None:
     from longwall.pipeline.patterns.parse import parse_pattern
-    from longwall.pipeline.phases.query_plans import plan_query
+    from longwall.pipeline.phases.queries.plans import plan_query
 
     labels = dict(DATA.nodes(data="label"))
     context = lab.context(lab.graph(list(DATA.edges), labels), threads=2)
@@ -100,6 +101,7 @@ def test_what_was_found_before_an_interrupt_is_not_found_again(tmp_path: Path, m
             raise KeyboardInterrupt
         return advance(self, most, steps)
 
+    monkeypatch.setattr(plans, "_PATIENCE", 1 << 40)
     monkeypatch.setattr("longwall.pipeline.run_store.commit_log.COMMIT_SECONDS", 0.0)
     monkeypatch.setattr(matcher.QueryMatcher, "advance", interrupted)
     engine = {"kind": "cpu", "threads": 1}
@@ -111,16 +113,78 @@ def test_what_was_found_before_an_interrupt_is_not_found_again(tmp_path: Path, m
     assert 0 < len(calls) - begun <= 16
 
 
-def test_a_count_that_is_too_large_is_refused(tmp_path: Path) -> None:
+def test_a_count_of_more_than_64_bits_is_exact(tmp_path: Path) -> None:
     star = nx.star_graph(2000)
     nx.set_node_attributes(star, {0: 0} | dict.fromkeys(range(1, 2001), 1), "label")
-    pattern = ", ".join(["(c:0)-(a0:1)", *(f"(c)-(a{leaf}:1)" for leaf in range(1, 6))])
-    chosen = {"kind": "match", "pattern": f"{pattern}, (c)-(a6:1), (c)-(a7:1)"}
+    pattern = ", ".join(["(c:0)-(a0:1)", *(f"(c)-(a{leaf}:1)" for leaf in range(1, 8))])
+    chosen = {"kind": "match", "pattern": pattern}
     sections = config(tmp_path, chosen) | {"graph": longwall.graph(star, labels="label")}
-    with pytest.raises(FinalError, match=r"do(es)? not fit 64-bit integers"):
-        longwall.run(sections)
+    found = longwall.run(sections)
+    assert found.count == comb(2000, 8) > 2**64
+    table = pq.read_table(Path(found.path) / "results" / "counts.parquet")
+    assert int(table["count"][0].as_py()) == found.count
     limited = sections | {"workload": chosen | {"limit": 1000}}
     assert longwall.run(limited).count == 1000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_and_the_search_agree(
+    tmp_path: Path, engine_kind: str, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chosen = {"pattern": text(query(seed, 10)), "count": "mappings"}
+    engine = {"kind": engine_kind, "threads": 2}
+    want = longwall.run(config(tmp_path, chosen, engine=engine)).count
+    assert want
+    run, names = ThreadExecutor.run, []
+
+    def noted(self: Any, phase: Any, env: Any) -> Any:
+        names.append(phase.name.split()[0])
+        return run(self, phase, env)
+
+    monkeypatch.setattr(ThreadExecutor, "run", noted)
+    monkeypatch.setattr(plans, "_PATIENCE", 1)
+    monkeypatch.setattr(plans, "_PATIENT_SHARE", 0.0)
+    assert longwall.run(config(tmp_path, chosen, engine=engine)).count == want
+    assert names == ["match", "add"]
+    names.clear()
+    monkeypatch.setattr(plans, "_MOST_COST", 0.0)
+    assert longwall.run(config(tmp_path, chosen, engine=engine)).count == want
+    assert names == ["match", "match"]
+    names.clear()
+    monkeypatch.setattr(plans, "_MOST_COST", 1e11)
+    monkeypatch.setattr(sums, "bytes_for", lambda _: 1 << 40)
+    assert longwall.run(config(tmp_path, chosen, engine=engine)).count == want
+    assert names == ["match", "add", "match"]
+
+
+def test_a_cycle_that_a_search_would_not_end_is_counted(tmp_path: Path) -> None:
+    """Closed walks of a complete bipartite graph, all of whose vertices may be taken once."""
+    side, length = 60, 14
+    graph = nx.complete_bipartite_graph(side, side)
+    nx.set_node_attributes(graph, {v: v // 10 for v in graph}, "label")
+    # Labels 0 to 5 on one side and 6 to 11 on the other one: two vertices of the cycle share each of two labels.
+    labels = [at // 2 % 6 + 6 * (at % 2) for at in range(length)]
+    pattern = ",".join(f"{at}-{(at + 1) % length}" for at in range(length))
+    chosen = {"kind": "match", "pattern": pattern, "pattern_labels": labels, "count": "mappings"}
+    sections = config(tmp_path, chosen) | {"graph": longwall.graph(graph, labels="label")}
+    want = 1
+    for label in set(labels):
+        want *= perm(10, labels.count(label))
+    assert longwall.run(sections).count == want
+
+
+def test_queries_use_all_threads_of_the_host(tmp_path: Path, engine_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    init = search._QueryWorker.__init__
+
+    def noted(self: Any, *arguments: Any) -> None:
+        made.append(self)
+        init(self, *arguments)
+
+    monkeypatch.setattr(search._QueryWorker, "__init__", noted)
+    chosen = {"pattern": "-".join(f"(v{at}:{at % 4})" for at in range(9)), "limit": 10**6}
+    longwall.run(config(tmp_path, chosen, engine={"kind": engine_kind, "threads": 3}))
+    assert len(made) == 3
 
 
 def test_all_published_queries_of_hprd_in_one_run(data: Path, tmp_path: Path) -> None:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longwall.kernels.queries.candidate_space import QueryGraph
 from longwall.pipeline.execution.environment import Coordinator
-from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.execution.phase import DoesNotFit, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.label_names import label_texts
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.count_plans import CountBySearch, CountPlan
-from longwall.pipeline.phases.query_count import QueryCount, forget_candidates
+from longwall.pipeline.phases.queries.candidates import forget_candidates, terms_of
+from longwall.pipeline.phases.queries.search import QueryCount
+from longwall.pipeline.phases.queries.sums import QueryTerms
 from longwall.pipeline.phases.search_count import wanted_left
 from longwall.pipeline.planning.search_planner import MAX_SUFFIX, plan_match
+from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 
+_SUMS = "sum          where that takes long: parts counted once for each image of what separates them from the rest\n"
+_PATIENCE = 1 << 17  # candidates that each worker tries before terms are looked at: about 20 ms
+_PATIENT_SHARE = 1 / 16  # of a search's candidates to those that terms are estimated to take: one takes longer
+_MOST_COST = 1e11  # candidates: with more, which take hours, the search goes on
 LEAST_VERTICES = 9  # of a query; orders of smaller ones are compared in milliseconds, and labels alone leave little
 
 
@@ -62,7 +71,8 @@ class CountByCandidates(CountPlan):
             "             the candidates of its neighbours until nothing changes\n"
             "extend       the query vertex with the fewest candidates next; back to what is to blame\n"
             f"count        query vertices that are not adjacent, divided by {self.automorphisms}\n"
-            f"estimate     {self.cost:.3g} elementary steps to look for candidates"
+            + ("" if self.induced else _SUMS)
+            + f"estimate     {self.cost:.3g} elementary steps to look for candidates"
         )
 
     def count(self, env: Coordinator) -> int:
@@ -75,10 +85,11 @@ class CountByCandidates(CountPlan):
 
     def _counted(self, env: Coordinator, limit: int | None) -> int:
         phase = self.phase
-        if limit is not None:
-            phase = QueryCount(phase.query, phase.title, wanted_left(limit * self.automorphisms, env, phase))
         try:
-            record = env.run(phase)
+            if limit is None:
+                mappings = self._all(env)
+            else:
+                mappings = self._search(replace(phase, limit=wanted_left(limit * self.automorphisms, env, phase)), env)
         except DoesNotFit:
             forget_candidates(env)
             env.observer.note("the budget has no room for the candidates of a query: searching without them")
@@ -86,11 +97,41 @@ class CountByCandidates(CountPlan):
             search = plan_match(self.pattern, env.graph.stats, induced=self.induced, longest_suffix=suffix)
             plan = CountBySearch(self.pattern, search.cost, search)
             return plan.count(env) if limit is None else plan.count_up_to(limit, env)
-        record_levels(env, record.partials, {self.pattern.num_vertices - 1: "count"})
-        embeddings, rest = divmod(phase.aggregation.result(record.values), self.automorphisms)
+        embeddings, rest = divmod(mappings, self.automorphisms)
         if rest:
-            raise RunError(f"internal fault: {rest} mappings are left over of {self.automorphisms} automorphisms")
+            raise RunError(f"internal fault: {mappings} mappings, {self.automorphisms} automorphisms")
         return embeddings
+
+    def _all(self, env: Coordinator) -> int:
+        """Count all mappings: by a search or, where that takes long, by terms; each has a time that the other is worth.
+
+        Raises
+        ------
+        DoesNotFit
+            If the budget has no room for the candidates.
+        """
+        phase = self.phase
+        if self.induced:
+            return self._search(phase, env)
+        with suppress(DoesNotFit):
+            return self._search(replace(phase, patience=_PATIENCE), env)
+        cost = terms_of(phase.query, env).cost
+        patience = int(min(cost, _MOST_COST) * _PATIENT_SHARE) // host_threads(env)
+        if patience > _PATIENCE:
+            with suppress(DoesNotFit):
+                return self._search(replace(phase, patience=patience), env)
+        if cost <= _MOST_COST:
+            with suppress(DoesNotFit):
+                return QueryTerms(phase.query, phase.title).exact(env, lambda partials: self._record(partials, env))
+        return self._search(phase, env)
+
+    def _search(self, phase: QueryCount, env: Coordinator) -> int:
+        record = env.run(phase)
+        self._record(record.partials, env)
+        return phase.aggregation.result(record.values)
+
+    def _record(self, partials: Sequence[PartialResult], env: Coordinator) -> None:
+        record_levels(env, partials, {self.pattern.num_vertices - 1: "count"})
 
 
 def plan_query(pattern: Pattern, graph: Graph, *, induced: bool) -> CountByCandidates | None:

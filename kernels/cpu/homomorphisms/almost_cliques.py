@@ -1,0 +1,86 @@
+"""Count cliques of five vertices less an edge: pairs of common neighbours of triangles."""
+
+import numpy as np
+
+from longwall.kernels.bits import popcount
+from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import RowTables
+from longwall.kernels.jit import compiled
+
+
+def almost_clique_counter(
+    device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int
+) -> "CpuAlmostCliqueCounter":
+    """Make a counter of almost-cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuAlmostCliqueCounter(device, graph, tables, memory)
+
+
+class CpuAlmostCliqueCounter:
+    """A bitmap table of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int):
+        words = graph.max_out_degree * ((graph.max_degree + 63) // 64)
+        self.workspace_bytes = fitting(8 * words, memory)
+        self._table = np.empty(words, np.uint64)
+        self._arrays = graph.indptr, graph.split, tables.common_indptr, tables.common
+        self._stop_flag = device.stop_flag
+
+    def count(self, first: int, last: int) -> int:
+        """Count those whose largest vertex of degree 4 lies in a range of vertices."""
+        low, high = count_almost_cliques(*self._arrays, first, last, self._table, self._stop_flag)
+        return int(low) + (int(high) << 32)
+
+
+@compiled
+def count_almost_cliques(indptr, split, starts, common, first, last, table, stop_flag):
+    """Count pairs of common neighbours of the triangles whose largest vertex v lies in first to last - 1.
+
+    Row i of a table says which neighbours of v are adjacent to its smaller neighbour i too, so the common neighbours of
+    a triangle are an AND of two rows. The rows are lists of common neighbours.
+
+    Parameters
+    ----------
+    indptr, split
+        The graph; `indptr[v]` to `split[v]` are the arcs to smaller neighbours.
+    starts : int64[num_arcs + 1]
+    common : uint32[6 * triangles]
+        The common neighbours of arcs; see :class:`longwall.kernels.interface.homomorphism_program.RowTables`.
+    first, last
+        Range of vertices.
+    table : uint64[rows * words]
+        Workspace, for the most smaller neighbours and the most neighbours that a vertex has.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
+
+    Returns
+    -------
+    low, high : int
+        The number: low + 2**32 high.
+    """
+    low, high = np.int64(0), np.int64(0)
+    for v in range(first, last):
+        if stop_flag[0]:
+            break
+        own = indptr[v]
+        smaller = split[v] - own
+        if smaller < 2:
+            continue
+        width = (indptr[v + 1] - own + 63) >> 6
+        table[: smaller * width] = 0
+        found = np.int64(0)
+        for i in range(smaller):
+            for at in range(starts[own + i], starts[own + i + 1]):
+                j = np.int64(common[at]) - own
+                table[i * width + (j >> 6)] |= np.uint64(1) << np.uint64(j & 63)
+            for at in range(starts[own + i], starts[own + i + 1]):
+                j = np.int64(common[at]) - own
+                if j >= i:  # lists ascend
+                    break
+                both = np.int64(0)
+                for w in range(width):
+                    both += popcount(table[i * width + w] & table[j * width + w])
+                found += both * (both - 1) // 2
+        low += found & 0xFFFFFFFF
+        high += found >> 32
+    return low, high

@@ -1,0 +1,71 @@
+"""Count diamonds: pairs of triangles with an edge in common."""
+
+import numpy as np
+
+from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.jit import compiled
+
+
+def diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuDiamondCounter":
+    """Make a counter of diamonds; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuDiamondCounter(device, graph, memory)
+
+
+class CpuDiamondCounter:
+    """Vertex marks of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
+        self.workspace_bytes = fitting(graph.num_vertices, memory)
+        self._marks = np.zeros(graph.num_vertices, np.uint8)
+        self._arrays = graph.indptr, graph.indices, graph.split
+        self._stop_flag = device.stop_flag
+
+    def count(self, first: int, last: int) -> int:
+        """Count the diamonds whose inner edge has its smaller end in a range of vertices."""
+        low, high = count_diamonds(*self._arrays, first, last, self._marks, self._stop_flag)
+        return int(low) + (int(high) << 32)
+
+
+@compiled
+def count_diamonds(indptr, indices, split, first, last, marks, stop_flag):
+    """Count pairs of triangles at the edges whose smaller end lies in first to last - 1.
+
+    The smaller end has no lower degree, so its neighbours are marked, and those of the larger end are looked up.
+
+    Parameters
+    ----------
+    indptr, indices, split
+        The graph; `indices[split[v]:indptr[v + 1]]` are the neighbours of v with a larger id.
+    first, last
+        Range of vertices.
+    marks : uint8[num_vertices]
+        Workspace, all zero; it is left all zero.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
+
+    Returns
+    -------
+    low, high : int
+        The number of diamonds: low + 2**32 high.
+    """
+    low, high = np.int64(0), np.int64(0)
+    for x in range(first, last):
+        if stop_flag[0]:
+            break
+        if split[x] == indptr[x + 1]:
+            continue
+        for i in range(indptr[x], indptr[x + 1]):
+            marks[indices[i]] = 1
+        found = np.int64(0)
+        for i in range(split[x], indptr[x + 1]):
+            v = indices[i]
+            common = np.int64(0)
+            for j in range(indptr[v], indptr[v + 1]):
+                common += marks[indices[j]]
+            found += common * (common - 1) // 2
+        low += found & 0xFFFFFFFF
+        high += found >> 32
+        for i in range(indptr[x], indptr[x + 1]):
+            marks[indices[i]] = 0
+    return low, high

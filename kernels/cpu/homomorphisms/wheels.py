@@ -1,0 +1,80 @@
+"""Count wheels of four spokes: cycles of four vertices among the neighbours of a vertex."""
+
+import numpy as np
+
+from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import RowTables
+from longwall.kernels.jit import compiled
+
+
+def wheel_counter(device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int) -> "CpuWheelCounter":
+    """Make a counter of wheels; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuWheelCounter(device, graph, tables, memory)
+
+
+class CpuWheelCounter:
+    """Counters of walks of one worker."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int):
+        self.workspace_bytes = fitting(4 * graph.max_degree, memory)
+        self._walks = np.zeros(max(graph.max_degree, 1), np.uint32)
+        self._arrays = tables.common_indptr, tables.common
+        self._stop_flag = device.stop_flag
+
+    def count(self, first: int, last: int) -> int:
+        """Count the wheels of a range of arcs."""
+        low, high = count_wheels(*self._arrays, first, last, self._walks, self._stop_flag)
+        return int(low) + (int(high) << 32)
+
+
+@compiled
+def count_wheels(starts, common, first, last, walks, stop_flag):
+    """Count cycles of four among the neighbours of a vertex r, at the arc (r, x) to their smallest vertex x.
+
+    Walks x - y - z among the neighbours of r, y, z > x, are counted by z; two of them are a cycle (Chiba and
+    Nishizeki, 1985, section 3, in every neighbourhood).
+
+    Parameters
+    ----------
+    starts : int64[num_arcs + 1]
+    common : uint32[6 * triangles]
+        The common neighbours of arcs; see :class:`longwall.kernels.interface.homomorphism_program.RowTables`.
+    first, last
+        Range of arcs.
+    walks : uint32[max_degree]
+        Workspace, all zero; it is left all zero.
+    stop_flag : uint8[1]
+        The kernel returns early once this is set.
+
+    Returns
+    -------
+    low, high : int
+        The number of wheels: low + 2**32 high.
+    """
+    low, high = np.int64(0), np.int64(0)
+    for a in range(first, last):
+        if stop_flag[0]:
+            break
+        end = starts[a + 1]
+        larger = starts[a] + np.searchsorted(common[starts[a] : end], np.uint32(a))
+        if end - larger < 2:
+            continue
+        found = np.int64(0)
+        for i in range(larger, end):
+            arc = common[i]
+            j = starts[arc + 1] - 1
+            # Lists ascend, so the places behind that of x stand at the end.
+            while j >= starts[arc] and common[j] > a:
+                found += walks[common[j] - a - 1]
+                walks[common[j] - a - 1] += 1
+                j -= 1
+        low += found & 0xFFFFFFFF
+        high += found >> 32
+        for i in range(larger, end):
+            arc = common[i]
+            j = starts[arc + 1] - 1
+            while j >= starts[arc] and common[j] > a:
+                walks[common[j] - a - 1] = 0
+                j -= 1
+    return low, high

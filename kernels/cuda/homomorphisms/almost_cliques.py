@@ -1,0 +1,57 @@
+"""Cliques of five vertices less an edge on the device: bitmap tables, and launches of ``almost_cliques.cu``."""
+
+from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts, units_that_fit
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import RowTables
+
+_BLOCKS = 4  # per multiprocessor
+_CONTROL_BYTES = 16
+
+
+def almost_clique_counter(
+    device: Device, graph: GraphArrays, tables: RowTables, memory: int
+) -> "CudaAlmostCliqueCounter":
+    """Make a counter of almost-cliques; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaAlmostCliqueCounter(device, graph, tables, memory)
+
+
+class CudaAlmostCliqueCounter:
+    """A table for each block; see ``almost_cliques.cu``."""
+
+    workspace_bytes = 0
+
+    def __init__(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int):
+        self._device, self._graph, self._tables = device, graph, tables
+        most = graph.max_out_degree * ((graph.max_degree + 31) // 32 | 1)
+        self._words = min(most, (device.shared_memory // _BLOCKS - 1024 - _CONTROL_BYTES) // 4)
+        self._store_words = most if most > self._words else 0
+        self._blocks = units_that_fit(device.multiprocessors * _BLOCKS, 4 * self._store_words, memory)
+        self._store = device.xp.empty(max(self._blocks * self._store_words, 1), device.xp.uint32)
+
+    def count(self, first: int, last: int) -> int:
+        """Count those whose largest vertex of degree 4 lies in a range of vertices."""
+        device, graph, tables = self._device, self._graph, self._tables
+        result = device.result()
+        if first < last:
+            device.launch(
+                "almost_cliques.cu",
+                "count_almost_cliques",
+                (
+                    graph.indptr,
+                    graph.split,
+                    tables.common_indptr,
+                    tables.common,
+                    first,
+                    last,
+                    self._words,
+                    self._store,
+                    self._store_words,
+                    device.xp.zeros(1, device.xp.uint32),
+                    device.stop_flag,
+                    result,
+                ),
+                blocks=min(self._blocks, last - first),
+                threads=THREADS,
+                shared=_CONTROL_BYTES + 4 * self._words,
+            )
+        return sum_of_parts(result)

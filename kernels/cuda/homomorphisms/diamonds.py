@@ -1,0 +1,73 @@
+"""Diamonds and triangles by looking rows up in bitmaps of others: launches of ``row_pairs.cu``."""
+
+from typing import Any
+
+import numpy as np
+
+from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_parts
+from longwall.kernels.interface.engine import WorkspaceTooLarge
+from longwall.kernels.interface.graph_arrays import GraphArrays
+
+Array = Any  # a CuPy array
+
+_BLOCKS = 8  # per multiprocessor
+_MOST_BYTES = 32 << 10  # of a bitmap: six blocks fit, and beyond so many small ids a row has few
+_CONTROL_BYTES = 16
+_STATE_BYTES = 24  # of LaunchState
+
+
+def diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaDiamondCounter":  # noqa: ARG001
+    """Make a counter of diamonds; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaDiamondCounter(device, graph)
+
+
+class RowPairs:
+    """What is shared by the blocks of a launch, and the launch."""
+
+    def __init__(self, device: Device, graph: GraphArrays, function: str):
+        self._device, self._graph, self._function = device, graph, function
+        most = min(device.shared_memory, _MOST_BYTES) - _CONTROL_BYTES
+        self._words = min(-(-graph.num_vertices // 32), most // 4)
+        self._shared = _CONTROL_BYTES + 4 * self._words
+        self._blocks = max(min(_BLOCKS, device.shared_memory // (self._shared + 1024)), 1) * device.multiprocessors
+        self._state = device.xp.zeros(_STATE_BYTES // 8, np.uint64)
+        self._result = device.xp.zeros(2, np.uint64)
+
+    def start(self, vertices: tuple[int, int], *arcs: int) -> Array:
+        """Launch the kernel for a range of vertices, with a range of arcs if it takes one.
+
+        Returns
+        -------
+        uint64[2]
+            What :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches, until the next launch.
+        """
+        device, graph = self._device, self._graph
+        arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
+        device.launch(
+            "row_pairs.cu",
+            self._function,
+            (*arrays, *arcs, *vertices, self._words, self._state, device.stop_flag, self._result),
+            blocks=min(self._blocks, -(-(vertices[1] - vertices[0]) // (THREADS // WARP))),
+            threads=THREADS,
+            shared=self._shared,
+        )
+        return self._result
+
+
+class CudaDiamondCounter:
+    """Counts pairs of triangles with an edge in common."""
+
+    workspace_bytes = 0
+
+    def __init__(self, device: Device, graph: GraphArrays):
+        if graph.pages is not None:  # rows are read too often for that
+            raise WorkspaceTooLarge(4 * graph.num_arcs)
+        self._pairs = RowPairs(device, graph, "count_diamonds")
+
+    def count(self, first: int, last: int) -> int:
+        """Count the diamonds whose inner edge has its smaller end in a range of vertices."""
+        return sum_of_parts(self.start(first, last)) if first < last else 0
+
+    def start(self, first: int, last: int) -> Array:
+        """Launch the kernel. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
+        return self._pairs.start((first, last))

@@ -1,0 +1,58 @@
+// What row programs are, for the kernels that run them, and the products of their scalars.
+#pragma once
+#include "common.cuh"
+
+enum Op {
+  ONES, PULL, SCATTER, MULTIPLY, WEIGH, PUSH, COPY_DENSE, MULTIPLY_DENSE, WEIGH_DENSE, WIDEN, SUM, SUM_DENSE,
+  GATHER, LOAD, WEIGH_ARC, STORE_LOCAL, PUSH_EDGES, WEIGH_ACROSS
+};
+
+struct RowOp {
+  int code, target, source, weight;
+};
+
+// Value (u64, or double), kModulus (0: 2^64), kNumOps, kOps, kNumLocal, kNumDense, kNumScalars, kNumProducts, kFactors,
+// kProducts (padded with -1), kNumStored, kStored (product, table), kArcs (whether rows are those of arcs), kSymmetric,
+// kAcross (whether WEIGH_ACROSS occurs), kLanes (a power of two, at most 32: how many have a row without dense vectors);
+// lists that are empty have one entry.
+#include "generated.cuh"
+
+// A number modulo kModulus, where that is not 0.
+DEVICE double reduced(double value) { return value; }
+DEVICE u64 reduced(u64 value) { return kModulus ? value % (kModulus ? kModulus : 1) : value; }
+
+DEVICE double magnitude(double value) { return value; }
+DEVICE double magnitude(u64 value) { return static_cast<double>(static_cast<i64>(value)); }
+
+// Multiply the scalars of product P, reduced, and their magnitudes.
+template <int P, int C = 0>
+DEVICE void multiply_scalars(const Value* scalars, Value& product, double& estimate) {
+  if constexpr (C < kFactors) {
+    constexpr int scalar = kProducts[P][C];
+    if constexpr (scalar >= 0) {
+      product = reduced(product * reduced(scalars[scalar]));
+      estimate *= magnitude(scalars[scalar]);
+    }
+    multiply_scalars<P, C + 1>(scalars, product, estimate);
+  }
+}
+
+struct Sums {
+  Value totals[kNumProducts ? kNumProducts : 1];
+  double estimates[kNumProducts ? kNumProducts : 1];
+};
+
+// Add the products of row v to the sums, and store those that are tables.
+template <int P = 0>
+DEVICE void add_products(const Value* scalars, i64 v, i64 num_rows, Value* tables, Sums& sums) {
+  if constexpr (P < kNumProducts) {
+    Value product = 1;
+    double estimate = 1;
+    multiply_scalars<P>(scalars, product, estimate);
+    sums.totals[P] = reduced(sums.totals[P] + product);
+    sums.estimates[P] += estimate;
+    for (int s = 0; s < kNumStored; ++s)
+      if (kStored[s][0] == P) tables[kStored[s][1] * num_rows + v] = product;
+    add_products<P + 1>(scalars, v, num_rows, tables, sums);
+  }
+}

@@ -1,0 +1,1 @@
+"""Labelled patterns on a graph that is laid out by label."""

@@ -1,0 +1,168 @@
+"""The phases that a plan runs, one after the other, without their results.
+
+What later phases are may depend on what earlier ones find; so a generator yields them, and is sent a sample of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from functools import singledispatch
+from typing import Any
+
+from longwall.kernels.interface.homomorphism_program import FLOATING, WORD
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import Phase
+from longwall.pipeline.phases.count_per_edge import CountOfEveryEdge
+from longwall.pipeline.phases.count_plans import (
+    CountByHomomorphisms,
+    CountByInclusionExclusion,
+    CountByKernel,
+    CountBySearch,
+    CountStars,
+    CountTrianglesPerVertex,
+)
+from longwall.pipeline.phases.homomorphisms.count import (
+    WRAPS_FROM,
+    HomomorphismCount,
+    drop_tables,
+    kernel_stage,
+    largest_scalar,
+)
+from longwall.pipeline.phases.queries.plans import CountByCandidates
+from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.phases.search_count import SearchCount
+from longwall.pipeline.phases.search_list import SearchList
+from longwall.pipeline.planning.exact_numbers import PRIMES, moduli_for
+from longwall.pipeline.planning.search_plan import MatchPlan
+from longwall.pipeline.prediction.phase_sample import PhaseSample
+from longwall.pipeline.workloads.cliques.plan import CliquePlan
+from longwall.pipeline.workloads.custom.workload import CustomPlan
+from longwall.pipeline.workloads.match import QueriesPlan
+from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
+from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
+from longwall.pipeline.workloads.maximal_cliques.workload import MaximalCliquePlan
+from longwall.pipeline.workloads.motifs.by_counting import CountingPlan
+from longwall.pipeline.workloads.motifs.by_enumeration import EnumerationPlan
+from longwall.pipeline.workloads.motifs.orbits import OrbitPlan
+from longwall.pipeline.workloads.motifs.orbits_by_counting import OrbitCountingPlan
+from longwall.pipeline.workloads.quasi_cliques import QuasiCliquePlan
+from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
+
+Phases = Generator[Phase, PhaseSample, None]
+
+
+class Unpredictable(Exception):
+    """The phases of a plan are known only while it runs; the message says why."""
+
+
+@singledispatch
+def phases_of(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
+    """Yield the phases of a plan; each is answered by a sample of it.
+
+    Raises
+    ------
+    Unpredictable
+        If they are not known.
+    """
+    raise Unpredictable("what its phases do is known only when those before are done")
+
+
+def _several(plans: Iterable[Any], env: Environment) -> Phases:
+    for plan in plans:
+        yield from phases_of(plan, env)
+
+
+@phases_of.register
+def _(plan: CountBySearch, env: Environment) -> Phases:  # noqa: ARG001
+    yield SearchCount(plan.search)
+
+
+@phases_of.register(CountByKernel)
+@phases_of.register(CountTrianglesPerVertex)
+@phases_of.register(CountByCandidates)
+@phases_of.register(EnumerationPlan)
+@phases_of.register(OrbitCountingPlan)
+@phases_of.register(CustomPlan)
+def _(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
+    yield plan.phase
+
+
+@phases_of.register
+def _(plan: CountStars, env: Environment) -> Phases:  # noqa: ARG001
+    yield from ()
+
+
+@phases_of.register(CliquePlan)
+@phases_of.register(OrbitPlan)
+def _(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
+    for phase in plan.phases:  # noqa: UP028 - a tuple cannot be sent samples
+        yield phase
+
+
+@phases_of.register
+def _(plan: CountByInclusionExclusion, env: Environment) -> Phases:
+    yield from _several((term for _, term in plan.terms), env)
+
+
+@phases_of.register
+def _(plan: CountOfEveryEdge, env: Environment) -> Phases:
+    yield plan.phase(0, env.graph.num_edges)
+
+
+@phases_of.register
+def _(plan: CountByHomomorphisms, env: Environment) -> Phases:
+    yield from _homomorphisms(plan.counted, env)
+
+
+@phases_of.register
+def _(plan: CountingPlan, env: Environment) -> Phases:
+    if plan.together is not None:
+        yield from _homomorphisms(plan.together, env)
+    yield from _several(plan.alone, env)
+
+
+@phases_of.register
+def _(plan: QuasiCliquePlan, env: Environment) -> Phases:
+    yield from _several(plan.patterns, env)
+
+
+@phases_of.register
+def _(plan: QueriesPlan, env: Environment) -> Phases:
+    yield from _several((query for _, query in plan.queries), env)
+
+
+@phases_of.register
+def _(plan: MatchPlan, env: Environment) -> Phases:  # noqa: ARG001
+    yield SearchList(plan, None)
+
+
+@phases_of.register
+def _(plan: MaximalCliquePlan, env: Environment) -> Phases:  # noqa: ARG001
+    least = plan.min_size
+    if plan.output == "embeddings":
+        yield CliqueList(least, None)
+    elif plan.output == "count":
+        yield CliqueSizes(CountMaximalCliques(least), 0.0)
+    else:
+        yield CliquesPerVertex(CountMaximalCliquesOfVertices(least), 0.0)
+
+
+def _homomorphisms(counted: HomomorphismCount, env: Environment) -> Phases:
+    """Yield the passes over the rows, as many as the sizes of the numbers ask for, and the counts beside them."""
+    vertices = max(pattern.num_vertices for pattern in counted.sums.patterns)
+    try:
+        largest = 0.0
+        wraps = largest_scalar(vertices, env.graph) >= WRAPS_FROM
+        for modulus in (FLOATING, WORD) if wraps else (WORD,):
+            for phase in counted.phases(modulus):
+                sample = yield phase
+                if modulus == FLOATING or not wraps:
+                    largest = max(largest, *(max(value[1], default=0.0) / sample.share for value in sample.values))
+        for prime in moduli_for(largest, PRIMES):
+            for phase in counted.phases(prime):
+                yield phase
+    finally:
+        drop_tables(env)
+    kernels = {(term.kind, term.number) for terms in counted.sums.terms for term in terms if term.kind != "total"}
+    for kind, number in sorted(kernels):
+        yield RangeCount(kernel_stage(kind, number), 0.0)

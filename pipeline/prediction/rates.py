@@ -1,0 +1,215 @@
+"""How fast a machine is: measured once and kept in the user's cache folder, or stated in a file of TOML."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longwall.storage.errors import InputError
+
+if TYPE_CHECKING:
+    from longwall.kernels import Engine
+
+_BLOCK, _BLOCKS, _MOST_SECONDS = 4 << 20, 32, 1.0  # of the file that measures a disk
+_COPY_BYTES, _LINK_BYTES = 1 << 26, 1 << 28
+_ROUNDS = 3
+_COUNTS = ("threads", "devices")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How fast a machine is, and what is paid for things whatever their size.
+
+    Attributes
+    ----------
+    threads
+        Threads of the machine that mine.
+    devices
+        GPUs of the machine; where there are some, each is a worker, and threads do not mine.
+    steps
+        Elementary steps a second of one thread or, where there are devices, of one of these. A step reads an entry of
+        an adjacency in order and looks it up in a small table.
+    memory, disk_read, disk_write, link, network
+        Bytes a second: copied in the host's memory, read from and written to the disk, copied to a device, and over the
+        network to one machine.
+    request_seconds
+        What a request to a worker takes the coordinator.
+    start_seconds
+        Until a process has started and its libraries are imported.
+    """
+
+    threads: int = 1
+    devices: int = 0
+    steps: float = 1e9
+    memory: float = 1e10
+    disk_read: float = 1e9
+    disk_write: float = 1e9
+    link: float = 2.5e10
+    network: float = 1.25e9
+    request_seconds: float = 0.01
+    start_seconds: float = 1.2
+
+    @property
+    def slots(self) -> int:
+        """Workers of the machine that do a task at a time each."""
+        return self.devices or self.threads
+
+
+KEYS = tuple(one.name for one in fields(Rates))
+
+
+def read_rates(path: Path, own: Rates) -> Rates:
+    """Read the rates of a machine from a file; keys that it lacks are as on this machine.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a key is unknown or has a value that is none.
+    """
+    from longwall.pipeline.config.raw import read_toml
+
+    values = read_toml(path)
+    for key, value in values.items():
+        _check(path, key, value)
+    return replace(own, **values)
+
+
+def _check(path: Path, key: str, value: object) -> None:
+    if key not in KEYS:
+        raise InputError(f"{path}: {key}: there is no such rate; choose of {', '.join(KEYS)}")
+    number = not isinstance(value, bool) and isinstance(value, int if key in _COUNTS else (int, float))
+    least = 0 if key in ("devices", "request_seconds", "start_seconds") else 1
+    if not number or not least <= float(value) < 1e30:  # type: ignore[arg-type]
+        kind = "a whole number" if key in _COUNTS else "a number"
+        raise InputError(f"{path}: {key}: expected {kind} from {least} up, not {str(value)[:40]}")
+
+
+def own_rates(engine: Engine, folder: Path, *, again: bool = False) -> Rates:
+    """Return the rates of this machine for an engine: those of the cache or, where there are none, measured ones.
+
+    Parameters
+    ----------
+    engine
+        The engine of the run.
+    folder
+        One whose disk is measured; nothing stays there.
+    again
+        Whether to measure although there are some in the cache.
+    """
+    known, key = _kept(), _key(engine)
+    if again or key not in known:
+        known |= {key: measure_rates(engine, folder)}
+        _keep(known)
+    names = [one.name for one in fields(Rates)]
+    with suppress(TypeError, ValueError):
+        return Rates(**{name: known[key][name] for name in names if name in known[key]})
+    return Rates(**measure_rates(engine, folder))
+
+
+def measure_rates(engine: Engine, folder: Path) -> dict[str, Any]:
+    """Measure this machine, in a second or two; what cannot be measured is left out, and so has its default."""
+    on_device = engine.xp.__name__ != "numpy"
+    found: dict[str, Any] = {
+        "threads": len(os.sched_getaffinity(0)),
+        "devices": 1 if on_device else 0,
+        "steps": engine.kernels.steps_per_second(engine.device) / engine.workers,
+        "memory": _copy_rate(),
+    }
+    with suppress(OSError):
+        found["disk_write"], found["disk_read"] = disk_rates(folder)
+    if on_device and (link := link_rate(engine.xp)):
+        found["link"] = link
+    return found
+
+
+def disk_rates(folder: Path) -> tuple[float, float]:
+    """Measure the bytes a second that are written to, and read from, a file in a folder; nothing stays there.
+
+    Raises
+    ------
+    OSError
+        If nothing can be written there.
+    """
+    block, done = os.urandom(_BLOCK), 0
+    with tempfile.TemporaryFile(dir=folder) as file:
+        began = time.perf_counter()
+        while done < _BLOCKS and time.perf_counter() - began < _MOST_SECONDS:
+            file.write(block)
+            done += 1
+        file.flush()
+        os.fsync(file.fileno())
+        written = time.perf_counter() - began
+        with suppress(OSError):
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # not of the page cache
+        file.seek(0)
+        began = time.perf_counter()
+        while file.read(_BLOCK):
+            pass
+        read = time.perf_counter() - began
+    return done * _BLOCK / written, done * _BLOCK / max(read, 1e-9)
+
+
+def link_rate(xp: Any) -> float | None:
+    """Measure the bytes a second that are copied from page-locked memory to the device; None where that fails."""
+    try:
+        import numpy as np
+
+        host = np.frombuffer(xp.cuda.alloc_pinned_memory(_LINK_BYTES), np.uint8, _LINK_BYTES)
+        device = xp.empty(_LINK_BYTES, xp.uint8)
+        device.set(host)
+        xp.cuda.get_current_stream().synchronize()
+        began = time.perf_counter()
+        device.set(host)
+        xp.cuda.get_current_stream().synchronize()
+        return float(_LINK_BYTES / (time.perf_counter() - began))
+    except Exception:  # memory that is short, or of the driver
+        return None
+
+
+def _copy_rate() -> float:
+    import numpy as np
+
+    source = np.ones(_COPY_BYTES, np.uint8)
+    target = np.empty_like(source)
+    best = float("inf")
+    for _ in range(_ROUNDS):
+        began = time.perf_counter()
+        np.copyto(target, source)
+        best = min(best, time.perf_counter() - began)
+    return _COPY_BYTES / best
+
+
+def _key(engine: Engine) -> str:
+    return f"{os.uname().nodename}, {engine.name}, {engine.device.name}"
+
+
+def _file() -> Path | None:
+    from longwall.kernels.private_folder import cache_folder
+
+    folder = cache_folder(None, "rates").path
+    return None if folder is None else folder / "rates.json"
+
+
+def _kept() -> dict[str, Any]:
+    """Return the rates that are kept, by machine and engine."""
+    with suppress(OSError, ValueError):
+        path = _file()
+        found = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
+        if isinstance(found, dict):
+            return {key: value for key, value in found.items() if isinstance(value, Mapping)}
+    return {}
+
+
+def _keep(known: Mapping[str, Any]) -> None:
+    with suppress(OSError):
+        if (path := _file()) is not None:
+            partial = path.with_suffix(f".{os.getpid()}")
+            partial.write_text(json.dumps(known), encoding="utf-8")
+            partial.replace(path)

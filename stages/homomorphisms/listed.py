@@ -1,0 +1,49 @@
+"""Count patterns of five vertices inside the neighbourhoods of vertices and edges, by lists of common neighbours."""
+
+from dataclasses import dataclass
+
+from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import WORD
+from longwall.stages.range_counting import Counter, CountSubgraphs, SubgraphCounter, TabledGraph
+from longwall.stages.source import Roots
+
+
+@dataclass(frozen=True)
+class CountListed(CountSubgraphs):
+    """Count a pattern with the lists of a `TabledGraph`."""
+
+    @property
+    def modulus(self) -> int:
+        """Of the tables that it reads; none of them has numbers."""
+        return WORD
+
+
+@dataclass(frozen=True)
+class CountWheels(CountListed):
+    """Count wheels of four spokes: 4-cycles among the neighbours of every vertex."""
+
+    method = "wheels"
+    name = "wheels of 5 vertices"
+    how = "wheels: walks of two steps among the neighbours of every vertex, grouped by their ends"
+    source = Roots("arcs")
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        assert isinstance(graph, TabledGraph)
+        return SubgraphCounter(engine.kernels.wheel_counter(engine.device, graph, graph.tables, memory))
+
+
+@dataclass(frozen=True)
+class CountAlmostCliques(CountListed):
+    """Count 5-cliques less an edge: pairs of common neighbours of every triangle."""
+
+    method = "pairs at triangles"
+    name = "almost-cliques of 5 vertices"
+    how = "almost-cliques: pairs of common neighbours of every triangle; bitmap tables of the neighbours of each vertex"
+    source = Roots("vertices")
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        assert isinstance(graph, TabledGraph)
+        return SubgraphCounter(engine.kernels.almost_clique_counter(engine.device, graph, graph.tables, memory))

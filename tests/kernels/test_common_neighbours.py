@@ -1,0 +1,128 @@
+"""What belongs to arcs and to the common neighbours of their ends, against powers of the adjacency matrix."""
+
+from itertools import pairwise
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import WORD, RowTables
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
+
+MEMORY = 1 << 28
+
+
+@pytest.fixture(params=["R-MAT", "dense"])
+def graph(request: pytest.FixtureRequest) -> Graph:
+    """A graph with vertices of few neighbours and of many, and one of many common neighbours."""
+    if request.param == "dense":
+        return generate("erdos-renyi", seed=2, vertices=80, edges=2_500)
+    return generate("rmat", seed=3, scale=8, edge_factor=8)
+
+
+@pytest.fixture(params=[None, 200], ids=["", "short of shared memory"])
+def engine(request: pytest.FixtureRequest, lab: Any, engine_kind: str, graph: Graph, monkeypatch: Any) -> Any:
+    """An engine and the graph as its kernels read it."""
+    env = lab.context(graph, engine=engine_kind, threads=2)
+    loaded, _ = load_graph(env)
+    if request.param is not None:
+        if engine_kind == "cpu":
+            pytest.skip("there is no shared memory")
+        monkeypatch.setattr(env.engine.device, "shared_memory", request.param)
+    return env.engine, loaded
+
+
+def adjacency(graph: Graph) -> np.ndarray:
+    found = np.zeros((graph.num_vertices, graph.num_vertices), np.int64)
+    found[tails(graph), graph.indices] = 1
+    return found
+
+
+def tails(graph: Graph) -> np.ndarray:
+    return np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
+
+
+def on_host(array: Any) -> np.ndarray:
+    return array.get() if hasattr(array, "get") else array
+
+
+def test_common_neighbours_are_those_of_the_matrix(engine, graph):
+    kernels, loaded = engine[0].kernels, engine[1]
+    near = adjacency(graph)
+    indptr, common, longest = kernels.common_neighbours(engine[0].device, loaded, MEMORY)
+    triangles, most = kernels.arc_triangles(engine[0].device, loaded)
+    indptr, common, triangles = on_host(indptr), on_host(common), on_host(triangles)
+    wanted = (near @ near)[tails(graph), graph.indices]
+    assert np.diff(indptr).tolist() == triangles.tolist() == wanted.tolist()
+    assert longest == wanted.max() > 32
+    assert most == np.add.reduceat(wanted, graph.indptr[:-1]).max()
+    for arc, (v, x) in enumerate(zip(tails(graph).tolist(), graph.indices.tolist(), strict=True)):
+        places = common[indptr[arc] : indptr[arc + 1]]
+        assert (tails(graph)[places] == v).all()
+        assert graph.indices[places].tolist() == np.flatnonzero(near[v] & near[x]).tolist()
+
+
+def test_paths_are_those_of_the_matrix(engine, graph):
+    found = engine[0].xp.zeros(engine[1].num_arcs, np.int64)
+    engine[0].kernels.paths_of_arcs(engine[0].device, engine[1], found, MEMORY)
+    near = adjacency(graph)
+    assert on_host(found).tolist() == (near @ near @ near)[tails(graph), graph.indices].tolist()
+
+
+def test_cliques_of_arcs_are_those_of_the_matrix(engine, graph):
+    found = engine[0].xp.zeros(engine[1].num_arcs, np.int64)
+    engine[0].kernels.cliques_of_arcs(engine[0].device, engine[1], found, MEMORY)
+    near = adjacency(graph)
+    wanted = [
+        int(near[np.ix_(both, both)].sum())
+        for both in (near[v] & near[x] > 0 for v, x in zip(tails(graph), graph.indices, strict=True))
+    ]
+    assert max(wanted) > 100
+    assert on_host(found).tolist() == wanted
+
+
+@pytest.mark.parametrize("cut", [None, 40])
+def test_triangles_and_diamonds_are_those_of_the_matrix(engine, graph, cut):
+    near = adjacency(graph)
+    common = (near @ near)[tails(graph), graph.indices]
+    kernels, device, loaded = engine[0].kernels, engine[0].device, engine[1]
+    for counter, size, wanted in (
+        (kernels.diamond_counter(device, loaded, MEMORY), loaded.num_vertices, (common * (common - 1)).sum() // 4),
+        (kernels.triangle_counter(device, loaded, MEMORY), loaded.num_arcs, common.sum() // 6),
+    ):
+        cuts = [0, *([] if cut is None else [cut, size // 2 + 1]), size]
+        for _ in range(2):
+            assert sum(counter.count(first, last) for first, last in pairwise(cuts)) == wanted > 1_000
+
+
+@pytest.mark.parametrize("cut", [None, 40])
+def test_wheels_are_cycles_among_neighbours(engine, graph, cut):
+    near, wanted = adjacency(graph), 0
+    for row in near > 0:
+        inside = near[np.ix_(row, row)]
+        walks = np.triu(inside @ inside, 1)
+        wanted += int((walks * (walks - 1)).sum()) // 4
+    counter = engine[0].kernels.wheel_counter(engine[0].device, engine[1], listed(*engine), MEMORY)
+    cuts = [0, *([] if cut is None else [cut, engine[1].num_arcs // 2]), engine[1].num_arcs]
+    assert sum(counter.count(first, last) for first, last in pairwise(cuts)) == wanted > 1_000
+
+
+@pytest.mark.parametrize("cut", [None, 40])
+def test_almost_cliques_are_pairs_of_common_neighbours(engine, graph, cut):
+    near, wanted = adjacency(graph), 0
+    for v, x, y in zip(*np.nonzero(np.einsum("vx,xy,vy->vxy", near, near, near)), strict=True):
+        if v < x < y:
+            wanted += comb(int((near[v] & near[x] & near[y]).sum()), 2)
+    counter = engine[0].kernels.almost_clique_counter(engine[0].device, engine[1], listed(*engine), MEMORY)
+    cuts = [0, *([] if cut is None else [cut]), engine[1].num_vertices]
+    assert sum(counter.count(first, last) for first, last in pairwise(cuts)) == wanted > 1_000
+
+
+def listed(engine: Any, graph: GraphArrays) -> RowTables:
+    lists = engine.kernels.common_neighbours(engine.device, graph, MEMORY)
+    none = engine.xp.empty(0, np.int64)
+    return RowTables(WORD, none, none, none, *lists)

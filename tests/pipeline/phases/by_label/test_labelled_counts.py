@@ -1,0 +1,126 @@
+"""Counts of labelled patterns on graphs that are laid out by label, against brute force and networkx."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+import naive
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from selection import on_device
+from strategies import SmallGraph, graphs, queries
+
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.patterns.pattern import ANY_LABEL, make_pattern
+from longwall.pipeline.phases.by_label.layouts import clique_layout, one_label, search_layout
+from longwall.pipeline.phases.by_label.plans import CountByLabel, plan_count
+from longwall.pipeline.planning.search_planner import plan_match
+from longwall.storage.graph.label_layout import ANY
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+K9 = SmallGraph(tuple(combinations(range(9), 2)), {v: v % 2 for v in range(9)})
+HUBS = SmallGraph((*product((0, 1, 2), range(3, 23)), (0, 1), (0, 2), (1, 2)), {v: v % 3 for v in range(23)})
+ALL_DIFFERENT = SmallGraph(K9.edges, {v: v for v in range(9)})
+ONE = SmallGraph(HUBS.edges, dict.fromkeys(range(23), 1))
+
+
+@pytest.fixture(scope="session")
+def count(lab: Any, engine_kind: str) -> Any:
+    def by_plan(small: SmallGraph, query: naive.Query, **context: Any) -> int:
+        graph, pattern = lab.graph(small.edges, small.labels), make_pattern(query.edges, query.labels)
+        env = lab.context(graph, engine=engine_kind, **context)
+        before = env.resources.host.used
+        plan = plan_count(pattern, graph, induced=query.induced)
+        found = plan.count(env) * plan.automorphisms
+        assert plan.describe()
+        assert plan.to_dict()["pattern"] == pattern.edge_text
+        env.close()
+        on_engine = (0, 0) if env.device_graph is None else env.device_graph.charged
+        assert env.resources.host.used - before in (0, on_engine[0])
+        return found
+
+    return by_plan
+
+
+def clique(*labels: int) -> naive.Query:
+    return naive.Query(len(labels), tuple(combinations(range(len(labels)), 2)), labels)
+
+
+@settings(relaxed, max_examples=on_device(150, 12))
+@given(small=graphs(max_vertices=10, num_labels=4), query=queries(labelled=True, num_labels=4))
+@example(small=HUBS, query=naive.Query(4, ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3)), (0, 1, 2, 0)))
+@example(small=HUBS, query=naive.Query(4, ((0, 1), (1, 2), (2, 3), (0, 3)), (0, 1, 0, 2), True))
+@example(small=HUBS, query=naive.Query(3, ((0, 1), (1, 2)), (0, 7, 1)))
+@example(small=ONE, query=naive.Query(4, ((0, 1), (1, 2), (2, 3), (0, 3)), (1, 1, 1, 1)))
+@example(small=ONE, query=naive.Query(4, ((0, 1), (0, 2), (0, 3)), (1, 1, 1, 1), True))
+@example(small=ALL_DIFFERENT, query=naive.Query(4, ((0, 1), (1, 2), (2, 3)), (3, 1, 8, 0)))
+@example(small=K9, query=clique(0, 0, 1, 1))
+@example(small=K9, query=clique(0, 0, 0, 1, 1))
+@example(small=ALL_DIFFERENT, query=clique(4, 0, 7, 2))
+def test_counts_equal_the_naive_oracle(count: Any, small: SmallGraph, query: naive.Query) -> None:
+    assert count(small, query) == naive.count_mappings(small.edges, query, small.labels)
+
+
+@settings(relaxed, max_examples=on_device(60, 6))
+@given(small=graphs(max_vertices=9), labels=st.lists(st.integers(0, 3), min_size=3, max_size=5))
+def test_cliques_equal_networkx(count: Any, small: SmallGraph, labels: list[int]) -> None:
+    query = clique(*labels)
+    assert count(small, query) == naive.networkx_count_mappings(small.edges, query, small.labels)
+
+
+@settings(relaxed, max_examples=on_device(50, 5))
+@given(small=graphs(max_vertices=12), query=queries(labelled=True), threads=st.integers(1, 3))
+def test_without_room_for_the_layout_the_whole_graph_is_searched(
+    count: Any, small: SmallGraph, query: naive.Query, threads: int
+) -> None:
+    reserve = MemoryBudget.reserve
+
+    def refuse(self: MemoryBudget, size: int, what: str) -> Any:
+        if what == "the graph by label":
+            raise BudgetExceeded("no room")
+        return reserve(self, size, what)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryBudget, "reserve", refuse)
+        found = count(small, query, threads=threads)
+    assert found == naive.igraph_count_mappings(small.edges, query, small.labels)
+
+
+def test_layouts_have_what_a_pattern_reads(lab: Any) -> None:
+    stats = lab.graph(HUBS.edges, HUBS.labels).stats
+
+    def layout(edges: Any, labels: Any, induced: bool = False) -> Any:
+        return search_layout(plan_match(make_pattern(edges, labels), stats, induced=induced))
+
+    path = ((0, 1), (1, 2))
+    found = layout(path, [0, 1, 0])
+    assert sorted(found.roles) == [0, 1]
+    assert found.edges == ((0, 1, ANY),)
+    assert layout(path, [0, 1, 0], induced=True).edges == ((0, 0, ANY), (0, 1, ANY), (1, 1, ANY))
+    assert layout(path, None) is None
+    assert one_label(make_pattern(path, [2, 2, 2])).roles == (2,)
+    assert one_label(make_pattern(path, [2, 2, 1])) is None
+    assert clique_layout(make_pattern(path, [2, 2, 1]), stats) is None
+    triangle = make_pattern(((0, 1), (0, 2), (1, 2)), [1, 0, 1])
+    assert clique_layout(triangle, stats).roles == (0, 1, 1)
+    assert clique_layout(make_pattern(tuple(combinations(range(10), 2)), [0] * 5 + [1] * 5), stats) is None
+    assert ANY_LABEL == ANY
+
+
+def test_plans_for_labels_say_what_they_do(lab: Any) -> None:
+    graph = lab.graph(HUBS.edges, HUBS.labels)
+    inside = {}
+    for text, labels in (
+        ("clique-4", [0, 1, 2, 0]),
+        ("cycle-4", [1] * 4),
+        ("cycle-4", [0, 1, 0, 2]),
+        ("path-3", [5, 0, 1]),
+    ):
+        plan = plan_count(parse_pattern(text, labels), graph)
+        inside[text, tuple(labels)] = plan.to_dict()["kind"], isinstance(plan, CountByLabel)
+    assert list(inside.values()) == [
+        ("clique bitmaps", True), ("wedge aggregation", True), ("search", True), ("search", False),
+    ]  # fmt: skip

@@ -1,0 +1,84 @@
+"""Rates of machines: measured once, kept, or read from a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longwall.kernels import select_engine
+from longwall.pipeline.prediction import rates
+from longwall.pipeline.prediction.rates import Rates, own_rates, read_rates
+from longwall.storage.errors import InputError
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "longwall" / "rates" / "rates.json"
+
+
+def test_this_machine_is_measured_once(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, measured = select_engine("cpu"), []
+    measure = rates.measure_rates
+
+    def counted(*arguments: Any) -> dict[str, Any]:
+        measured.append(1)
+        return measure(*arguments)
+
+    monkeypatch.setattr(rates, "measure_rates", counted)
+    first = own_rates(engine, tmp_path)
+    assert own_rates(engine, tmp_path) == first
+    assert len(measured) == 1
+    assert len(json.loads(cache.read_text())) == 1
+    own_rates(engine, tmp_path, again=True)
+    assert len(measured) == 2
+    assert first.threads >= 1
+    assert first.devices == 0
+    assert 1e7 < first.steps < 1e11
+    assert all(1e6 < rate < 1e13 for rate in (first.memory, first.disk_read, first.disk_write))
+    assert not [path for path in tmp_path.iterdir() if path.name != "cache"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"x": 1}', "{"])
+def test_a_cache_that_is_damaged_is_made_anew(cache: Path, tmp_path: Path, content: str) -> None:
+    cache.parent.mkdir(parents=True, mode=0o700)
+    cache.write_text(content)
+    assert own_rates(select_engine("cpu"), tmp_path).steps > 1e7
+    assert json.loads(cache.read_text())
+
+
+def test_rates_that_are_kept_and_are_none_are_measured(cache: Path, tmp_path: Path) -> None:
+    engine = select_engine("cpu")
+    cache.parent.mkdir(parents=True, mode=0o700)
+    cache.write_text(json.dumps({rates._key(engine): {"threads": 3, "later": 1}}))
+    assert own_rates(engine, tmp_path) == Rates(threads=3)
+
+
+def test_a_file_replaces_some(tmp_path: Path) -> None:
+    path = tmp_path / "rates.toml"
+    path.write_text("threads = 16\nnetwork = 2.5e10\nrequest_seconds = 0\n")
+    assert read_rates(path, Rates(link=7.0)) == Rates(threads=16, network=2.5e10, request_seconds=0, link=7.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("netwrok = 1", r"rates.toml: netwrok: there is no such rate; choose of threads, devices, steps"),
+        ("network = 0", r"rates.toml: network: expected a number from 1 up, not 0"),
+        ('network = "fast"', r"network: expected a number from 1 up, not fast"),
+        ("threads = 1.5", r"threads: expected a whole number from 1 up, not 1.5"),
+        ("devices = -1", r"devices: expected a whole number from 0 up, not -1"),
+        ("steps = nan", r"steps: expected a number from 1 up, not nan"),
+        ("steps = true", r"steps: expected a number"),
+        ("steps = ", r"not valid TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "rates.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as raised:
+        read_rates(path, Rates())
+    assert "\n" not in str(raised.value)
