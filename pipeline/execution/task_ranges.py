@@ -34,9 +34,12 @@ def pieces_of(env: Environment, cost: float) -> int:
 def range_reads(env: Environment, roots: Roots, tasks: Sequence[Task], graph: GraphArrays) -> int:
     """Return the bytes that it may take to list what ranges of arcs read, and to choose the pages for it."""
     longest = max(task.last - task.first for task in tasks)
-    if reads_known(env) or roots.streams:
+    most = env.resources.work.free // _WORK_SHARE
+    if roots.streams or (roots.beyond and reads_known(env)):
+        lists = most  # of blocks that are as long as there is room for
+    elif reads_known(env):
         # A longer range is cut where memory is short, and by the room for pages where it is brought block by block.
-        lists = min(_WORK_BYTES * longest, env.resources.work.free // _WORK_SHARE)
+        lists = min(_WORK_BYTES * longest, most)
     else:
         lists = _READ_BYTES * longest
     return lists + state_bytes(graph.num_arcs)

@@ -22,6 +22,7 @@ from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.phases.degree_sums import count_by_triangles
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import count_matches
@@ -83,6 +84,10 @@ class CountPlan(ABC):
             env.observer.note(f"the budget has no room for {short}: searching instead")
         return _search(self.pattern, env.graph.stats, induced=False).count(env)
 
+    def _by_triangles(self, env: Coordinator) -> int | None:
+        """Count the embeddings, non-induced, by degrees and triangles, where that is possible and reads much less."""
+        return count_by_triangles(self.pattern, env) if holds_part(env) else None
+
     def _title(self) -> str:
         pattern = self.pattern
         return (
@@ -115,7 +120,8 @@ class CountBySearch(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        return count_matches(self.search, env)
+        known = None if self.search.induced else self._by_triangles(env)
+        return count_matches(self.search, env) if known is None else known
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
         """Count the embeddings until there are so many."""
@@ -255,6 +261,8 @@ class CountByHomomorphisms(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
+        if len(self.signs) == 1 and (known := self._by_triangles(env)) is not None:
+            return known
         try:
             found = self.counted.mappings(env)
         except DoesNotFit:
