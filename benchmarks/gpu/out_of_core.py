@@ -40,6 +40,7 @@ from longwall.storage.pages.paged_graph import GraphPages
 
 SHARES = (None, 0.25, 0.1)
 LINK = 55e9  # bytes a second
+LEAST_BUDGET = 4 << 20  # for a small graph
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,14 @@ class Bench:
         self.graph, self._folder, self._numbers = graph, folder, count()
         self.bytes = graph.indptr.nbytes + graph.split.nbytes + graph.indices.nbytes
 
-    def run(self, workload: dict[str, Any], share: float | None, limit: float) -> Run | None:
-        """Run a workload; None where that takes longer than `limit` seconds."""
+    def run(self, workload: dict[str, Any], budget: int | None, limit: float, access: str = "auto") -> Run | None:
+        """Run a workload with so many bytes of the device; None where that takes longer than `limit` seconds."""
         config = {
             "graph": self.graph,
             "workload": workload,
             "memory": {
-                "device": "auto" if share is None else int(share * self.bytes),
+                "device": "auto" if budget is None else budget,
+                "access": access,
                 "spill": str(self._folder / "spill"),
             },
             "engine": {"kind": "cuda"},
@@ -198,7 +200,7 @@ def main() -> None:
 def measured(name: str, work: Work, bench: Bench, tiny: Bench, ends: float) -> bool:
     """Print the rows of a work; return whether there is time left."""
     tiny.run(work.workload, None, 60)  # compiles
-    tiny.run(work.workload, 0.5, 60)
+    tiny.run(work.workload, LEAST_BUDGET, 60, "adaptive")
     whole: Run | None = None
     for share in SHARES:
         if (left := min(work.limit, ends - time.monotonic())) < 1:
@@ -206,7 +208,7 @@ def measured(name: str, work: Work, bench: Bench, tiny: Bench, ends: float) -> b
             return False
         title = f"| {name} | {'all' if share is None else f'{share:.0%}'} |"
         try:
-            run = bench.run(work.workload, share, left)
+            run = bench.run(work.workload, None if share is None else int(share * bench.bytes), left)
         except (InputError, RunError) as error:
             print(title, error, "| | | | | | | | |", flush=True)
             continue
