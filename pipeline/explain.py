@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph
+from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph, require_streaming
 from longwall.pipeline.quoting import round_number
 from longwall.pipeline.run import COMPILING
 from longwall.storage.errors import InputError, RunError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from longwall.storage.graph.graph import Graph
     from longwall.storage.memory.resources import Resources
     from longwall.storage.pages.placement import Placement
+    from longwall.storage.streaming.stored_graph import StoredGraph
 
 
 def explain(
@@ -56,6 +57,7 @@ def explain(
     from longwall.pipeline.prediction.clock import Clock
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import place_graph
+    from longwall.storage.streaming.stored_graph import StoredGraph
 
     observer = observer or NullObserver()
     try:
@@ -70,10 +72,16 @@ def explain(
             graph = read_graph(spec, observer, resources)
             read_seconds = clock.stop().quiet(engine.workers)
             plan = spec.workload.plan(graph)
+            require_streaming(plan, graph)
             second = open_beside(spec, graph, resources)
-            placement = place_graph(host_arrays(graph), resources, spec.memory.access)
-            cost = [] if where is None else _predict_cost(plan, spec, graph, resources, read_seconds, where)
-            prediction = _predict(plan, spec, graph, placement, resources)
+            if isinstance(graph, StoredGraph):
+                lies, prediction = _describe_streaming(plan, graph, resources), []
+                cost = [] if where is None else ["cost         not predicted: the graph stays in its store"]
+            else:
+                placement = place_graph(host_arrays(graph), resources, spec.memory.access)
+                lies = _describe_placement(placement)
+                cost = [] if where is None else _predict_cost(plan, spec, graph, resources, read_seconds, where)
+                prediction = _predict(plan, spec, graph, placement, resources)
     finally:
         observer.close()
     facts = describe_graph(spec, graph)
@@ -85,7 +93,7 @@ def explain(
         f"graph        {facts['vertices']:,} vertices, {facts['edges']:,} edges, {facts['labels']} labels",
         f"engine       {engine.name} ({engine.device.name}){helped}",
         f"memory       {sizes}",
-        *_describe_placement(placement),
+        *lies,
         plan.describe(),
         *prediction,
         *cost,
@@ -116,6 +124,20 @@ def _predict_cost(
     except DoesNotFit:
         return ["cost         not predicted: a budget has no room for the first way of the plan"]
     return describe_cost(cost_of(demand_of(samples, spec, graph, resources, read_seconds), where), samples)
+
+
+def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> list[str]:
+    """How a graph is read that stays in its store."""
+    from longwall.pipeline.execution.streaming.stream_phase import expected_reads
+
+    phase = plan.streamed
+    reads, lists = expected_reads(graph, phase.count, phase.cost, resources), round_size(4 * graph.num_edges)
+    return [
+        f"graph in     its store: it takes {round_size(graph.nbytes)}, and {resources.host.option} is "
+        f"{round_size(resources.host.limit)}",
+        f"streaming    {round_size(graph.nbytes)} once from the store, of which {lists} go to "
+        f"{resources.options.spill}; from there about {round_size(reads.size)} in {reads.windows:,} ranges of roots",
+    ]
 
 
 def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resources: Resources) -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from longwall.pipeline.execution.sharing.second_engine import SecondEngine
-    from longwall.storage.graph.graph import Graph
+    from longwall.storage.graph.graph import Graph, NewArray
     from longwall.storage.memory.resources import Resources
 
 
@@ -70,9 +70,9 @@ def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngi
     from longwall.stages.source import host_arrays
     from longwall.storage.concurrency import core_count
     from longwall.storage.pages.placement import access_of
+    from longwall.storage.streaming.stored_graph import StoredGraph
 
-    in_processes = spec.scheduler.kind == "dask" or spec.engine.devices is not None
-    if in_processes or not resources.on_device:
+    if _in_processes(spec) or not resources.on_device or isinstance(graph, StoredGraph):
         return None
     access = access_of(host_arrays(graph), resources, spec.memory.access)
     if not runs_beside(spec.engine.kind, access):
@@ -80,10 +80,38 @@ def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngi
     return SecondEngine(spec.engine.threads or max(core_count() - 1, 1))
 
 
-def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str] | None = None) -> Graph:
+def _in_processes(spec: RunSpec) -> bool:
+    """Return whether other processes do the work."""
+    return spec.scheduler.kind == "dask" or spec.engine.devices is not None
+
+
+def require_streaming(plan: Any, graph: Graph) -> None:
+    """Refuse a plan that needs a graph in memory which stays in its store.
+
+    Raises
+    ------
+    InputError
+        Saying what is counted without it.
+    """
+    from longwall.storage.streaming.stored_graph import StoredGraph
+
+    if isinstance(graph, StoredGraph) and getattr(plan, "streamed", None) is None:
+        raise graph.refused()
+
+
+def read_graph(
+    spec: RunSpec,
+    observer: Observer,
+    resources: Resources,
+    notes: list[str] | None = None,
+    adjacency: NewArray | None = None,
+) -> Graph:
     """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
 
-    What the observer is notified of the columns that are read is appended to `notes`.
+    The graph of a store that the budget has no room for stays in the store: a `StoredGraph`.
+
+    What the observer is notified of the columns that are read is appended to `notes`. `adjacency` makes the array of
+    the neighbours, if that shall not be where the engine wants it.
 
     Raises
     ------
@@ -91,18 +119,26 @@ def read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: l
         If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
         a budget.
     """
+    from longwall.storage.graph.graph_store import GraphTooLarge
     from longwall.storage.memory.reservations import BudgetExceeded
+    from longwall.storage.streaming.stored_graph import open_stored
 
     try:
-        return _read_graph(spec, observer, resources, [] if notes is None else notes)
+        return _read_graph(spec, observer, resources, [] if notes is None else notes, adjacency)
+    except GraphTooLarge as error:
+        if _in_processes(spec):
+            raise
+        return open_stored(error.path, resources.host, str(error))
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
 
 
-def _read_graph(spec: RunSpec, observer: Observer, resources: Resources, notes: list[str]) -> Graph:
+def _read_graph(
+    spec: RunSpec, observer: Observer, resources: Resources, notes: list[str], adjacency: NewArray | None
+) -> Graph:
     from longwall.storage.pages.placement import adjacency_maker, copier_ahead
 
-    adjacency = adjacency_maker(resources, spec.memory.access)
+    adjacency = adjacency or adjacency_maker(resources, spec.memory.access)
     if spec.graph.generator is not None:
         from longwall.storage.generators.kinds import generate
 

@@ -20,7 +20,14 @@ from longwall.pipeline.cluster.devices import devices_of
 from longwall.pipeline.config import RunSpec, load_config, names_run
 from longwall.pipeline.execution.environment import Coordinator, Metrics, PatternCount
 from longwall.pipeline.garbage import collecting
-from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph, require_observer
+from longwall.pipeline.inputs import (
+    describe_graph,
+    open_beside,
+    open_resources,
+    read_graph,
+    require_observer,
+    require_streaming,
+)
 from longwall.pipeline.label_names import with_label_names
 from longwall.pipeline.memory_graph import how_to_resume, shared_graph, with_graph_again
 from longwall.pipeline.progress.event_log import LOG, LoggedObserver
@@ -265,19 +272,22 @@ def _run(
     observer.watch_budgets(resources.usage)
     with resources, ExitStack() as opened, observer.watch(resources.in_use):
         resources.spill.check()
+        adjacency = None
         if on_cluster:
-            from longwall.pipeline.cluster.connect import cluster_of, executor_of
+            from longwall.pipeline.cluster.connect import coming_cluster, executor_of
 
-            # Before the graph is read: its workers read it at the same time.
+            # Before the graph is read: its workers are started, or read it, at the same time.
             where, folder, cores = directory.where, resources.spill.path, engine.workers
             theirs = shared_graph(spec, resources)
-            cluster = opened.enter_context(cluster_of(theirs, where, cores, folder, observer, devices))
+            cluster = opened.enter_context(coming_cluster(theirs, where, cores, folder, observer, devices))
+            adjacency = cluster.adjacency
         say_compiling = cache(lambda: observer.note(COMPILING))
         notes: list[str] = []
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
-            graph = read_graph(spec, observer, resources, notes)
+            graph = read_graph(spec, observer, resources, notes, adjacency)
         with observer.timed("plan"):
             plan = spec.workload.plan(graph)
+            require_streaming(plan, graph)
         second = open_beside(spec, graph, resources)
         facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
         facts["degrees"] = graph.degree_powers()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.engine import Engine, EngineLost, ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Domain, RowProgram, RowTables
 from longwall.kernels.interface.workspaces import (
     ArcBlock,
     Block,
     RangeCounter,
-    RowCounter,
     TabledCliqueCounter,
     Targets,
     TriangleCounter,
@@ -33,8 +31,6 @@ from longwall.stages.source import Roots, RootsBench
 from longwall.storage.errors import FinalError
 
 _EXACT_BELOW = 2.0**62
-Totals = tuple[list[int], list[float]]
-"""The sum of each product of a row program: modulo 2**64, and in floating point."""
 
 
 class Counter(Workspace, Protocol):
@@ -99,6 +95,21 @@ class CountRanges(Stage):
     optional: ClassVar[bool] = False
 
     @property
+    def streams(self) -> bool:
+        """Whether it reads only smaller neighbours, so that it can count part after part of a graph."""
+        return self.source.kind == "arcs" and self.source.part == NeighbourRange.SMALLER
+
+    @property
+    def smallest(self) -> int:
+        """Vertices of the smallest subgraphs that are counted; roots have as many smaller neighbours, less one."""
+        return 3
+
+    @property
+    def splits(self) -> bool:
+        """Whether it can count the arcs to some vertices alone."""
+        return False
+
+    @property
     @abstractmethod
     def how(self) -> str:
         """How it counts, as text."""
@@ -151,6 +162,11 @@ class CountRanges(Stage):
         """Count a range of roots of the kernel's graph; where that fails, nothing has changed."""
         bench.prepare(first, last)
         bench.counter.add(first, last)
+
+    def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
+        """Count a range of roots of a counter's graph, or of arcs to `targets` where it `splits`."""
+        assert targets is None
+        counter.add(first, last)
 
 
 Kernel = TypeVar("Kernel", bound=Counter)
@@ -242,6 +258,23 @@ class CountCliques(CountSubgraphs):
             return _TabledSum(engine.kernels.tabled_clique_counter(engine.device, graph, self.k, memory))
         return SubgraphCounter(engine.kernels.clique_counter(engine.device, graph, self.k, memory))
 
+    @property
+    def smallest(self) -> int:
+        """See `CountRanges`."""
+        return self.k
+
+    @property
+    def splits(self) -> bool:
+        """See `CountRanges`."""
+        return self.k == 3
+
+    def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
+        """See `CountRanges`."""
+        if isinstance(counter, _TriangleSum):
+            counter.add_blocks([(first, last, targets)])
+        else:
+            super().add_to(counter, first, last, targets)
+
     def add(self, first: int, last: int, bench: CountingBench) -> None:
         """See `CountRanges`."""
         if isinstance(bench.counter, _TriangleSum):
@@ -278,88 +311,6 @@ class CountFiveCycles(CountSubgraphs):
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`."""
         return SubgraphCounter(engine.kernels.five_cycle_counter(engine.device, graph, memory))
-
-
-class _Totals(KernelCounter[RowCounter]):
-    _before: tuple[NDArray[Any], NDArray[Any]] | None = None
-
-    def take(self) -> Totals:
-        counts, magnitudes = (part.copy() for part in self.kernel.totals())
-        before, self._before = self._before, (counts, magnitudes)
-        if before is not None:
-            counts, magnitudes = counts - before[0], magnitudes - before[1]
-        return counts.tolist(), magnitudes.tolist()
-
-
-def _add_totals(totals: Sequence[Totals], modulus: int) -> Totals:
-    counts = [sum(column) % modulus for column in zip(*(counts for counts, _ in totals), strict=True)]
-    return counts, [sum(column) for column in zip(*(magnitudes for _, magnitudes in totals), strict=True)]
-
-
-@dataclass(frozen=True)
-class TabledGraph(GraphArrays):
-    """A graph with the tables that row programs read."""
-
-    tables: RowTables = field(kw_only=True)
-
-
-@dataclass(frozen=True)
-class CountHomomorphisms(CountRanges):
-    """Run a row program over all rows: sums of products of homomorphism counts.
-
-    Attributes
-    ----------
-    program
-        The row program.
-    domain
-        Whose rows they are.
-    patterns
-        What is counted, as text.
-    modulus
-        See `longwall.kernels.interface.homomorphism_program.RowTables`.
-    """
-
-    program: RowProgram
-    domain: Domain
-    patterns: str
-    modulus: int
-
-    method = "rows"
-    optional = True
-
-    @property
-    def source(self) -> Roots:
-        """See `CountRanges`."""
-        return Roots(self.domain)
-
-    @property
-    def name(self) -> str:
-        """See `CountRanges`."""
-        kinds = {FLOATING: "magnitudes of homomorphisms", WORD: "homomorphisms"}
-        kind = kinds.get(self.modulus, f"homomorphisms modulo {self.modulus}")
-        return f"{kind} over {self.domain} for {self.patterns}"
-
-    @property
-    def aggregation(self) -> Aggregation[Totals, Totals]:
-        """The sum of each product, modulo 2**64 or the modulus, and the same in floating point."""
-        modulus = self.modulus if self.modulus > WORD else 2**64
-        return Aggregation(_Totals.take, partial(_add_totals, modulus=modulus), lambda totals: totals)
-
-    @property
-    def how(self) -> str:
-        """See `CountRanges`."""
-        program = self.program
-        return (
-            f"homomorphisms: {len(program.products)} products for every row of {self.domain}; {program.passes} passes "
-            f"over the rows of its entries, {program.edge_passes} over those of its triangles, {program.wide_passes} "
-            "over all rows"
-        )
-
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
-        """See `CountRanges`."""
-        assert isinstance(graph, TabledGraph)
-        kernels = engine.kernels
-        return _Totals(kernels.row_counter(engine.device, graph, graph.tables, self.program, self.domain, memory))
 
 
 VertexCounts = NDArray[np.int64]
@@ -399,6 +350,10 @@ class CountOfVertices(CountRanges):
         """Return how many numbers there are in all."""
         return self.rows * num_vertices
 
+    def counts_shape(self, num_vertices: int) -> tuple[int, ...]:
+        """Return the shape of the array of numbers."""
+        return (num_vertices,)
+
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:
         """Arrays, which are added up into the first one."""
@@ -436,3 +391,12 @@ class CountTrianglesOfVertices(CountOfVertices):
             if begun:  # what was added cannot be taken away again
                 raise EngineLost(f"triangles of a range were added in part: {error}") from error
             raise
+
+    @property
+    def splits(self) -> bool:
+        """See `CountRanges`."""
+        return True
+
+    def add_to(self, counter: Any, first: int, last: int, targets: Targets | None) -> None:
+        """See `CountRanges`."""
+        counter.add(first, last, targets)

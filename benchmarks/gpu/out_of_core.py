@@ -29,6 +29,7 @@ from typing import Any
 
 import longwall
 from benchmarks.gpu.device_rmat import rmat_graph
+from benchmarks.lib.processors import processors
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.pipeline.execution import device_graph
 from longwall.pipeline.execution.environment import Environment
@@ -71,10 +72,21 @@ class Run:
     """What a run found and took."""
 
     found: Any
+    opened: float
+    """Seconds of reading the graph's store."""
     seconds: float
+    """Of mining."""
+    processors: float
+    """Seconds of processors meanwhile."""
     bring: float
+    """Of the seconds, until the graph was on the device."""
+    whole: float
+    host: int
+    """The most bytes of the host's budget that were reserved."""
     peak: int
     """The most bytes of the device that the run's arrays took, but for copies of pages."""
+    driver: int
+    """The most of the device that was not free, by the driver, beside what was taken before."""
     access: str
     copied: int
     """Bytes of pages that were copied to the device."""
@@ -87,42 +99,64 @@ class Bench:
     Parameters
     ----------
     graph
-        The graph.
+        The graph, or its store.
+    size
+        Bytes of its arrays that kernels read.
     folder
         For runs and spill files.
+    engine
+        Its name.
     """
 
-    def __init__(self, graph: Graph, folder: Path):
-        self.graph, self._folder, self._numbers = graph, folder, count()
-        self.bytes = graph.indptr.nbytes + graph.split.nbytes + graph.indices.nbytes
+    def __init__(self, graph: Graph | Path, size: int, folder: Path, engine: str = "cuda"):
+        self._graph = {"path": str(graph)} if isinstance(graph, Path) else graph
+        self._folder, self._engine, self._numbers = folder, engine, count()
+        self.bytes = size
 
     def run(self, workload: dict[str, Any], budget: int | None, limit: float, access: str = "auto") -> Run | None:
         """Run a workload with so many bytes of the device; None where that takes longer than `limit` seconds."""
         config = {
-            "graph": self.graph,
+            "graph": self._graph,
             "workload": workload,
             "memory": {
                 "device": "auto" if budget is None else budget,
                 "access": access,
                 "spill": str(self._folder / "spill"),
             },
-            "engine": {"kind": "cuda"},
+            "engine": {"kind": self._engine},
             "run": {"directory": str(self._folder / "runs"), "name": str(next(self._numbers)), "report": False},
         }
         timer = threading.Timer(max(limit, 0.1), os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         try:
-            with timed_bring() as seconds, watched_link() as link:
+            with timed_bring() as seconds, processors("mine") as used, watched_link() as link:
                 result = longwall.run(config)
         except KeyboardInterrupt:
             return None
         finally:
             timer.cancel()
         memory = json.loads((Path(result.path) / "manifest.json").read_text())["memory"]
-        peak, access = memory["device"]["peak"], memory["graph"]["access"]
-        found = [(one.pattern, one.count) for one in result.patterns] if result.count is None else result.count
-        predicted = sum(reads.predicted for reads in link.reads)
-        return Run(found, result.timings["mine"], sum(seconds), peak, access, link.copied, predicted)
+        device = memory.get("device", {"peak": 0, "driver": 0})
+        patterns = [(one.pattern, one.count) for one in result.patterns]
+        return Run(
+            found=patterns if result.count is None else result.count,
+            opened=result.timings["graph"],
+            seconds=result.timings["mine"],
+            processors=sum(used),
+            bring=sum(seconds),
+            whole=result.seconds,
+            host=memory["host"]["peak"],
+            peak=device["peak"],
+            driver=device["driver"],
+            access=memory["graph"]["access"],
+            copied=link.copied,
+            predicted=sum(reads.predicted for reads in link.reads),
+        )
+
+
+def read_bytes(graph: Graph) -> int:
+    """Return the bytes of the arrays that kernels read."""
+    return graph.indptr.nbytes + graph.split.nbytes + graph.indices.nbytes
 
 
 @contextmanager
@@ -185,20 +219,20 @@ def main() -> None:
     xp, works = CudaEngine().xp, {name: WORKS[name] for name in settings.works.split(",")}
     small = replace(rmat_graph(xp, 10, 8), content_hash="small")
     with tempfile.TemporaryDirectory(dir=settings.work) as folder:
-        tiny = Bench(small, Path(folder) / "small")
+        tiny = Bench(small, read_bytes(small), Path(folder) / "small")
         for smaller in sorted({work.smaller for work in works.values()}):
             graph = replace(rmat_graph(xp, settings.scale - smaller, 16), content_hash=f"large {smaller}")
-            bench = Bench(graph, Path(folder))
+            bench = Bench(graph, read_bytes(graph), Path(folder))
             print(f"R-MAT {settings.scale - smaller}: {graph.num_edges:,} edges, {bench.bytes / 1e9:.2f} GB")
             columns = "access | count | s | bring s | of resident | copied GB | predicted GB | floor s | arrays MB"
             print(f"| work | budget | {columns} |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
             for name, work in works.items():
-                if work.smaller == smaller and not measured(name, work, bench, tiny, ends):
+                if work.smaller == smaller and not measured(name, work, bench, tiny, graph.indices.nbytes, ends):
                     return
 
 
-def measured(name: str, work: Work, bench: Bench, tiny: Bench, ends: float) -> bool:
-    """Print the rows of a work; return whether there is time left."""
+def measured(name: str, work: Work, bench: Bench, tiny: Bench, arcs: int, ends: float) -> bool:
+    """Print the rows of a work on a graph with so many bytes of arcs; return whether there is time left."""
     tiny.run(work.workload, None, 60)  # compiles
     tiny.run(work.workload, LEAST_BUDGET, 60, "adaptive")
     whole: Run | None = None
@@ -216,7 +250,7 @@ def measured(name: str, work: Work, bench: Bench, tiny: Bench, ends: float) -> b
             print(title, f"over {left:.0f} s | | | | | | | | |", flush=True)
             continue
         resident = whole.seconds if whole else 0.0
-        crosses = run.predicted or (work.part * bench.graph.indices.nbytes if share else 0)
+        crosses = run.predicted or (work.part * arcs if share else 0)
         number = f"{run.found:,}" if isinstance(run.found, int) else f"{len(run.found)} patterns"
         print(
             title,

@@ -9,8 +9,8 @@ graphs (ca-AstroPh and socfb-JohnsHopkins55) are read from FOLDER/graphs, by def
 
 The exit status is 1 if a run fails, or if a prediction of mining is not within `--within` times (by default 1.5) of
 what was measured (seconds of processors, where others keep the machine busy: predictions are of a machine that does
-nothing else). Mining of less than 50 ms is not judged, and a cluster is not unless it mines for three seconds, as it
-begins and ends a phase in about one.
+nothing else). Mining of less than 0.3 s of processors is not judged, as commits and the like take 0.1 of it, and a
+cluster is not below 3 s, as its workers take half a second for a phase whatever its length.
 
 A row for a cluster has one thread in each of its workers; `longwall explain --workers 2` with a file of rates says the
 same.
@@ -23,8 +23,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -32,8 +31,9 @@ from typing import Any
 
 from benchmarks.lib.machine import describe_machine
 from benchmarks.lib.measure import call
+from benchmarks.lib.processors import processors
 
-_LEAST_SECONDS, _LEAST_CLUSTER_SECONDS = 0.05, 3.0
+_LEAST_SECONDS, _LEAST_CLUSTER_SECONDS = 0.3, 3.0  # of processors
 _OWN_LOAD = 0.5  # beside the threads that mine; with more, processors' seconds are compared
 _MEASURED: tuple[Callable[[Any], float], ...] = (
     lambda row: row[1]["mine"],
@@ -137,29 +137,6 @@ def _processors_of(cluster: Any) -> float:
     return sum(one.user + one.system for one in times)
 
 
-@contextmanager
-def processors(part: str) -> Iterator[list[float]]:
-    """Note the seconds of processors that a part of runs takes."""
-    from longwall.pipeline.progress.history import History
-
-    timed = History.timed
-    found: list[float] = []
-
-    @contextmanager
-    def noted(self: History, name: str) -> Iterator[None]:
-        began = time.process_time()
-        with timed(self, name):
-            yield
-        if name == part:
-            found.append(time.process_time() - began)
-
-    History.timed = noted  # type: ignore[method-assign]
-    try:
-        yield found
-    finally:
-        History.timed = timed  # type: ignore[method-assign]
-
-
 def run_once(store: str, work: str, name: str) -> dict[str, float]:
     """Run a case once, as a command does."""
     import longwall
@@ -214,7 +191,7 @@ def compare(settings: argparse.Namespace, title: str, store: str, name: str, wor
     cells += [f"{whole:.2f}", f"{really:.2f}", f"{whole / really:.2f}"] if workers == 1 else [""] * 3
     if os.getloadavg()[0] > len(os.sched_getaffinity(0)) + _OWN_LOAD:
         ratio = used / max(really_used, 1e-9)
-    judged = real >= (_LEAST_SECONDS if workers == 1 else _LEAST_CLUSTER_SECONDS)
+    judged = really_used >= (_LEAST_SECONDS if workers == 1 else _LEAST_CLUSTER_SECONDS)
     good = not judged or 1 / settings.within <= ratio <= settings.within
     verdict = "OUTSIDE" if not good else "" if judged else "short"
     print(f"| {title} | {name} | {workers} | {' | '.join(cells)} | {verdict} |", flush=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.homomorphisms.tables import cliques_of_arcs as cliques_of_arcs
     from longwall.kernels.cpu.homomorphisms.tables import common_neighbours as common_neighbours
     from longwall.kernels.cpu.homomorphisms.tables import paths_of_arcs as paths_of_arcs
+    from longwall.kernels.cpu.homomorphisms.tables import reverse_arcs as reverse_arcs
     from longwall.kernels.cpu.homomorphisms.tables import sum_neighbours as sum_neighbours
     from longwall.kernels.cpu.homomorphisms.wheels import wheel_counter as wheel_counter
     from longwall.kernels.cpu.local_counts.arc_diamonds import arc_diamond_counter as arc_diamond_counter

@@ -23,7 +23,7 @@ from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.cuda.runtime.memory import DeviceMemory, copied
 from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.cuda.runtime.pinned_buffers import StagedCopies
-from longwall.kernels.interface.engine import COPY_BUFFER, Ablation, EngineLost, Put
+from longwall.kernels.interface.engine import COPY_BUFFER, WORTH_BUFFERS, Ablation, EngineLost, Put
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.kernels.interface.kernels import Kernels
 
@@ -128,7 +128,7 @@ class CudaEngine:
         there = {name: made for name, made in zip(arrays, kept, strict=True) if made is not None}
         missing = {name: array for name, array in arrays.items() if name not in there}
         staged = [name for name, array in missing.items() if array.nbytes >= COPY_BUFFER <= room]
-        if staged:
+        if sum(missing[name].nbytes for name in staged) >= WORTH_BUFFERS:
             with StagedCopies(self.device, room) as copies:
                 there |= {name: copies.send(missing.pop(name)) for name in staged}
         return there | copied(self.xp, missing)

@@ -1,6 +1,7 @@
 // Count 4-cycles without enumerating them: the wedges v - x - y with x, y > v are counted by their end y, and
 // every two wedges with the same ends are a cycle, found at its smallest vertex (the one of highest degree).
 #include "hash_table.cuh"
+#include "wedge_windows.cuh"
 
 constexpr i64 kLight = 512;  // wedges up to which a vertex is one warp's work
 constexpr u32 kWarpSlots = 2 * kLight;
@@ -90,13 +91,47 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   add_result(result, total, 0);
 }
 
+// Counters of 16 bits are the halves of words, so that neighbours lie in different banks.
+template <bool NARROW>
+DEVICE u64 count_windows(const Rows& graph, i64 v, i64 num_vertices, i64 window, u32* near) {
+  const i64 size = NARROW ? 2 * window : window;
+  u64 total = 0;
+  for (i64 low = v + 1; low < num_vertices; low += size) {
+    const i64 high = min(low + size, num_vertices);
+    for_wedges_between(
+        graph, v, static_cast<u32>(low), static_cast<u32>(high),
+        [&](i64 arc) {
+          const u32 offset = graph.indices[arc] - static_cast<u32>(low);
+          if (NARROW && offset >= window) {
+            atomicAdd(&near[offset - window], 0x10000u);
+          } else {
+            atomicAdd(&near[offset], 1u);
+          }
+        },
+        [](i64) {});
+    __syncthreads();
+    const i64 used = min(high - low, window);
+    for (i64 i = threadIdx.x; i < used; i += blockDim.x) {
+      const u32 word = near[i];
+      if (!word) continue;
+      near[i] = 0;
+      const u64 first = NARROW ? word & 0xffff : word, second = NARROW ? word >> 16 : 0;
+      total += (first ? first * (first - 1) / 2 : 0);
+      if (second) total += second * (second - 1) / 2;
+    }
+    __syncthreads();
+  }
+  return total;
+}
+
 // Vertices of many wedges: a block each, a counter per vertex. Ids are degree ranks, so most ends are small ids
 // just beyond v: their counters are in shared memory, the other ones in the block's part of `store`, which holds
-// zeros before and after.
+// zeros before and after. Vertices of more than `many` wedges go through the other vertices in windows instead; their
+// counters have 16 bits where no vertex has a neighbour more (`narrow`).
 extern "C" __global__ void __launch_bounds__(1024, 1)
     count_heavy(const i64* indptr, const u32* indices, const i64* split, i64 first, const i64* sizes,
-                const u32* heavy, const u32* num_heavy, i64 num_vertices, i64 window, u32* store, u32* next,
-                const u32* stop, u64* result) {
+                const u32* heavy, const u32* num_heavy, i64 num_vertices, i64 window, i64 many, i64 narrow, u32* store,
+                u32* next, const u32* stop, u64* result) {
   const Rows graph = {indptr, indices, split};
   const int warp = warp_in_block(), warps = blockDim.x >> 5;
   u32* near = dynamic_shared + 4;
@@ -110,6 +145,12 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     __syncthreads();
     if (number >= *num_heavy) break;
     const u32 v = heavy[number];
+    const i64 size = sizes[v - first];
+    if (size > many) {
+      total += narrow ? count_windows<true>(graph, v, num_vertices, window, near)
+                      : count_windows<false>(graph, v, num_vertices, window, near);
+      continue;
+    }
     for_each_end(graph, v, warp, warps, [&](u32 y) {
       const u32 offset = y - v - 1;
       if (offset < window) {
@@ -119,7 +160,6 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
       }
     });
     __syncthreads();
-    const i64 size = sizes[v - first];
     // Clear the way that writes less.
     if (size > window) {
       for (i64 i = threadIdx.x; i < window; i += blockDim.x) near[i] = 0;

@@ -12,6 +12,8 @@ from longwall.kernels.interface.workspaces import Targets
 Array = Any  # a CuPy array
 
 _WARPS = 8  # per block of the kernel for light vertices
+_MANY = 1 << 15  # wedges from which on a vertex' ends are counted window by window
+_LARGEST_NARROW = (1 << 16) - 1  # neighbours, where counters have 16 bits
 _VERTICES_SHARE = 8  # the part of a counter's memory that its range of vertices has
 
 
@@ -81,6 +83,8 @@ class CudaFourCycleCounter:
                 num_heavy,
                 graph.num_vertices,
                 self._window,
+                _MANY,
+                int(graph.max_degree <= _LARGEST_NARROW),
                 self._store,
                 heavy_number,
                 device.stop_flag,

@@ -41,7 +41,8 @@ struct RowRunner {
   const u32* common;
   Value* local;  // this block's Value[kNumLocal, max_degree]
   i64 max_degree;
-  Value *near, *far;  // dense vectors: of the first `window` vertices, and of the others
+  Value *near, *far;              // dense vectors: of the first `window` vertices, and of the others
+  u32 *near_narrow, *far_narrow;  // the same of those whose numbers have 32 bits
   i64 window;
   Value* scalars;
   u32* reached;  // the vertices within two steps of v
@@ -52,9 +53,21 @@ struct RowRunner {
   int degree;
   const u32* row;
 
-  DEVICE Value& dense(int vector, u32 vertex) const {
+  // Where the number of a vertex is in dense vector D.
+  template <int D>
+  DEVICE auto& dense(u32 vertex) const {
+    constexpr int place = kDense[D].place;
     const i64 at = vertex - base;
-    return at < window ? near[vector * window + at] : far[vector * length + at];
+    if constexpr (kDense[D].narrow) {
+      return at < window ? near_narrow[place * window + at] : far_narrow[place * length + at];
+    } else {
+      return at < window ? near[place * window + at] : far[place * length + at];
+    }
+  }
+
+  template <int D>
+  DEVICE Value get(u32 vertex) const {
+    return kDense[D].narrow ? reduced(static_cast<Value>(dense<D>(vertex))) : static_cast<Value>(dense<D>(vertex));
   }
 
   DEVICE bool wanted(u32 z) const { return !kSymmetric || z <= v; }
@@ -93,12 +106,22 @@ struct RowRunner {
     if (lane_id() == 0) atomicAdd(&scalars[S], sum);
   }
 
-  DEVICE void push(int vector, u32 z, Value amount) {
+  template <int D>
+  DEVICE void push(u32 z, Value amount) {
+    constexpr int place = kDense[D].place;
     const i64 at = z - base;
-    if (at < window) {
-      atomicAdd(&near[vector * window + at], amount);
+    // Two instructions, so that the compiler knows which of the two memories is added to.
+    if constexpr (kDense[D].narrow) {
+      const u32 number = static_cast<u32>(amount);
+      if (at < window) {
+        atomicAdd(&near_narrow[place * window + at], number);
+      } else {
+        atomicAdd(&far_narrow[place * length + at], number);
+      }
+    } else if (at < window) {
+      atomicAdd(&near[place * window + at], amount);
     } else {
-      atomicAdd(&far[vector * length + at], amount);
+      atomicAdd(&far[place * length + at], amount);
     }
   }
 
@@ -107,15 +130,22 @@ struct RowRunner {
   DEVICE void push_edges() {
     for (int i = warp_in_block(); i < degree; i += blockDim.x >> 5) {
       const u32 a = reverse[begin + i];
-      for (i64 j = common_indptr[a]; j < common_indptr[a + 1]; ++j) {
-        const u32 b = common[j];
-        if (indices[b] < row[i]) continue;  // x < y is enough
-        for (i64 k = common_indptr[b] + lane_id(); k < common_indptr[b + 1]; k += 32) {
-          const u32 z = indices[common[k]];
-          if (!wanted(z)) break;
-          push(T, z, 2);
+      const i64 end = common_indptr[a + 1];
+      for (i64 base = common_indptr[a]; base < end; base += 32) {
+        // The lanes fetch the bounds of the next lists together; x < y is enough.
+        const u32 b = base + lane_id() < end ? common[base + lane_id()] : 0;
+        const bool in = base + lane_id() < end && indices[b] > row[i];
+        const i64 from = in ? common_indptr[b] : 0, to = in ? common_indptr[b + 1] : 0;
+        for (u32 todo = __ballot_sync(kAll, in); todo; todo &= todo - 1) {
+          const int j = __ffs(todo) - 1;
+          const i64 list_end = __shfl_sync(kAll, to, j);
+          for (i64 k = __shfl_sync(kAll, from, j) + lane_id(); k < list_end; k += 32) {
+            const u32 z = indices[common[k]];
+            if (!wanted(z)) break;
+            push<T>(z, 2);
+          }
+          __syncwarp();
         }
-        __syncwarp();
       }
     }
   }
@@ -136,7 +166,7 @@ struct RowRunner {
           if (at < length && indices[first + at] == row[j]) sum += local[(from < 0 ? 0 : from) * max_degree + j];
         }
       } else {
-        for (int j = lane_id(); j < length; j += 32) sum += weighed<W>(dense(D, indices[first + j]), first + j);
+        for (int j = lane_id(); j < length; j += 32) sum += weighed<W>(get<D>(indices[first + j]), first + j);
       }
       sum = reduced(warp_sum(reduced(sum)));
       if (lane_id() == 0) local[T * max_degree + i] = sum;
@@ -162,10 +192,11 @@ struct RowRunner {
     own = reduced(own * factor);
   }
 
-  DEVICE void reduce_dense(int vector) {
-    if constexpr (kModulus) {
+  template <int D>
+  DEVICE void reduce_dense() {
+    if constexpr (kModulus && !kDense[D].narrow) {
       __syncthreads();
-      for_reached([&](u32 z) { dense(vector, z) = reduced(dense(vector, z)); });
+      for_reached([&](u32 z) { dense<D>(z) = reduced(dense<D>(z)); });
     }
   }
 
@@ -180,7 +211,7 @@ struct RowRunner {
       } else if constexpr (op.code == PULL) {
         pull<t, s, w>();
       } else if constexpr (op.code == SCATTER) {
-        for_neighbours([&](int i) { dense(t, row[i]) = local[s * max_degree + i]; });
+        for_neighbours([&](int i) { dense<t>(row[i]) = local[s * max_degree + i]; });
       } else if constexpr (op.code == MULTIPLY) {
         for_neighbours([&](int i) { scale(t, i, local[s * max_degree + i]); });
       } else if constexpr (op.code == WEIGH) {
@@ -191,31 +222,31 @@ struct RowRunner {
         const u32* across = common + common_indptr[reverse[v]];
         for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + across[i]]); });
       } else if constexpr (op.code == GATHER) {
-        for_neighbours([&](int i) { local[t * max_degree + i] = dense(s, row[i]); });
+        for_neighbours([&](int i) { local[t * max_degree + i] = get<s>(row[i]); });
       } else if constexpr (op.code == STORE_LOCAL) {
         for_neighbours([&](int i) { arc_tables[t * num_arcs + begin + i] = local[s * max_degree + i]; });
       } else if constexpr (op.code == LOAD) {
         if (threadIdx.x == 0) scalars[t] = tables[s * num_rows + v];
       } else if constexpr (op.code == PUSH) {
         for_second_neighbours([&](int i, u32 z, i64 arc) {
-          if (wanted(z)) push(t, z, weighed<w>(local[s * max_degree + i], arc));
+          if (wanted(z)) push<t>(z, weighed<w>(local[s * max_degree + i], arc));
         });
-        reduce_dense(t);
+        reduce_dense<t>();
       } else if constexpr (op.code == PUSH_EDGES) {
         push_edges<t>();
-        reduce_dense(t);
+        reduce_dense<t>();
       } else if constexpr (op.code == COPY_DENSE) {
-        for_reached([&](u32 z) { dense(t, z) = dense(s, z); });
+        for_reached([&](u32 z) { dense<t>(z) = get<s>(z); });
       } else if constexpr (op.code == MULTIPLY_DENSE) {
-        for_reached([&](u32 z) { dense(t, z) = reduced(dense(t, z) * dense(s, z)); });
+        for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * get<s>(z)); });
       } else if constexpr (op.code == WEIGH_DENSE) {
-        for_reached([&](u32 z) { dense(t, z) = reduced(dense(t, z) * tables[s * num_rows + z]); });
+        for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * tables[s * num_rows + z]); });
       } else if constexpr (op.code == WIDEN) {
         for (i64 z = warp_in_block(); z < num_rows; z += blockDim.x >> 5) {
           Value sum = 0;
-          for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += weighed<w>(dense(s, indices[j]), j);
+          for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += weighed<w>(get<s>(indices[j]), j);
           sum = reduced(warp_sum(reduced(sum)));
-          if (lane_id() == 0) dense(t, static_cast<u32>(z)) = sum;
+          if (lane_id() == 0) dense<t>(static_cast<u32>(z)) = sum;
         }
       } else if constexpr (op.code == SUM) {
         Value sum = 0;
@@ -223,7 +254,7 @@ struct RowRunner {
         add_scalar<t>(sum);
       } else {
         Value sum = 0;
-        for_reached([&](u32 z) { sum += kSymmetric && z != v ? 2 * dense(s, z) : dense(s, z); });
+        for_reached([&](u32 z) { sum += kSymmetric && z != v ? 2 * get<s>(z) : get<s>(z); });
         add_scalar<t>(sum);
       }
       __syncthreads();
@@ -236,9 +267,9 @@ struct RowRunner {
     if constexpr (O < kNumOps) {
       constexpr RowOp op = kOps[O];
       if constexpr (op.code == SCATTER) {
-        for_neighbours([&](int i) { dense(op.target, row[i]) = 0; });
+        for_neighbours([&](int i) { dense<op.target>(row[i]) = 0; });
       } else if constexpr (op.code == PUSH || op.code == PUSH_EDGES || op.code == COPY_DENSE || op.code == WIDEN) {
-        for_reached([&](u32 z) { dense(op.target, z) = 0; });
+        for_reached([&](u32 z) { dense<op.target>(z) = 0; });
       }
       clear<O + 1>();
     }
@@ -248,8 +279,8 @@ struct RowRunner {
 extern "C" __global__ void __launch_bounds__(1024, 1)
     run_rows(const i64* indptr, const u32* indices, i64 num_rows, const i64* blocks, i64 num_blocks, i64 first, i64 last,
              Value* tables, Value* arc_tables, i64 num_arcs, const u32* reverse, const i64* common_indptr,
-             const u32* common, Value* local, i64 max_degree, Value* far, i64 length, i64 window, u32* reached,
-             u32* bitmaps, i64 bitmap_words, u32* next, const u32* stop, Value* totals, double* estimates) {
+             const u32* common, Value* local, i64 max_degree, Value* far, u32* far_narrow, i64 length, i64 window,
+             u32* reached, u32* bitmaps, i64 bitmap_words, u32* next, const u32* stop, Value* totals, double* estimates) {
   constexpr int control_words = 4;
   const i64 block = blockIdx.x;
   RowRunner run;
@@ -268,15 +299,18 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
   Sums* sums = reinterpret_cast<Sums*>(dynamic_shared + control_words);
   run.scalars = reinterpret_cast<Value*>(sums + 1);
   run.near = run.scalars + kNumScalars;
-  run.far = far + (window < length ? block * kNumDense * length : 0);
+  run.near_narrow = reinterpret_cast<u32*>(run.near + kNumWide * window);
+  run.far = far + (window < length ? block * kNumWide * length : 0);
+  run.far_narrow = far_narrow + (window < length ? block * kNumNarrow * length : 0);
   run.window = window;
   run.reached = reached + (kWide ? 0 : block * length);
   // A null pointer: the bitmap is in shared memory.
-  u32* shared_bitmap = reinterpret_cast<u32*>(run.near + kNumDense * window);
+  u32* shared_bitmap = run.near_narrow + kNumNarrow * window;
   run.bitmap = bitmaps ? bitmaps + block * bitmap_words : shared_bitmap;
   run.num_reached = dynamic_shared + 1;
   run.base = 0;
-  for (i64 i = threadIdx.x; i < kNumDense * window; i += blockDim.x) run.near[i] = 0;
+  for (i64 i = threadIdx.x; i < kNumWide * window; i += blockDim.x) run.near[i] = 0;
+  for (i64 i = threadIdx.x; i < kNumNarrow * window; i += blockDim.x) run.near_narrow[i] = 0;
   for (i64 i = threadIdx.x; i < bitmap_words; i += blockDim.x) run.bitmap[i] = 0;
   for (int p = threadIdx.x; p < kNumProducts; p += blockDim.x) sums->totals[p] = 0, sums->estimates[p] = 0;
   for (;;) {

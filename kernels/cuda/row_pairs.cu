@@ -1,24 +1,48 @@
-// Count triangles, and pairs of triangles with an edge in common (diamonds), in one launch: the rows of neighbours are
-// looked up in bitmaps of others. See longwall.kernels.cpu.triangles and
-// longwall.kernels.cpu.homomorphisms.diamonds.
-//
-// A block takes as many vertices as it has warps: it does those of many neighbours one after the other, each with a
-// bitmap in shared memory; then every warp does one of few, and searches.
-#include "row_bitmap.cuh"
+// Count triangles, and pairs of triangles with an edge in common (diamonds), in one launch. See
+// longwall.kernels.cpu.triangles and longwall.kernels.cpu.homomorphisms.diamonds.
+#include "arc_tasks.cuh"
 
-constexpr int kWarps = 8;      // of a block
-constexpr int kFew = 32;       // neighbours that are searched
-constexpr i64 kLongRow = 256;  // arcs of a vertex that are too many for a warp
+// Look up rows of other vertices; a kind says which, and what their common entries count.
+template <typename Kind>
+struct LookUp : Kind {
+  u64 total;
 
-struct Graph {
-  const i64* indptr;
-  const u32* indices;
-  const i64* split;
-  i64 num_vertices;
+  // By some warps; each lane adds its part to the total.
+  template <typename Place>
+  DEVICE void visit(const Graph& g, i64 x, i64 begin, i64 end, const Row& row, int warp, int warps, const Place& place) {
+    const int lane = lane_id(), step = arcs_at_once(end - begin, warps);
+    for (i64 base = begin + static_cast<i64>(step) * warp; base < end; base += static_cast<i64>(step) * warps) {
+      const bool in = lane < step && base + lane < end;
+      const u32 other = in ? g.indices[base + lane] : 0;
+      const int length = in ? this->length(g, x, row, base + lane, other) : 0;
+      const i64 from = in ? g.indptr[other] : 0;
+      u32 todo = __ballot_sync(kAll, length > 0);
+      // The first entries of the next row are read before those of this one are looked up.
+      int i = todo ? __ffs(todo) - 1 : 0;
+      const u32* entries = g.indices + __shfl_sync(kAll, from, i);
+      int size = __shfl_sync(kAll, length, i);
+      u32 first = lane < size ? entries[lane] : 0;
+      while (todo) {
+        todo &= todo - 1;
+        i = todo ? __ffs(todo) - 1 : 0;
+        const u32* next_entries = g.indices + __shfl_sync(kAll, from, i);
+        const int next_size = todo ? __shfl_sync(kAll, length, i) : 0;
+        const u32 next_first = lane < next_size ? next_entries[lane] : 0;
+        u32 found = lane < size && place(first) >= 0;
+#pragma unroll 2
+        for (int j = lane + 32; j < size; j += 32) found += place(entries[j]) >= 0;
+        const u32 common = __reduce_add_sync(kAll, found);
+        if (lane == 0) total += this->count(common);
+        entries = next_entries;
+        size = next_size;
+        first = next_first;
+      }
+    }
+  }
 };
 
-// The triangles of the arcs first to last - 1, which lead from the largest vertex to the middle one: at x, those of the
-// longer one of two lists of smaller neighbours is a bitmap.
+// The triangles of the arcs first to last - 1, which lead from the largest vertex to the middle one: of two lists of
+// smaller neighbours the longer one is the bitmap.
 struct Triangles {
   i64 first, last;
 
@@ -57,75 +81,21 @@ struct Diamonds {
   DEVICE u64 count(u32 common) const { return common ? static_cast<u64>(common) * (common - 1) / 2 : 0; }
 };
 
-// Look the rows up that the arcs of x lead to, `step` arcs at once for each of some warps.
-template <typename Kind, typename Place>
-DEVICE u64 look_up(const Graph& g, const Kind& kind, i64 x, const Row& row, int warp, int warps, const Place& place) {
-  const int lane = lane_id();
-  const i64 begin = kind.begin(g, x), end = g.indptr[x + 1];
-  const int step = static_cast<int>(min(max((end - begin + warps - 1) / warps, i64(4)), i64(32)));
-  u64 total = 0;
-  for (i64 base = begin + static_cast<i64>(step) * warp; base < end; base += static_cast<i64>(step) * warps) {
-    const bool in = lane < step && base + lane < end;
-    const u32 other = in ? g.indices[base + lane] : 0;
-    const int length = in ? kind.length(g, x, row, base + lane, other) : 0;
-    const i64 from = in ? g.indptr[other] : 0;
-    for (u32 todo = __ballot_sync(kAll, length > 0); todo; todo &= todo - 1) {
-      const int i = __ffs(todo) - 1;
-      const u32* entries = g.indices + __shfl_sync(kAll, from, i);
-      const int size = __shfl_sync(kAll, length, i);
-      u32 found = 0;
-      for (int j = lane; j < size; j += 32) found += place(entries[j]) >= 0;
-      const u32 common = __reduce_add_sync(kAll, found);
-      if (lane == 0) total += kind.count(common);
-    }
-  }
-  return total;
+extern "C" __global__ void __launch_bounds__(256, 6)
+    count_triangles(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
+                    i64 size, i64 words, LaunchState* state, const u32* stop, u64* result) {
+  LookUp<Triangles> kind = {{first, last}, 0};
+  for_arcs<false>(Graph{indptr, indices, split, num_vertices}, kind,
+                  {0, indptr[num_vertices], size, words, &state->next, stop});
+  finish(state, kind.total, result);
 }
 
-template <typename Kind>
-DEVICE void count_all(const Graph& g, const Kind& kind, i64 first, i64 last, i64 words, LaunchState* shared, const u32* stop,
-                      u64* result) {
-  const int warp = warp_in_block(), lane = lane_id();
-  u32* bits = dynamic_shared + 4;
-  u64 total = 0;
-  for (i64 w = threadIdx.x; w < words; w += blockDim.x) bits[w] = 0;
-  for (;;) {
-    __syncthreads();
-    if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(&shared->next, 1u);
-    __syncthreads();
-    const i64 from = first + static_cast<i64>(dynamic_shared[0]) * kWarps;
-    if (from >= last) break;
-    const bool in = lane < kWarps && from + lane < last;
-    const int length = in ? kind.row(g, from + lane).length : 0;
-    const i64 arcs = in ? g.indptr[from + lane + 1] - kind.begin(g, from + lane) : 0;
-    const bool any = length > 0 && arcs > 0, heavy = any && (length > kFew || arcs > kLongRow);
-    for (u32 todo = __ballot_sync(kAll, heavy); todo; todo &= todo - 1) {
-      const i64 x = from + __ffs(todo) - 1;
-      const Row row = kind.row(g, x);
-      const Bitmap<false> place = fill_bitmap<false>(row, g.num_vertices, words, bits, nullptr);
-      __syncthreads();
-      total += look_up(g, kind, x, row, warp, kWarps, place);
-      __syncthreads();
-      clear_bitmap(place, bits);
-      __syncthreads();
-    }
-    if (__ballot_sync(kAll, any && !heavy) >> warp & 1) {
-      const Row row = kind.row(g, from + warp);
-      total += look_up(g, kind, from + warp, row, 0, 1, row);
-    }
-  }
-  finish(shared, total, result);
-}
-
-extern "C" __global__ void __launch_bounds__(256)
-    count_triangles(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first_arc, i64 last_arc,
-                    i64 first, i64 last, i64 words, LaunchState* shared, const u32* stop, u64* result) {
-  count_all(Graph{indptr, indices, split, num_vertices}, Triangles{first_arc, last_arc}, first, last, words, shared, stop,
-            result);
-}
-
-extern "C" __global__ void __launch_bounds__(256)
+// Those whose common edge has its smaller end in first to last - 1.
+extern "C" __global__ void __launch_bounds__(256, 6)
     count_diamonds(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
-                   i64 words, LaunchState* shared, const u32* stop, u64* result) {
-  count_all(Graph{indptr, indices, split, num_vertices}, Diamonds{}, first, last, words, shared, stop, result);
+                   i64 size, i64 words, LaunchState* state, const u32* stop, u64* result) {
+  LookUp<Diamonds> kind = {{}, 0};
+  for_arcs<false>(Graph{indptr, indices, split, num_vertices}, kind,
+                  {indptr[first], indptr[last], size, words, &state->next, stop});
+  finish(state, kind.total, result);
 }

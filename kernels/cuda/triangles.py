@@ -114,7 +114,7 @@ class CudaTriangleCounter(_Triangles):
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
         if self._whole and targets is None and _WHOLE_FROM * (last - first) >= self._graph.num_arcs:
-            return self._pairs.start((0, self._graph.num_vertices), first, last)
+            return self._pairs.start(first, last)
         result = self._device.result()
         self._run("count", (first, last), targets, self._work(first, last), 1, (result,))
         return result

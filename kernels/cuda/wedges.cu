@@ -2,7 +2,7 @@
 //
 // Ids are degree ranks, so most ends are small ids just beyond v: their counters are in shared memory, the other ones in
 // the block's part of a store.
-#include "common.cuh"
+#include "wedge_windows.cuh"
 
 struct Counters {
   u32 *near, *far;
@@ -40,11 +40,44 @@ DEVICE i64 next_vertex(i64 first, u32* next, const u32* stop) {
   return first + dynamic_shared[0];
 }
 
+// Whether v has more than `many` wedges; for a whole block.
+DEVICE bool has_many_wedges(const Graph& graph, i64 v, i64 many) {
+  u32* enough = dynamic_shared + 1;
+  if (threadIdx.x == 0) *enough = 0;
+  __syncthreads();
+  i64 found = 0;
+  for (i64 i = graph.split[v] + threadIdx.x; i < graph.indptr[v + 1]; i += blockDim.x) {
+    const i64 row = graph.indptr[graph.indices[i]], end = graph.indptr[graph.indices[i] + 1];
+    found += end - row - lower_bound(graph.indices + row, end - row, static_cast<u32>(v));
+  }
+  // Of a warp's lanes one adds; no sum of so many passes 32 bits.
+  found = warp_sum(min(found, many + 1));
+  if (lane_id() == 0 && found) atomicAdd(enough, static_cast<u32>(min(found, many + 1)));
+  __syncthreads();
+  return *enough > many;
+}
+
+// Count by ends, then call visit(arc, cycles) for all wedges and end(own) after those of an arc of v, and clear; through
+// the vertices behind v in windows.
+template <typename Visit, typename End>
+DEVICE void for_windows(const Graph& graph, i64 v, i64 num_vertices, i64 window, u32* near, Visit visit, End end) {
+  for (i64 low = v + 1; low < num_vertices; low += window) {
+    const u32 first = static_cast<u32>(low), last = static_cast<u32>(min(low + window, num_vertices));
+    for_wedges_between(
+        graph, v, first, last, [&](i64 arc) { atomicAdd(&near[graph.indices[arc] - first], 1u); }, [](i64) {});
+    __syncthreads();
+    for_wedges_between(graph, v, first, last, [&](i64 arc) { visit(arc, near[graph.indices[arc] - first] - 1); }, end);
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < last - first; i += blockDim.x) near[i] = 0;
+    __syncthreads();
+  }
+}
+
 // Add the 4-cycles whose smallest vertex is first to last - 1 to counts, at an arc of each of their edges: a wedge of c
-// with the same ends is in c - 1 cycles.
+// with the same ends is in c - 1 cycles. Vertices of more than `many` wedges go through the others in windows.
 extern "C" __global__ void __launch_bounds__(1024, 1)
     cycles_of_arcs(const i64* indptr, const u32* indices, const i64* split, i64 num_vertices, i64 first, i64 last,
-                   i64 window, u32* store, u32* next, const u32* stop, u64* counts) {
+                   i64 window, i64 many, u32* store, u32* next, const u32* stop, u64* counts) {
   const Graph graph = {indptr, indices, split};
   Counters wedges = {dynamic_shared + 4, store + blockIdx.x * num_vertices, 0, window};
   for (i64 i = threadIdx.x; i < window; i += blockDim.x) wedges.near[i] = 0;
@@ -52,21 +85,23 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     const i64 v = next_vertex(first, next, stop);
     if (v >= last) break;
     wedges.v = v;
+    u64 own = 0;
+    const auto add = [&](i64 arc, u64 cycles) {
+      if (cycles) atomicAdd(&counts[arc], cycles);
+      own += cycles;
+    };
+    const auto add_own = [&](i64 i) {
+      own = warp_sum(own);
+      if (lane_id() == 0 && own) atomicAdd(&counts[i], own);
+      own = 0;
+    };
+    if (v + 1 + window < num_vertices && has_many_wedges(graph, v, many)) {
+      for_windows(graph, v, num_vertices, window, wedges.near, add, add_own);
+      continue;
+    }
     for_wedges(graph, v, [&](i64, i64 j) { atomicAdd(&wedges.at(indices[j]), 1u); }, [](i64) {});
     __syncthreads();
-    u64 own = 0;
-    for_wedges(
-        graph, v,
-        [&](i64, i64 j) {
-          const u64 cycles = wedges.at(indices[j]) - 1;
-          if (cycles) atomicAdd(&counts[j], cycles);
-          own += cycles;
-        },
-        [&](i64 i) {
-          own = warp_sum(own);
-          if (lane_id() == 0 && own) atomicAdd(&counts[i], own);
-          own = 0;
-        });
+    for_wedges(graph, v, [&](i64, i64 j) { add(j, wedges.at(indices[j]) - 1); }, add_own);
     __syncthreads();
     for_wedges(graph, v, [&](i64, i64 j) { wedges.at(indices[j]) = 0; }, [](i64) {});
   }

@@ -21,6 +21,8 @@ Put = Callable[[int, NDArray[Any]], None]
 """Takes a piece of an array that will not change any more: its first item's place, and the items."""
 COPY_BUFFER = 2 << 20
 """Bytes of a page-locked buffer for what is on its way to a device; less room for them is of no use."""
+WORTH_BUFFERS = 64 << 20
+"""Bytes of arrays from which on such buffers pay off: the driver copies less in the time that it takes to lock them."""
 
 
 class EngineUnavailable(Exception):

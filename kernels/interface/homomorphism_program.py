@@ -117,6 +117,8 @@ class Make(IntEnum):
     VERTEX_ROWS = 8  # what a row program over vertices stores; source: its number
     ARC_ROWS = 9  # what a row program over arcs stores
     CLIQUES = 10  # arc table[v, x] = number of ordered pairs of adjacent common neighbours
+    GIVEN = 11  # vertex table = one that the program is given; source: its number
+    LABEL = 12  # vertex table = 1 where a vertex has a label, else 0; source: the label
 
 
 class Step(NamedTuple):
@@ -164,12 +166,18 @@ class TableProgram:
     @property
     def needs_reverse(self) -> bool:
         """Whether the place of every arc's reverse is listed."""
-        return self.needs_lists or any(step.make == Make.REVERSE for step in self.steps)
+        across = (Op.WEIGH_ACROSS, Op.PUSH_EDGES)
+        rows = any(op[0] in across for rows in (*self.rows, self.vertices, self.arcs) for op in rows.ops)
+        return rows or any(step.make == Make.REVERSE for step in self.steps)
 
     @property
     def reads_arcs(self) -> bool:
         """Whether kernels read the graph from many places at once, and so all of it has to be there."""
-        return self.needs_reverse or any(step.make in (Make.TRIANGLES, Make.PATHS, Make.CLIQUES) for step in self.steps)
+        return (
+            self.needs_lists
+            or self.needs_reverse
+            or any(step.make in (Make.TRIANGLES, Make.PATHS, Make.CLIQUES) for step in self.steps)
+        )
 
 
 FLOATING = -1

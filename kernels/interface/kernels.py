@@ -151,6 +151,10 @@ class Kernels(Protocol):
         """
         ...
 
+    def reverse_arcs(self, device: Device, graph: GraphArrays) -> Any:
+        """List the place of the arc (x, v) for every arc (v, x): uint32[num_arcs]."""
+        ...
+
     def sum_neighbours(
         self, device: Device, graph: GraphArrays, vertices: Any, arcs: Any, modulus: int, out: Any
     ) -> None:

@@ -6,22 +6,25 @@ import logging
 import signal
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from longwall.pipeline.cluster.address_check import check_scheduler, security_of
-from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers
+from longwall.pipeline.cluster.dask_executor import DaskExecutor, close_on_workers, open_on_workers, share_on_workers
 from longwall.pipeline.cluster.handshake import describe_workers, most_on_a_device
+from longwall.pipeline.cluster.shared_graph import GraphSharer
 from longwall.pipeline.cluster.worker_process import RunDescription, RunHeader, parts
 from longwall.pipeline.config import RunSpec, SchedulerSection
 from longwall.pipeline.execution.environment import Coordinator, Metrics
 from longwall.pipeline.execution.thread_executor import RANGES
 from longwall.storage.concurrency import core_count, most_threads
 from longwall.storage.errors import InputError, RunError
-from longwall.storage.observer import Observer
+from longwall.storage.graph.graph import NewArray
+from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.version import longwall_version
 
 _HOST = "127.0.0.1"
@@ -32,7 +35,7 @@ _MISSING = "a cluster needs Dask: pip install 'longwall[cluster]'"
 
 
 class Cluster(NamedTuple):
-    """A cluster whose workers read the graph of a run."""
+    """A cluster whose workers open a run."""
 
     client: Any
     """A ``distributed.Client``."""
@@ -40,11 +43,62 @@ class Cluster(NamedTuple):
     """What they open the run with."""
 
 
+class ComingCluster(NamedTuple):
+    """A cluster that may still be started."""
+
+    wait: Callable[[], Cluster]
+    """Returns it; raises what `cluster_of` does."""
+    sharer: GraphSharer | None
+    """Of the graph that this process reads for the workers; None: they read it themselves."""
+
+    @property
+    def adjacency(self) -> NewArray | None:
+        """Makes the array of the neighbours, if it is shared."""
+        return None if self.sharer is None else self.sharer.array
+
+
+@contextmanager
+def coming_cluster(
+    spec: RunSpec, run: Path | str, cores: int, folder: Path, observer: Observer, devices: Sequence[str]
+) -> Iterator[ComingCluster]:
+    """Begin to start the workers of a run on this machine; or connect to its cluster, which is there.
+
+    Parameters
+    ----------
+    spec, run, cores, folder, observer, devices
+        See `cluster_of`.
+
+    Raises
+    ------
+    InputError, RunError
+        See `connected`.
+    """
+    if spec.scheduler.address is not None:
+        with cluster_of(spec, run, cores, folder, observer, devices) as cluster:
+            yield ComingCluster(lambda: cluster, None)
+        return
+    sharer = None if spec.graph.given is not None else GraphSharer()
+    with ExitStack() as opened, ThreadPoolExecutor(1, thread_name_prefix="start-workers") as pool:
+        starting = cluster_of(spec, run, cores, folder, NullObserver(), devices, shares=sharer is not None)
+        future = pool.submit(opened.enter_context, starting)
+        try:
+            yield ComingCluster(future.result, sharer)
+        finally:
+            wait([future])
+
+
 @contextmanager
 def cluster_of(
-    spec: RunSpec, run: Path | str, cores: int, folder: Path, observer: Observer, devices: Sequence[str]
+    spec: RunSpec,
+    run: Path | str,
+    cores: int,
+    folder: Path,
+    observer: Observer,
+    devices: Sequence[str],
+    *,
+    shares: bool = False,
 ) -> Iterator[Cluster]:
-    """Connect to the cluster of a run, whose workers then read the graph.
+    """Connect to the cluster of a run, whose workers then open the run.
 
     Parameters
     ----------
@@ -56,6 +110,8 @@ def cluster_of(
         For the workers that are started here, see `connected`.
     observer
         Receives the progress.
+    shares
+        Whether the coordinator shares its graph; else the workers read it.
 
     Raises
     ------
@@ -81,6 +137,7 @@ def cluster_of(
             share=max(hosts.values(), default=1) + 1,  # processes of a machine: the coordinator may be there, too
             per_device=most_on_a_device(workers),
             version=longwall_version(),
+            shares=shares,
         )
         if client.dashboard_link and not embedded:
             observer.note(f"the cluster's dashboard: {client.dashboard_link}")
@@ -92,17 +149,21 @@ def cluster_of(
 
 
 @contextmanager
-def executor_of(env: Coordinator, cluster: Cluster) -> Iterator[DaskExecutor]:
+def executor_of(env: Coordinator, coming: ComingCluster) -> Iterator[DaskExecutor]:
     """Run phases on a cluster; in the end, write what its workers know of the graph's pages, and note what they did.
 
     Parameters
     ----------
     env
         The run.
-    cluster
-        See `cluster_of`.
+    coming
+        See `coming_cluster`.
     """
-    run = RunDescription(**cluster.header, graph=env.graph.content_hash)
+    shared = None if coming.sharer is None else coming.sharer.share(env.graph, env.resources.host)
+    cluster = coming.wait()
+    run = RunDescription(**cluster.header, graph=env.graph.content_hash, shared=shared)
+    if shared is not None:
+        share_on_workers(cluster.client, run)
     store = env.log.store
     parts(store.folder, run["id"]).mkdir()
     executor = DaskExecutor(cluster.client, run, retries_of(env.spec.scheduler))
@@ -274,7 +335,9 @@ def _embedded(section: SchedulerSection, cores: int, folder: str, devices: Seque
         "dashboard": False,
         "local_directory": folder,
         "silence_logs": logging.CRITICAL,
-        "preload": ["longwall.pipeline.cluster.worker_preload"],
+        "preload": [
+            f"longwall.pipeline.cluster.{name}_preload" for name in ("worker", *(["device"] if devices else []))
+        ],
     }
     started = {}
     for number in range(workers):

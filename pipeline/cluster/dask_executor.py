@@ -20,6 +20,7 @@ from longwall.pipeline.cluster.worker_process import (
     parts,
     prepare,
     serve,
+    share,
     write_heat,
 )
 from longwall.pipeline.execution.environment import Coordinator
@@ -223,6 +224,12 @@ def open_on_workers(client: Any, header: RunHeader) -> None:
     """Let the workers that are there open the run; others open it with their first request."""
     with suppress(Exception):  # the first request opens it anyway
         _run_everywhere(client, prepare, header, _CLOSE_SECONDS, wait=False)
+
+
+def share_on_workers(client: Any, run: RunDescription) -> None:
+    """Let the workers that are there map the coordinator's graph; others map it with their first request."""
+    with suppress(Exception):  # the first request says where it is, too
+        _run_everywhere(client, share, run, _CLOSE_SECONDS, wait=False)
 
 
 def close_on_workers(client: Any, run_id: str) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from longwall.pipeline.cluster.open_phase import CurrentPhase
+from longwall.pipeline.cluster.shared_graph import SharedGraph, map_graph
 from longwall.pipeline.config import load_config
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
@@ -29,6 +30,7 @@ from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.run_store.store import RunStore
 from longwall.storage.errors import FinalError, RunError, reason_of
+from longwall.storage.graph.graph import Graph
 from longwall.storage.observer import NullObserver
 from longwall.storage.remote.urls import is_url
 from longwall.storage.version import longwall_version
@@ -49,6 +51,8 @@ class RunHeader(TypedDict):
     """Processes that share the memory of a machine."""
     per_device: int
     version: str
+    shares: bool
+    """Whether the coordinator shares its graph."""
 
 
 class RunDescription(RunHeader):
@@ -56,6 +60,8 @@ class RunDescription(RunHeader):
 
     graph: str
     """The hash of the coordinator's graph, which its own must equal."""
+    shared: SharedGraph | None
+    """Where that graph is, if the coordinator shares it."""
 
 
 class PickledPhase(TypedDict):
@@ -120,9 +126,16 @@ class WorkerProcess:
         self._changed = threading.Condition()
         self._run: _OpenRun | None = None
         self._failed: Exception | None = None
+        self._shared: SharedGraph | None = None
         self._requests, self._last = 0, time.monotonic()  # under way, and when one began or ended
         self._thread = threading.Thread(target=self._main, name="worker process", daemon=True)
         self._thread.start()
+
+    def share(self, shared: SharedGraph | None) -> None:
+        """Say where the graph is, if the coordinator shares it; opening the run waits for that."""
+        with self._changed:
+            self._shared = shared
+            self._changed.notify_all()
 
     def do(
         self, graph: str, phase: PickledPhase, ranges: list[Range], seconds: float, files: list[dict[str, Any]]
@@ -234,7 +247,7 @@ class WorkerProcess:
             spec.with_threads(self._threads), processes=header["share"], per_device=header["per_device"]
         )
         with resources, user_errors(resources.engine), ExitStack() as opened:
-            graph = read_graph(spec, observer, resources)
+            graph = self._shared_graph() if header["shares"] else read_graph(spec, observer, resources)
             store: RunStore = LocalStore(Path(header["run"]))
             if is_url(header["run"]):
                 store = ObjectStore(header["run"], resources.spill.path / "run")
@@ -253,6 +266,14 @@ class WorkerProcess:
             opened.callback(env.close)
             opened.callback(current.close)
             yield _OpenRun(env, current, threading.Semaphore(resources.engine.workers))
+
+    def _shared_graph(self) -> Graph:
+        with self._changed:
+            while self._shared is None:
+                if self._cancel.is_set():
+                    raise RunError(_OVER)
+                self._changed.wait(_WAIT_SECONDS)
+            return map_graph(self._shared)
 
 
 def _send(env: Environment, files: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
@@ -315,6 +336,7 @@ def serve(
     worker = get_worker()
     try:
         process = _opened(description, worker.state.nthreads)
+        process.share(description["shared"])
         found = process.do(description["graph"], phase, ranges, seconds, files)
     except FinalError:
         raise
@@ -328,6 +350,12 @@ def serve(
 async def prepare(header: RunHeader, dask_worker: Any) -> None:
     """Begin to open a run in this process; Dask calls this with the worker."""
     await asyncio.to_thread(_opened, header, dask_worker.state.nthreads)
+
+
+async def share(description: RunDescription, dask_worker: Any) -> None:
+    """Say where the graph of a run is; Dask calls this with the worker."""
+    process = await asyncio.to_thread(_opened, description, dask_worker.state.nthreads)
+    process.share(description["shared"])
 
 
 def _opened(header: RunHeader, threads: int) -> WorkerProcess:

@@ -90,6 +90,10 @@ class Phase(ABC):
         """What the values of partial results are, and how they become the result; None: they stay apart."""
         return None
 
+    def threads(self, env: Environment) -> int:
+        """Return how many workers of a process do tasks at a time."""
+        return host_threads(env) if self.on_host else env.engine.workers
+
     @abstractmethod
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return ranges that cover the roots, ascending, as long as this process's memory allows.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from longwall.kernels.interface.workspaces import ArcBlock, Block, TabledCliqueCounter, Targets, Workspace
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
@@ -57,7 +58,7 @@ class RangeBench(StageWorker):
     counter
         The workspace of the last stage.
     take
-        Returns what it found since the last call.
+        Makes a partial result of what it found since the last call.
     """
 
     def __init__(
@@ -65,13 +66,14 @@ class RangeBench(StageWorker):
         env: Environment,
         stages: tuple[Roots, CountRanges],
         counter: Counter,
-        take: Callable[[Counter], PartialResult],
+        take: Callable[[Any], PartialResult],
     ):
         super().__init__(env, stages, counter)
         self._source = stages[0]
         self.graph, _ = load_graph(env, self._source.part)
         self._reads = OrientedReads(env) if reads_known(env) else None
         self.engine, self.counter, self._take = env.engine, counter, take
+        self._chunk = stages[1].aggregation.chunk
         self._batch, self._make_room = AdaptiveBatch(env.engine), partial(shrink_page_cache, self.graph.pages)
 
     def fit(self, stage: Stage, most: int, work: Callable[[int], int]) -> int:  # noqa: ARG002
@@ -123,4 +125,4 @@ class RangeBench(StageWorker):
 
     def take_partial(self) -> PartialResult:
         """Return what the counter found since the last call."""
-        return self._take(self.counter)
+        return self._take(self._chunk(self.counter))

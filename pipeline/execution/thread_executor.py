@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker, host_threads
+from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task, Worker
 from longwall.pipeline.execution.sharing import engine_choice
 from longwall.pipeline.execution.sharing.commit_gate import Closed, CommitGate
 from longwall.pipeline.execution.sharing.second_engine import SecondEngine
@@ -83,8 +83,7 @@ class ThreadExecutor:
         record, tasks, missing = begin_phase(phase, env)
         if missing:
             with ExitStack() as opened:
-                workers = host_threads(env) if phase.on_host else env.engine.workers
-                lead = _Crew.of(env, tasks, self._open(phase, env, opened), workers)
+                lead = _Crew.of(env, tasks, self._open(phase, env, opened), phase.threads(env))
                 # A second engine would compute on the same cores as a phase of the host.
                 work = _Tasks(phase, record, missing, env, lead, None if phase.on_host else self._second)
                 work.run()

@@ -28,8 +28,8 @@ class CountPerVertex(RangePhase, MergingPhase):
         """See `RangePhase`; a file has all that the worker found, and replaces the one before."""
         before: list[dict[str, Any]] = []
 
-        def take(counter: Any) -> PartialResult:
-            file = self._write(env, self.count.aggregation.chunk(counter))
+        def take(counts: VertexCounts) -> PartialResult:
+            file = self._write(env, counts)
             replaced = tuple(one["name"] for one in before)
             for one in before:
                 env.resources.disk.charge(-one["stored"], "")  # the commit removes it

@@ -24,7 +24,7 @@ from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.degree_sums import count_by_triangles
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.phases.search_count import count_matches
 from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts
@@ -56,6 +56,11 @@ class CountPlan(ABC):
     pattern: Pattern
     cost: float
     """Estimated number of elementary steps."""
+
+    @property
+    def streamed(self) -> RangePhase | None:
+        """The phase that counts a graph that stays in its store; None: the graph must be in memory."""
+        return None
 
     @cached_property
     def automorphisms(self) -> int:
@@ -136,6 +141,11 @@ class CountByKernel(CountPlan):
     otherwise: RangeCount | None = None
     """What counts them where the engine's memory does not hold the graph, if that is something else."""
 
+    @property
+    def streamed(self) -> RangePhase | None:
+        """See `CountPlan`."""
+        return self.phase if self.phase.count.streams else None
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return self._facts(self.phase.count.method)
@@ -163,6 +173,11 @@ class CountTrianglesPerVertex(CountPlan):
         """What counts them."""
         return CountPerVertex(CountTrianglesOfVertices(), self.cost)
 
+    @property
+    def streamed(self) -> RangePhase:
+        """See `CountPlan`."""
+        return self.phase
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return self._facts(self.phase.count.method)
@@ -181,7 +196,7 @@ class CountTrianglesPerVertex(CountPlan):
         began = time.perf_counter()
         with self.phase.run(env) as counts:
             total = sum(int(part) for part in np.add.reduceat(counts, range(0, len(counts), 1 << 20))) // 3
-            env.metrics.record("count", 2, len(env.graph.indices), total, time.perf_counter() - began)
+            env.metrics.record("count", 2, 2 * env.graph.num_edges, total, time.perf_counter() - began)
             table = pa.table({"vertex": env.graph.all_ids(), "triangles": of_array(counts)})
             write_parquet(table, env.results / "vertices.parquet")
         return total
@@ -268,10 +283,7 @@ class CountByHomomorphisms(CountPlan):
         except DoesNotFit:
             return self._otherwise(env)
         mappings = sum(sign * number for sign, number in zip(self.signs, found, strict=True))
-        embeddings, rest = divmod(mappings, self.automorphisms)
-        if rest or embeddings < 0:
-            raise RunError(f"internal fault: {mappings} mappings, {self.automorphisms} automorphisms")
-        return embeddings
+        return embeddings_of(mappings, self.automorphisms)
 
     def _otherwise(self, env: Coordinator) -> int:
         """Count without lists of common neighbours or, where that needs too much as well, by a search."""
@@ -314,6 +326,20 @@ class CountByInclusionExclusion(CountPlan):
         return mappings // self.automorphisms
 
 
+def embeddings_of(mappings: int, automorphisms: int) -> int:
+    """Return the number of embeddings that have so many mappings."""
+    embeddings, rest = divmod(mappings, automorphisms)
+    if rest or embeddings < 0:
+        raise RunError(f"internal fault: {mappings} mappings, {automorphisms} automorphisms")
+    return embeddings
+
+
+def induced_by_denser(pattern: Pattern) -> bool:
+    """Whether an unlabelled pattern is counted, induced, by means of the patterns with more edges."""
+    absent = comb(pattern.num_vertices, 2) - len(pattern.edges)
+    return pattern.num_vertices <= MAX_INDUCED_VERTICES or absent <= FEW_ABSENT_EDGES
+
+
 def plan_unlabelled(pattern: Pattern, stats: GraphStats, *, induced: bool) -> CountPlan:
     """Plan how to count the embeddings of a pattern without labels; parameters as of `plan_count`."""
     if pattern.num_vertices >= 3:
@@ -321,8 +347,7 @@ def plan_unlabelled(pattern: Pattern, stats: GraphStats, *, induced: bool) -> Co
             return plan_cliques(pattern, stats)
         if not induced:
             return _non_induced(pattern, stats)
-        absent = comb(pattern.num_vertices, 2) - len(pattern.edges)
-        if pattern.num_vertices <= MAX_INDUCED_VERTICES or absent <= FEW_ABSENT_EDGES:
+        if induced_by_denser(pattern):
             return _induced(pattern, stats)
     return _search(pattern, stats, induced=induced)
 

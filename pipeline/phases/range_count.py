@@ -17,11 +17,13 @@ from longwall.pipeline.execution.device_graph import grow_page_cache, growing_pa
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import ARCS, DoesNotFit, MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import RangeBench
+from longwall.pipeline.execution.streaming.stream_phase import open_stream, stream_tasks
 from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges
 from longwall.stages.source import Roots
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,21 @@ class RangePhase(Phase):
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the roots."""
+        if isinstance(env.graph, StoredGraph):
+            return stream_tasks(env, self.cost)
         return root_tasks(env, self.count.source, self.cost)
+
+    def threads(self, env: Environment) -> int:
+        """See `Phase`."""
+        return 1 if isinstance(env.graph, StoredGraph) else super().threads(env)
 
     @contextmanager
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Reserve the workers' counts; let the page cache grow, where the kernel reads copies of pages."""
+        if isinstance(env.graph, StoredGraph):
+            with open_stream(env, self.count, self.take(env)) as make_worker:
+                yield make_worker
+            return
         graph = self.arrays(env)
         source = self.count.source
         grows = graph.pages is not None and (source.copies or (source.streams and graph.pages.staged))
@@ -84,7 +96,7 @@ class RangePhase(Phase):
 
     @abstractmethod
     def take(self, env: Environment) -> Callable[[Any], PartialResult]:
-        """Return what takes the partial results of one worker from its counter."""
+        """Return what makes partial results of what one worker found, as the stage's aggregation has it."""
 
     def _worker(self, env: Environment, graph: GraphArrays, reads: int | None) -> RangeBench:
         try:
@@ -112,8 +124,7 @@ class RangeCount(RangePhase):
 
     def take(self, env: Environment) -> Callable[[Any], PartialResult]:  # noqa: ARG002
         """See `RangePhase`."""
-        chunk = self.aggregation.chunk
-        return lambda counter: PartialResult(chunk(counter))
+        return PartialResult
 
     def run(self, env: Coordinator) -> Any:
         """Count, and put what it took into the metrics.

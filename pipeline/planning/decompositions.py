@@ -9,7 +9,8 @@ Vishal, WWW 2017), found for any pattern instead of by hand.
 
 Expressions are nested tuples, so that equal ones are found by comparing them:
 
-- vertex tables: ("nsum", vertex table, arc table), ("vrow", scalars...), ("vprod", factors...)
+- vertex tables: ("nsum", vertex table, arc table), ("vrow", scalars...), ("vprod", factors...), ("given", number),
+  ("label", number)
 - arc tables: ("triangles",), ("paths",), ("cliques",), ("tri", left, middle, right), ("head", vertex table),
   ("tail", vertex table), ("rev", arc table), ("arow", scalars...), ("vlocal", local), ("aprod", factors...)
 - scalars of a row: ("sum", local or dense), ("load", table)
@@ -21,7 +22,7 @@ Expressions are nested tuples, so that equal ones are found by comparing them:
 None in place of a table stands for ones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from longwall.kernels.interface.homomorphism_program import Domain
@@ -57,15 +58,22 @@ class Decomposer:
         self.costs = costs
         self.passes: dict[Domain, set[Expression]] = {"vertices": set(), "arcs": set()}
 
-    def count(self, pattern: Pattern) -> Sum:
-        """Return a sum for the homomorphisms of a connected, unlabelled pattern.
+    def count(self, pattern: Pattern, weights: Mapping[int, Expression] | None = None) -> Sum:
+        """Return a sum for the homomorphisms of a connected pattern, whose labels do not count.
+
+        Parameters
+        ----------
+        pattern
+            The pattern.
+        weights
+            By vertex, the vertex table that weighs its images, where one does.
 
         Raises
         ------
         NoDecomposition
             If there is none.
         """
-        found = self._solve(Core.of(pattern), ())
+        found = self._solve(Core.of(pattern, weights), ())
         assert isinstance(found, Sum)
         self.passes[found.domain] |= passes_of(("", *found.scalars))
         return found

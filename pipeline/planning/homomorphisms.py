@@ -45,8 +45,8 @@ class Term(NamedTuple):
     """One summand of a number of mappings."""
 
     coefficient: int
-    kind: Literal["total", Kind]
-    """A total of the program, or what a kernel of its own counts as subgraphs."""
+    kind: Literal["total", "whole", Kind]
+    """A total of the program, a sum over all vertices, or what a kernel of its own counts as subgraphs."""
     number: int
     """Of the total; vertices of what a kernel counts."""
 
@@ -123,8 +123,8 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     """
     if any(pattern.labels is not None or pattern.num_vertices > MAX_VERTICES for pattern in patterns):
         return None
-    needed = [_without_multiples(quotients(pattern), lists=costs.lists) for pattern in patterns]
-    kernels = {edges: _kernel(edges, lists=costs.lists) for some in needed for edges, _ in some}
+    needed = [without_multiples(quotients(pattern), lists=costs.lists) for pattern in patterns]
+    kernels = {edges: kernel_of(edges, lists=costs.lists) for some in needed for edges, _ in some}
     wanted = sorted((edges for edges, kernel in kernels.items() if kernel is None), key=lambda one: (-len(one), one))
     decomposer = Decomposer(costs)
     sums: list[Sum] = []
@@ -147,7 +147,7 @@ def plan_homomorphisms(patterns: tuple[Pattern, ...], costs: PassCosts) -> Homom
     return HomomorphismSums(patterns, program, counts, terms, costs)
 
 
-def _kernel(edges: Edges, *, lists: bool) -> tuple[Kind, int] | None:
+def kernel_of(edges: Edges, *, lists: bool) -> tuple[Kind, int] | None:
     """Return which kernel counts the subgraphs of a pattern, None if there is none; with or without lists."""
     size = 1 + max(v for _, v in edges)
     if size > _TRIANGLE and len(edges) == size * (size - 1) // 2:
@@ -157,12 +157,12 @@ def _kernel(edges: Edges, *, lists: bool) -> tuple[Kind, int] | None:
     return None if kind is None or (kind in LISTED and not lists) else (kind, size)
 
 
-def _without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list[tuple[Edges, int]]:
+def without_multiples(some: Sequence[tuple[Edges, int]], *, lists: bool) -> list[tuple[Edges, int]]:
     """Write homomorphisms of patterns that kernels count as subgraphs by means of these."""
     found: Counter[Edges] = Counter()
 
     def add(edges: Edges, coefficient: int) -> None:
-        kernel = _kernel(edges, lists=lists)
+        kernel = kernel_of(edges, lists=lists)
         if kernel is None:
             found[edges] += coefficient
         elif kernel[0] == "cliques":

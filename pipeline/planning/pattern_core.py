@@ -3,7 +3,7 @@
 :mod:`longwall.pipeline.planning.decompositions` says what the expressions are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -108,9 +108,10 @@ class Core:
     arc: dict[tuple[int, int], list[Expression]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pattern: Pattern) -> "Core":
-        """Return a whole pattern."""
-        return cls({v: set(near) for v, near in enumerate(pattern.neighbours)})
+    def of(cls, pattern: Pattern, weights: Mapping[int, Expression] | None = None) -> "Core":
+        """Return a whole pattern, whose vertices may have weights."""
+        near = {v: set(near) for v, near in enumerate(pattern.neighbours)}
+        return cls(near, {v: [table] for v, table in (weights or {}).items()})
 
     def part(self, vertices: set[int], bare: tuple[int, ...] = ()) -> "Core":
         """Return the part of some vertices; without the factors at and between those of `bare`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +69,24 @@ def compile_sums(sums: list[Sum], *, lists: bool) -> tuple[TableProgram, list[in
     return program, [numbers[one] for one in sums]
 
 
+def compile_vertex_tables(wanted: Sequence[Table]) -> tuple[TableProgram, list[int]]:
+    """Compile tables over vertices, of which no sum is taken.
+
+    Returns
+    -------
+    program : TableProgram
+        The program.
+    numbers : list of int
+        The number of each table.
+    """
+    tables = _Tables()
+    numbers = [tables.vertex(table) for table in wanted]
+    none = RowProgram((), 0, 0, 0, ())
+    made = tables.number
+    program = TableProgram(made["vertices"], made["arcs"], tuple(tables.steps), tuple(tables.programs), none, none)
+    return program, numbers
+
+
 @dataclass
 class _Tables:
     """Numbers tables, and makes each from others."""
@@ -92,12 +111,13 @@ class _Tables:
     def rows(
         self, domain: Domain, products: list[tuple[Expression, ...]], table: int | None = None, local: Any = None
     ) -> RowProgram:
-        """Return the row program for some products, or for a table that is stored."""
+        """Return the row program for some products, or for a table that is stored: one of products, or over arcs."""
         emitter = _Emitter(self, domain, passes_of(("", *(scalar for one in products for scalar in one), local)))
         found = tuple(tuple(emitter.scalar(scalar) for scalar in one) for one in products)
         if local is not None:
-            emitter.store_local(self._new("arcs"), local)
-        return emitter.program(found, () if table is None else ((0, table),))
+            assert table is not None
+            emitter.store_local(table, local)
+        return emitter.program(found, () if table is None or local is not None else ((0, table),))
 
     def _new(self, domain: Domain) -> int:
         self.number[domain] += 1
@@ -119,6 +139,10 @@ class _Tables:
         if table is None:
             return self._step("vertices", Make.MULTIPLY_VERTICES)
         kind = table[0]
+        if kind == "given":
+            return self._step("vertices", Make.GIVEN, table[1])
+        if kind == "label":
+            return self._step("vertices", Make.LABEL, table[1])
         if kind == "vprod":
             return self._step("vertices", Make.MULTIPLY_VERTICES, *map(self.vertex, table[1:]))
         if kind == "nsum":
@@ -144,10 +168,10 @@ class _Tables:
         if kind == "aprod":
             return self._step("arcs", Make.MULTIPLY_ARCS, *map(self.arc, table[1:]))
         if kind == "vlocal":
-            program = self.rows("vertices", [], local=table[1])
-            self.programs.append(program)
-            self.steps.append(Step(Make.VERTEX_ROWS, self.number["arcs"] - 1, (len(self.programs) - 1,)))
-            return self.number["arcs"] - 1
+            target = self._new("arcs")  # before those that the program needs, which are made first
+            self.programs.append(self.rows("vertices", [], target, table[1]))
+            self.steps.append(Step(Make.VERTEX_ROWS, target, (len(self.programs) - 1,)))
+            return target
         if kind == "tri":
             if ("arcs", reversed_table(table)) in self._numbers:
                 return self._step("arcs", Make.REVERSE, self._numbers["arcs", reversed_table(table)])

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from longwall.pipeline.prediction.phase_sample import PhaseSample
 from longwall.pipeline.prediction.rates import Rates
-from longwall.pipeline.prediction.schedule import simulate
+from longwall.pipeline.prediction.schedule import CUTS, simulate
+from longwall.storage.memory.sizes import round_size
 
 COMPUTING = "computing"
 
@@ -133,7 +134,7 @@ def predict_cost(demand: Demand, rates: Rates, workers: int = 1) -> Cost:
     processes = max(rates.devices, 1)
     clustered = workers * processes > 1
     read = _read(demand, rates, workers, processes, demand.read_seconds * threads)
-    link = processes * demand.graph_bytes / rates.link if rates.devices else 0.0
+    link, over = _link(demand, rates)
     opened = sum(one.open_seconds for one in demand.samples) * threads
     loading = sum(one.load_seconds for one in demand.samples) / (1.0 if rates.devices else faster)
     mined, requests, dispatching = _mine(demand.samples, faster, rates, workers * rates.slots, clustered=clustered)
@@ -143,7 +144,7 @@ def predict_cost(demand: Demand, rates: Rates, workers: int = 1) -> Cost:
     parts = [
         Part("start", "processes, libraries and kernels", rates.start_seconds + loading),
         read,
-        *([Part("link", "the graph to the device", link)] if rates.devices else []),
+        *([Part("link", f"{round_size(over)} to each device", link)] if rates.devices else []),
         Part("tables", "what every process makes of the graph", opened),
         Part(COMPUTING, f"{sum(one.seconds for one in demand.samples) / faster:.3g} s of one", mined),
         *([Part("dispatching", f"{requests:,} requests", dispatching)] if clustered else []),
@@ -156,7 +157,7 @@ def predict_cost(demand: Demand, rates: Rates, workers: int = 1) -> Cost:
         rates,
         (0 if demand.over_network else demand.read_bytes) + demand.written / workers,
         demand.host_bytes,
-        demand.device_bytes or (demand.graph_bytes if rates.devices else 0),
+        demand.device_bytes or int(min(over, rates.device_memory or over)),
         (demand.read_bytes * workers if remote else 0) + (sent if workers > 1 else 0.0),
     )
 
@@ -173,6 +174,19 @@ def _read(demand: Demand, rates: Rates, workers: int, processes: int, decoding: 
         ways = {"decoding": decoding}  # as it was measured, the disk included
     slowest = max(ways, key=lambda way: ways[way])
     return Part("reading", f"the graph, held up by {slowest}", ways[slowest])
+
+
+def _link(demand: Demand, rates: Rates) -> tuple[float, float]:
+    """Predict the seconds and the bytes that cross the link of each device.
+
+    A graph that a device does not hold is read over the link anew for each of its ranges, at most; devices have links
+    of their own, and share the host's memory.
+    """
+    if not rates.devices:
+        return 0.0, 0.0
+    away = 0 < rates.device_memory < demand.graph_bytes
+    over = float(demand.graph_bytes * (CUTS if away else 1))
+    return max(over / rates.link, rates.devices * over / rates.memory), over
 
 
 def _mine(

@@ -12,6 +12,7 @@ from typing import Any
 from longwall.kernels.interface.homomorphism_program import FLOATING, WORD
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Phase
+from longwall.pipeline.phases.cores.core_plan import CountInCore
 from longwall.pipeline.phases.count_per_edge import CountOfEveryEdge
 from longwall.pipeline.phases.count_plans import (
     CountByHomomorphisms,
@@ -100,6 +101,12 @@ def _(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
 
 
 @phases_of.register
+def _(plan: CountInCore, env: Environment) -> Phases:  # noqa: ARG001
+    raise Unpredictable("how much of the graph its core is, is known only when it is peeled")
+    yield  # a generator, as the others are
+
+
+@phases_of.register
 def _(plan: CountByInclusionExclusion, env: Environment) -> Phases:
     yield from _several((term for _, term in plan.terms), env)
 
@@ -116,6 +123,8 @@ def _(plan: CountByHomomorphisms, env: Environment) -> Phases:
 
 @phases_of.register
 def _(plan: CountingPlan, env: Environment) -> Phases:
+    if plan.in_core:
+        raise Unpredictable("how much of the graph its core is, is known only when it is peeled")
     if plan.together is not None:
         yield from _homomorphisms(plan.together, env)
     yield from _several(plan.alone, env)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _BLOCK, _BLOCKS, _MOST_SECONDS = 4 << 20, 32, 1.0  # of the file that measures a disk
 _COPY_BYTES, _LINK_BYTES = 1 << 26, 1 << 28
 _ROUNDS = 3
+_MAY_BE_ZERO = ("devices", "device_memory", "request_seconds", "start_seconds")
 _COUNTS = ("threads", "devices")
 
 
@@ -37,8 +38,10 @@ class Rates:
         Elementary steps a second of one thread or, where there are devices, of one of these. A step reads an entry of
         an adjacency in order and looks it up in a small table.
     memory, disk_read, disk_write, link, network
-        Bytes a second: copied in the host's memory, read from and written to the disk, copied to a device, and over the
-        network to one machine.
+        Bytes a second: copied in the host's memory, read from and written to the disk, copied to each device, and over
+        the network to one machine.
+    device_memory
+        Bytes of the graph that a device may hold; 0: as many as there are.
     request_seconds
         What a request to a worker takes the coordinator.
     start_seconds
@@ -53,6 +56,7 @@ class Rates:
     disk_write: float = 1e9
     link: float = 2.5e10
     network: float = 1.25e9
+    device_memory: float = 0.0
     request_seconds: float = 0.01
     start_seconds: float = 1.2
 
@@ -85,7 +89,7 @@ def _check(path: Path, key: str, value: object) -> None:
     if key not in KEYS:
         raise InputError(f"{path}: {key}: there is no such rate; choose of {', '.join(KEYS)}")
     number = not isinstance(value, bool) and isinstance(value, int if key in _COUNTS else (int, float))
-    least = 0 if key in ("devices", "request_seconds", "start_seconds") else 1
+    least = 0 if key in _MAY_BE_ZERO else 1
     if not number or not least <= float(value) < 1e30:  # type: ignore[arg-type]
         kind = "a whole number" if key in _COUNTS else "a number"
         raise InputError(f"{path}: {key}: expected {kind} from {least} up, not {str(value)[:40]}")

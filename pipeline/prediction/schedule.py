@@ -64,7 +64,7 @@ def simulate(strata: Sequence[float], slots: int, longest: float, request_second
         piece = -heappop(waiting)
         at = heappop(free)
         ready = max(ready, at - request_seconds) + request_seconds  # asked for before the worker is free
-        allowed = max(min(left / slots / 2, MOST_SECONDS), LEAST_SECONDS, longest)
+        allowed = max(min(left / slots / 2, MOST_SECONDS), LEAST_SECONDS, request_seconds * slots, longest)
         done = min(piece, allowed)
         if piece - done > 0:
             heappush(waiting, -(piece - done) / 2)

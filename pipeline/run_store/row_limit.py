@@ -37,23 +37,28 @@ class RowCut:
         Parameters
         ----------
         partial
-            Its value is the number of the rows in its files or, where there are none, of what was counted.
+            Its value is the number of the rows in its files or, where there are none, of what was counted; or a list
+            of numbers of what was counted, of which the first ones are kept.
         """
         if self._left is None:
             return partial
         if not partial.files:
-            granted = min(partial.value, self._left)
-            self._left -= granted
-            return replace(partial, value=granted)
+            kept = [self._take(number) for number in partial.value] if isinstance(partial.value, list) else None
+            return replace(partial, value=self._take(partial.value) if kept is None else kept)
         files: list[dict[str, Any]] = []
         rows = 0
         for file in partial.files:
-            granted = min(file["rows"], self._left)
+            granted = self._take(file["rows"])
             if granted:
                 files.append(file if granted == file["rows"] else file | {"rows": granted, "cut": True})
             rows += granted
-            self._left -= granted
         return replace(partial, value=rows, files=tuple(files))
+
+    def _take(self, number: int) -> int:
+        assert self._left is not None
+        granted = min(number, self._left)
+        self._left -= granted
+        return granted
 
 
 def shortened(partial: PartialResult, run: Path) -> PartialResult:

@@ -104,7 +104,8 @@ def plan_pattern(
     limit: int | None = None,
 ) -> CountPlan | MatchPlan:
     """Plan how to count the embeddings of a pattern, up to a limit, or, where they are the output, how to list them."""
-    from longwall.pipeline.phases.by_label.plans import count_by_search, plan_count
+    from longwall.pipeline.phases.by_label.plans import count_by_search
+    from longwall.pipeline.phases.cores.core_plan import plan_in_core
     from longwall.pipeline.phases.limited_count import plan_limited_count
     from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 
@@ -126,7 +127,7 @@ def plan_pattern(
             return query
     if limit is not None:
         return plan_limited_count(pattern, graph, limit, induced=induced)
-    return plan_count(pattern, graph, induced=induced)
+    return plan_in_core(pattern, graph, induced=induced)
 
 
 def count_or_list(

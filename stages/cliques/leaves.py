@@ -80,6 +80,11 @@ class CountCliquesByPivots(CountSubgraphs):
         """See `CountRanges`."""
         return f"{self.method} of {self.k} vertices"
 
+    @property
+    def smallest(self) -> int:
+        """See `CountRanges`."""
+        return self.k
+
     def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
         """See `CountRanges`; where there is no room for pivots, small cliques are counted one by one."""
         kernels, device = engine.kernels, engine.device
@@ -136,10 +141,19 @@ class CountCliquesOfVertices(CountOfVertices):
         """See `CountOfVertices`."""
         return self.limbs
 
+    def counts_shape(self, num_vertices: int) -> tuple[int, ...]:
+        """See `CountOfVertices`."""
+        return self.limbs, num_vertices
+
     @property
     def name(self) -> str:
         """See `CountRanges`."""
         return f"{self.method}, of {self.k} vertices"
+
+    @property
+    def smallest(self) -> int:
+        """See `CountRanges`."""
+        return self.k
 
     @property
     def aggregation(self) -> Aggregation[VertexCounts, VertexCounts]:

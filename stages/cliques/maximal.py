@@ -39,7 +39,8 @@ class _Sizes(KernelCounter[CliqueCounter]):
         return found
 
 
-def _add_sizes(sizes: Sequence[list[int]]) -> list[int]:
+def add_sizes(sizes: Sequence[list[int]]) -> list[int]:
+    """Add up counts by size."""
     return [sum(counts) for counts in zip_longest(*sizes, fillvalue=0)]
 
 
@@ -60,7 +61,7 @@ class CountMaximalCliques(CountRanges):
     @property
     def aggregation(self) -> Aggregation[list[int], list[int]]:
         """Counts by size, which are added up."""
-        return Aggregation(_Sizes.take, _add_sizes, list)
+        return Aggregation(_Sizes.take, add_sizes, list)
 
     @property
     def how(self) -> str:

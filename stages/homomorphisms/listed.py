@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from longwall.kernels.interface.engine import Engine
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import WORD
-from longwall.stages.range_counting import Counter, CountSubgraphs, SubgraphCounter, TabledGraph
+from longwall.stages.homomorphisms.rows import TabledGraph
+from longwall.stages.range_counting import Counter, CountSubgraphs, SubgraphCounter
 from longwall.stages.source import Roots
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -27,7 +27,14 @@ Array = Any  # a NumPy or a CuPy array
 _RANGES = 32  # of a thread's rows
 
 
-def make_tables(engine: Engine, graph: GraphArrays, program: TableProgram, modulus: int, memory: int) -> RowTables:
+def make_tables(
+    engine: Engine,
+    graph: GraphArrays,
+    program: TableProgram,
+    modulus: int,
+    memory: int,
+    given: Sequence[Array] = (),
+) -> RowTables:
     """Make the tables of a program, and list what its rows need.
 
     Parameters
@@ -42,6 +49,8 @@ def make_tables(engine: Engine, graph: GraphArrays, program: TableProgram, modul
         See `RowTables`.
     memory
         The most bytes that the tables, and what makes them, may take.
+    given : sequence of int64[num_vertices] or float64[num_vertices]
+        Vertex tables that the program is given.
 
     Raises
     ------
@@ -50,13 +59,12 @@ def make_tables(engine: Engine, graph: GraphArrays, program: TableProgram, modul
     """
     xp, n, arcs = engine.xp, graph.num_vertices, graph.num_arcs
     size = 8 * (program.vertex_tables * n + program.arc_tables * arcs) + (4 * arcs if program.needs_reverse else 0)
-    sorting = 16 * arcs if program.needs_reverse else 0
-    temporary = max(sorting, 16 * arcs if program.arc_tables else 8 * n)
+    temporary = 16 * arcs if program.arc_tables else 8 * n
     if size + temporary > memory:
         raise WorkspaceTooLarge(size + temporary)
     dtype = xp.float64 if modulus == FLOATING else xp.int64
     none = xp.empty(0, xp.uint32)
-    reverse = xp.argsort(graph.indices, kind="stable").astype(xp.uint32) if program.needs_reverse else none
+    reverse = engine.kernels.reverse_arcs(engine.device, graph) if program.needs_reverse else none
     common_indptr, common, longest = xp.zeros(1, xp.int64), none, 0
     if program.needs_lists:
         common_indptr, common, longest = engine.kernels.common_neighbours(
@@ -72,7 +80,7 @@ def make_tables(engine: Engine, graph: GraphArrays, program: TableProgram, modul
         common,
         longest,
     )
-    maker = _Maker(engine, graph, program, tables, memory - size)
+    maker = _Maker(engine, graph, program, tables, memory - size, given)
     for step in program.steps:
         maker.make(step)
     return tables
@@ -87,11 +95,21 @@ class _Maker:
         As for `make_tables`.
     memory
         What is left for workspaces.
+    given
+        As for `make_tables`.
     """
 
-    def __init__(self, engine: Engine, graph: GraphArrays, program: TableProgram, tables: RowTables, memory: int):
+    def __init__(
+        self,
+        engine: Engine,
+        graph: GraphArrays,
+        program: TableProgram,
+        tables: RowTables,
+        memory: int,
+        given: Sequence[Array],
+    ):
         self._engine, self._graph, self._program, self._tables = engine, graph, program, tables
-        self._memory = memory
+        self._memory, self._given = memory, given
 
     def make(self, step: Step) -> None:
         """Make the table of a step, or tables by the row program of one."""
@@ -100,6 +118,10 @@ class _Maker:
             self._multiply(vertices, step)
         elif step.make == Make.MULTIPLY_ARCS:
             self._multiply(arcs, step)
+        elif step.make == Make.GIVEN:
+            vertices[step.target] = self._given[step.sources[0]]
+        elif step.make == Make.LABEL:
+            vertices[step.target] = self._graph.labels == step.sources[0]
         elif step.make == Make.SUM_NEIGHBOURS:
             vertex, arc = step.sources
             self._engine.kernels.sum_neighbours(
@@ -117,12 +139,16 @@ class _Maker:
             arcs[step.target] = self._of_arcs(step)
 
     def _multiply(self, tables: Array, step: Step) -> None:
-        target = tables[step.target]
-        target[:] = 1
-        for source in step.sources:
-            target *= tables[source]
-            if self._tables.modulus > WORD:
-                target %= self._tables.modulus
+        target, modulus = tables[step.target], self._tables.modulus
+        if len(step.sources) < 2:
+            target[:] = tables[step.sources[0]] if step.sources else 1
+            return
+        first, *others = (tables[source] for source in step.sources)
+        for other in others:
+            self._engine.xp.multiply(first, other, out=target)
+            first = target
+            if modulus > WORD:
+                target %= modulus
 
     def _of_arcs(self, step: Step) -> Array:
         xp, graph, tables = self._engine.xp, self._graph, self._tables

@@ -58,6 +58,14 @@ class DegreeHistogram:
         starts += (ranks - self.first_ranks[group]) * self.degrees[group]
         return starts
 
+    def rows_of(self, arcs: Int64s) -> Int64s:
+        """Return int64[r]: the ranks whose rows have the int64[r] arcs."""
+        ends = np.cumsum(self.degrees * self.counts)
+        group = np.searchsorted(ends, arcs, side="right")
+        begins = ends[group] - (self.degrees * self.counts)[group]
+        ranks: Int64s = self.first_ranks[group] + (arcs - begins) // self.degrees[group]
+        return ranks
+
 
 def table_size(scratch: Scratch, positions: int) -> int:
     """Return how many positions a table of degrees or ranks may cover."""

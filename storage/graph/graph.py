@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
+"""Makes an empty array of a length and a type."""
 Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
 """Takes the arrays of a graph, None where it has none, before they are filled; says who wants pieces of which."""
 
@@ -28,9 +29,6 @@ Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
 def no_copies(arrays: Mapping[str, Any]) -> AbstractContextManager[Mapping[str, Put]]:  # noqa: ARG001
     """Want no pieces."""
     return nullcontext({})
-
-
-"""Makes an empty array of a length and a type."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,6 +206,12 @@ class Graph:
         ranks, rows = range(self.num_vertices), self.indptr
         first = [bisect_left(ranks, 1 - power, key=lambda rank: int(rows[rank] - rows[rank + 1])) for power in powers]
         return [(power, here - above) for power, here, above in zip(powers, first, [*first[1:], 0], strict=True)]
+
+    def out_degrees(self) -> tuple[list[int], list[int]]:
+        """Return the numbers of neighbours with a smaller id, ascending, and how many vertices have so many."""
+        counts = np.bincount(self.split - self.indptr[:-1])
+        degrees = np.flatnonzero(counts)
+        return degrees.tolist(), counts[degrees].tolist()
 
     @property
     def nbytes(self) -> int:

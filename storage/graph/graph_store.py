@@ -5,7 +5,7 @@ Longwall writes; and arrays are used only if they are those of a graph, see :mod
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -37,6 +37,22 @@ _ANY_LENGTH = ("transaction_ids", "name_starts", "name_bytes")
 _READ_FACTOR = 2  # memory of a read, over its size: what is encoded, and what checks make of it
 
 
+class GraphTooLarge(InputError):
+    """A budget has no room for the graph of a store.
+
+    Attributes
+    ----------
+    path
+        The store.
+    refusal
+        What does not fit.
+    """
+
+    def __init__(self, path: Path, refusal: BudgetExceeded) -> None:
+        super().__init__(f"{path}: {refusal}")
+        self.path, self.refusal = path, refusal
+
+
 def open_store(
     path: str | Path, host: MemoryBudget | None = None, adjacency: NewArray = np.empty, ahead: Ahead = no_copies
 ) -> Graph:
@@ -62,15 +78,14 @@ def open_store(
         There is no graph store, it may not be read, it is damaged, a newer version of Longwall made it, or it is too
         large for `host`.
     """
-    with _opened(Path(path), host) as (header, stored), ExitStack() as undo:
+    with opened_store(Path(path), host) as (header, stored), ExitStack() as undo:
         workers = core_count()
         if host is not None:
             undo.enter_context(host.reserve(sum(array.layout.nbytes for array in stored.values()), "the graph"))
-            block = _READ_FACTOR * max(map(_block_bytes, stored.values()))
-            workers = max(1, min(workers, host.free // block))
-            buffers = host.reserve(block * workers, "reading the graph")
+            workers, size = reading_workers(stored.values(), host.free)
+            buffers = host.reserve(size, "reading the graph")
             undo.enter_context(buffers)
-        with _Reader(header, stored, workers) as reader:
+        with StoreReader(header, stored, workers) as reader:
             graph = _load(reader, adjacency, ahead)
         undo.pop_all()
         if host is not None:
@@ -89,7 +104,7 @@ def describe_store(path: str | Path) -> dict[str, Any]:
     InputError
         As `open_store`.
     """
-    with _opened(Path(path), None) as (header, stored), _Reader(header, stored, core_count()) as reader:
+    with opened_store(Path(path), None) as (header, stored), StoreReader(header, stored, core_count()) as reader:
         for name in stored:
             reader.read(name)
         stats = reader.stats()
@@ -99,14 +114,14 @@ def describe_store(path: str | Path) -> dict[str, Any]:
             **id_facts("name_bytes" in stored, smallest, largest),
             "vertex_labels": "labels" in stored,
             "edge_labels": "edge_labels" in stored,
-            "transactions": _transactions(stored),
+            "transactions": num_transactions(stored),
             "bytes": sum(array.layout.nbytes for array in stored.values()),
             "content_hash": header.content_hash,
         }
 
 
 @contextmanager
-def _opened(path: Path, host: MemoryBudget | None) -> Iterator[tuple[StoreHeader, dict[str, StoredArray]]]:
+def opened_store(path: Path, host: MemoryBudget | None) -> Iterator[tuple[StoreHeader, dict[str, StoredArray]]]:
     """Open a store: what it says of itself, and its arrays by name; what goes wrong meanwhile is said of the store."""
     with input_errors(path):
         path.stat()
@@ -116,7 +131,7 @@ def _opened(path: Path, host: MemoryBudget | None) -> Iterator[tuple[StoreHeader
             with read_header(path, host) as header:
                 yield header, _stored_arrays(path, header)
         except BudgetExceeded as error:
-            raise InputError(f"{path}: {error}") from error
+            raise GraphTooLarge(path, error) from error
         except Damage as error:
             raise InputError(
                 f"{path}: the graph store is damaged or incomplete ({error}); ingest the graph again"
@@ -138,7 +153,8 @@ def _stored_arrays(path: Path, header: StoreHeader) -> dict[str, StoredArray]:
     }
 
 
-def _transactions(stored: dict[str, StoredArray]) -> int:
+def num_transactions(stored: dict[str, StoredArray]) -> int:
+    """Return the number of transactions in a store, 0 where its graph has none."""
     return stored["transaction_ids"].layout.length if "transaction_ids" in stored else 0
 
 
@@ -160,13 +176,30 @@ def _require_text(graph: Graph) -> None:
             raise Damage("name_bytes: a name is not UTF-8") from None
 
 
+def reading_workers(stored: Iterable[StoredArray], free: int, more: int = 0) -> tuple[int, int]:
+    """Return how many threads read arrays, at least one, and the bytes that all of them take.
+
+    Parameters
+    ----------
+    stored
+        The arrays.
+    free
+        Bytes that reading may take.
+    more
+        Bytes that a thread takes for a byte that is read, besides reading and checking it.
+    """
+    block = (_READ_FACTOR + more) * max(map(_block_bytes, stored))
+    workers = max(1, min(core_count(), free // block))
+    return workers, block * workers
+
+
 def _block_bytes(stored: StoredArray) -> int:
     """Bytes of an array that are read at a time: a segment of its hash, or less where the array is shorter."""
     layout = stored.layout
     return min(max(array_hash.SEGMENT_BYTES, layout.chunk_bytes), layout.nbytes)
 
 
-class _Reader:
+class StoreReader:
     """Reads the arrays of a store: threads read, decode, hash and check blocks; a context manager.
 
     Parameters
@@ -182,14 +215,16 @@ class _Reader:
         See above.
     checks
         What is known of the arrays that were read.
+    hashes
+        Of the arrays that were read, by name.
     """
 
     def __init__(self, header: StoreHeader, stored: dict[str, StoredArray], workers: int) -> None:
         self.header, self.stored, self._workers = header, stored, workers
         names = stored["name_bytes"].layout.length if "name_bytes" in stored else None
         labels = len(header.stats["label_counts"])
-        self.checks = GraphChecks(header.vertices, header.edges, _transactions(stored), labels, names)
-        self._hashes: dict[str, ArrayHash] = {}
+        self.checks = GraphChecks(header.vertices, header.edges, num_transactions(stored), labels, names)
+        self.hashes: dict[str, ArrayHash] = {}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="read-store")
 
     def read(
@@ -219,7 +254,7 @@ class _Reader:
             If it is no array of a graph.
         """
         stored = self.stored[name]
-        hashed = self._hashes[name] = ArrayHash(stored.layout.dtype, stored.layout.length)
+        hashed = self.hashes[name] = ArrayHash(stored.layout.dtype, stored.layout.length)
 
         def read(bounds: tuple[int, int]) -> tuple[Facts, int]:
             start, stop = bounds
@@ -249,21 +284,29 @@ class _Reader:
         Damage
             If the store says otherwise, or has another hash.
         """
-        if content_hash(self._hashes, self.header.label_names) != self.header.content_hash:
+        self.check_hash()
+        return self.stats_without_rows()
+
+    def check_hash(self) -> None:
+        """Refuse arrays that have another hash than the store says (Damage)."""
+        if content_hash(self.hashes, self.header.label_names) != self.header.content_hash:
             raise Damage("the arrays are not those that were written")
+
+    def stats_without_rows(self) -> GraphStats:
+        """Return the statistics, for which neighbours and labels of edges need not be read; errors as of `stats`."""
         stats = self.checks.stats(self.header.stats["closed_wedge_fraction"])
         if stats.to_dict() != self.header.stats:
             raise Damage("zarr.json: the statistics are not those of the graph")
         return stats
 
-    def __enter__(self) -> "_Reader":
+    def __enter__(self) -> "StoreReader":
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _load(reader: _Reader, adjacency: NewArray, ahead: Ahead) -> Graph:
+def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead) -> Graph:
     """Read all arrays of a store, each block decoded where it will stay; `adjacency` makes that of the neighbours.
 
     Raises
@@ -296,7 +339,7 @@ def _load(reader: _Reader, adjacency: NewArray, ahead: Ahead) -> Graph:
     return graph
 
 
-def _load_rows(reader: _Reader, arrays: dict[str, Any], puts: Mapping[str, Put]) -> None:
+def _load_rows(reader: StoreReader, arrays: dict[str, Any], puts: Mapping[str, Put]) -> None:
     indices = arrays["indices"]
     rows = RowChecks(arrays["indptr"], arrays["split"], arrays["transactions"])
     check_sum(reader.read("indices", indices, rows.check, puts.get("indices")), "indices")

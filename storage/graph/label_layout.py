@@ -21,7 +21,7 @@ from longwall.storage.memory.reservations import MemoryBudget, Reservation
 
 ANY = -1
 """In place of a label of a vertex or an edge: any. A role of any label has the vertices that no other role has."""
-_ARCS_AT_ONCE = 1 << 18
+_LEAST_ARCS, _PARTS = 1 << 16, 8  # of a piece of work; pieces for each core
 _VERTEX_BYTES = 68  # of a vertex while the graph is made, beside its slices, twice where some are left out
 _WHAT = "the graph by label"
 
@@ -56,9 +56,8 @@ class _Numbering(NamedTuple):
     kind : uint8[n]
         Of each vertex of the data graph: which of the distinct labels of the roles it has; one more for none, which has
         no role.
-    place : int64[n]
-        Its number in role r, less ``shift[r]``.
-    shift : int64[roles]
+    place : uint32[n]
+        Its number in the first of its roles; those in its other roles follow.
     origin : int64[new vertices]
         The vertex of the data graph.
     role : int16[new vertices]
@@ -69,8 +68,7 @@ class _Numbering(NamedTuple):
     """
 
     kind: NDArray[np.uint8]
-    place: NDArray[np.int64]
-    shift: NDArray[np.int64]
+    place: NDArray[np.uint32]
     origin: NDArray[np.int64]
     role: NDArray[np.int16]
     first_role: NDArray[np.int64]
@@ -117,6 +115,7 @@ def lay_out(graph: Graph, layout: LabelLayout, host: MemoryBudget, new_array: Ne
     reserved = host.reserve(12 * n + number * (2 * slices + _VERTEX_BYTES), _WHAT)
     try:
         vertices = _number(graph, layout)
+        number = len(vertices.origin)
         kept = _kept(layout, graph.edge_labels is not None)
         counts = np.zeros((number, roles + 1), np.uint32)
         counting = _Arrays(graph, vertices, kept, layout.sliced)
@@ -151,27 +150,24 @@ def _number(graph: Graph, layout: LabelLayout) -> _Numbering:
     first_role = np.concatenate([[0], np.cumsum(times)])
     rest = len(distinct) - (ANY in distinct)
     kind = np.full(graph.num_vertices, rest, np.uint8)
-    place = np.zeros(graph.num_vertices, np.int64)
+    place = np.zeros(graph.num_vertices, np.uint32)
     for number, label in enumerate(distinct):
         if label != ANY:
             assert graph.labels is not None
             kind[graph.labels == label] = number
     if layout.sliced:
         members = [np.flatnonzero(kind == number) for number in range(len(distinct))]
-        for those in members:
-            place[those] = np.arange(len(those))
-        origins = [members[distinct.index(label)] for label in layout.roles]
-        sizes = np.array([len(those) for those in origins], np.int64)
-        origin = np.concatenate(origins)
+        sizes = np.array([len(those) for those in members], np.int64)
+        origin = np.concatenate(members)
+        place[origin] = np.arange(len(origin), dtype=np.uint32)
         role = np.repeat(np.arange(len(sizes), dtype=np.int16), sizes)
-        shift = np.cumsum(sizes) - sizes
     else:
         copies = times[kind]
-        place[1:] = np.cumsum(copies)[:-1]
+        ends = np.cumsum(copies)
+        place[1:] = ends[:-1]
         origin = np.repeat(np.arange(graph.num_vertices), copies)
         role = (np.arange(len(origin)) - place[origin] + first_role[kind[origin]]).astype(np.int16)
-        shift = np.arange(len(layout.roles)) - np.repeat(first_role[:-1], times)
-    return _Numbering(kind, place, shift, origin, role, first_role, np.arange(len(origin), dtype=np.uint32))
+    return _Numbering(kind, place, origin, role, first_role, np.arange(len(origin), dtype=np.uint32))
 
 
 class _Kept(NamedTuple):
@@ -208,7 +204,8 @@ class _Arrays:
         self._rows, self._vertices, self._kept = (graph.indptr, graph.indices, graph.split, labels), vertices, kept
         arcs = np.cumsum(np.diff(graph.indptr)[vertices.origin])
         total = int(arcs[-1]) if len(arcs) else 0
-        cuts = np.searchsorted(arcs, range(0, total, _ARCS_AT_ONCE), side="left")
+        at_once = max(_LEAST_ARCS, total // (_PARTS * core_count()))
+        cuts = np.searchsorted(arcs, range(0, total, at_once), side="left")
         self._bounds = sorted({0, *cuts.tolist(), len(arcs)})
 
     def each_part(self, work: Callable[[int, int], None]) -> None:
@@ -223,7 +220,7 @@ class _Arrays:
 
     def count(self, first: int, last: int, counts: NDArray[np.uint32]) -> None:
         """Count the neighbours of a range of vertices, by role."""
-        kind, _, _, origin, role, first_role, _ = self._vertices
+        kind, _, origin, role, first_role, _ = self._vertices
         found = np.zeros((len(first_role) - 1, len(self._kept.labels) + 1), np.int64)
         _count_rows(*self._rows, kind, origin, role, first_role, *self._kept, first, last, found, self._room(), counts)
 
@@ -320,15 +317,14 @@ def _count_rows(
 
 @lazy_kernel
 def _fill_rows(
-    indptr: Any, indices: Any, halves: Any, edge_labels: Any, kind: Any, place: Any, shift: Any, origin: Any,
-    role: Any, first_role: Any, final: Any, labels: Any, allowed: Any, first: int, last: int, kept: Any, slices: Any,
+    indptr: Any, indices: Any, halves: Any, edge_labels: Any, kind: Any, place: Any, origin: Any, role: Any,
+    first_role: Any, final: Any, labels: Any, allowed: Any, first: int, last: int, kept: Any, slices: Any,
     sliced: bool, cursor: Any, new_indptr: Any, new_indices: Any, split: Any, new_edge_labels: Any,
 ) -> None:  # fmt: skip
     """Write the rows of the vertices first to last - 1, whose slices are known; what is not kept has the last place."""
     nowhere = new_indices.size - 1
     for v in range(first, last):
         u = origin[v]
-        smaller = new_indptr[v]
         for r in range(cursor.size):
             cursor[r] = new_indptr[v] + (slices[v, r] if sliced else 0)
         for larger in range(2):
@@ -337,14 +333,15 @@ def _fill_rows(
             for arc in range(begin, end):
                 x = indices[arc]
                 told = _edge_kind(edge_labels[arc], labels) if labels.size else 0
+                number = place[x]
                 for r in range(first_role[kind[x]], first_role[kind[x] + 1]):
-                    neighbour = np.int64(final[place[x] + shift[r]])
                     keep = kept[r, told]
                     row = r if sliced else 0
                     at = cursor[row] if keep else nowhere
-                    new_indices[at] = neighbour
+                    new_indices[at] = final[number]
                     if edge_labels.size > 1:
                         new_edge_labels[at] = edge_labels[arc]
                     cursor[row] += keep
-                    smaller += keep & (neighbour < v)
-        split[v] = smaller
+                    number += np.uint32(1)
+            if not larger:  # inside a role, vertices have the order that they have in the data graph
+                split[v] = cursor[role[v] if sliced else 0]

@@ -1,7 +1,7 @@
 """Check the rows of a graph, in blocks of arcs, by threads."""
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,24 @@ from longwall.storage.graph.graph_checks import require
 from longwall.storage.lazy_kernel import lazy_kernel
 
 Int64s = npt.NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """Some rows of a graph, one after the other.
+
+    Attributes
+    ----------
+    first
+        The first row.
+    indptr : int64[k + 1]
+        Where each row begins, and where the last one ends.
+    split : int64[k]
+        Where the neighbours of each row with a larger id begin.
+    """
+
+    first: int
+    indptr: Int64s
+    split: Int64s
 
 
 class RowChecks:
@@ -37,9 +55,12 @@ class RowChecks:
         Damage
             If they are not those of a graph.
         """
+        return self._check(start, block, Rows(0, self._indptr, self._split), len(self._split))
+
+    def _check(self, start: int, block: npt.NDArray[np.uint32], rows: Rows, number: int) -> int:
         hashed = np.zeros(1, np.uint64)
-        row = self._row_of(start)
-        good = _check_rows(start, row, block, self._indptr, self._split, self._transactions, self._key, hashed)
+        first = rows.first + int(np.searchsorted(rows.indptr, start, side="right")) - 1
+        good = _check_rows(start, first, *rows, block, self._transactions, self._key, number, hashed)
         require(bool(good), "indices: a row does not ascend, or does not fit the other arrays")
         return int(hashed[0])
 
@@ -74,6 +95,25 @@ class RowChecks:
         require(bool((indices[within - 1] < indices[within]).all()), "indices: a row does not ascend")
 
 
+class PartialRowChecks(RowChecks):
+    """Checks the rows of a graph of whose other arrays only parts are in memory; blocks come with their rows.
+
+    Parameters
+    ----------
+    number
+        Rows of the graph.
+    """
+
+    def __init__(self, number: int) -> None:
+        nothing = np.zeros(0, np.int64)
+        super().__init__(nothing, nothing, None)
+        self._number = number
+
+    def check_rows(self, start: int, block: npt.NDArray[np.uint32], rows: Rows) -> int:
+        """Check neighbours from arc `start` on, which are those of `rows`; as `check`, but for seams."""
+        return self._check(start, block, rows, self._number)
+
+
 def check_sum(sums: list[int], name: str) -> None:
     """Refuse edges that are not the same in both directions.
 
@@ -96,24 +136,26 @@ def check_sum(sums: list[int], name: str) -> None:
 def _check_rows(
     start: int,
     row: int,
-    block: npt.NDArray[np.uint32],
+    base: int,
     indptr: Int64s,
     split: Int64s,
+    block: npt.NDArray[np.uint32],
     transactions: npt.NDArray[np.int32],
     key: npt.NDArray[np.uint64],
+    n: int,
     hashed: npt.NDArray[np.uint64],
 ) -> bool:
     """Check the pieces of rows in a block, from inside of a row on; add up hashes of its edges.
 
-    An edge is hashed as a word, the smaller end in the high half; hashes count with a minus in the row of that end.
+    `indptr` and `split` are those of the rows from `base` on, of `n` in all. An edge is hashed as a word, the smaller
+    end in the high half; hashes count with a minus in the row of that end.
     """
-    n = indptr.size - 1
     add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
     total = np.uint64(0)
     at = 0
     while at < block.size:
-        end = min(indptr[row + 1] - start, block.size)
-        middle = min(max(split[row] - start, at), end)
+        end = min(indptr[row - base + 1] - start, block.size)
+        middle = min(max(split[row - base] - start, at), end)
         own = np.uint64(row)
         before: Any = -1
         good: Any = True

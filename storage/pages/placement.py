@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.interface.engine import COPY_BUFFER, Engine, EngineUnavailable, Put, ShortOfMemory
+from longwall.kernels.interface.engine import COPY_BUFFER, WORTH_BUFFERS, Engine, EngineUnavailable, Put, ShortOfMemory
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Ahead, NewArray
@@ -83,7 +83,7 @@ def place_graph(
     whole, access = _whole(graph), access_of(graph, resources, wanted)
     if access == "resident":
         require("the graph on the device", whole, available, option)
-        return Placement(access, VERTEX_ARRAYS, pages=0, memory=available - whole, limit=available)
+        return Placement(access, VERTEX_ARRAYS, pages=0, memory=available - whole, limit=resources.work.limit)
     if access == "managed":  # all pages may be touched by one extension
         require("the graph in managed memory", graph.indices.nbytes, resources.free_device_bytes() or 0, "the device")
     there, left = _vertex_arrays(graph, available)
@@ -91,7 +91,8 @@ def place_graph(
     require("the state of the graph's pages", 4 * state, left, option)
     share = max(int(left * (PAGE_SHARE if cache_share is None else cache_share)) - state, 0)
     room = {"adaptive": frame_bytes(graph.num_arcs, share), "managed": share, "zero-copy": 0}[access]
-    return Placement(access, there, room + state, memory=left - room - state, limit=available - room)
+    limit = resources.work.limit - room
+    return Placement(access, there, room + state, memory=left - room - state, limit=limit)
 
 
 def access_of(graph: GraphArrays, resources: Resources, wanted: Wanted) -> Access:
@@ -113,7 +114,12 @@ def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
         there = {name: array for name in (*VERTEX_ARRAYS, "indices") if (array := arrays.get(name)) is not None}
         long = {name: array for name, array in there.items() if array.nbytes >= COPY_BUFFER}
         size = sum(array.nbytes for array in there.values())
-        if not long or available is None or size > available or _access(engine, size, wanted, available) != "resident":
+        if (
+            size < WORTH_BUFFERS
+            or available is None
+            or size > available
+            or _access(engine, size, wanted, available) != "resident"
+        ):
             yield {}
             return
         with ExitStack() as copying:

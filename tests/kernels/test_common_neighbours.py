@@ -66,7 +66,17 @@ def test_common_neighbours_are_those_of_the_matrix(engine, graph):
         assert graph.indices[places].tolist() == np.flatnonzero(near[v] & near[x]).tolist()
 
 
-def test_paths_are_those_of_the_matrix(engine, graph):
+def test_reverse_arcs_lead_back(engine, graph):
+    found = on_host(engine[0].kernels.reverse_arcs(engine[0].device, engine[1]))
+    assert tails(graph)[found].tolist() == graph.indices.tolist()
+    assert graph.indices[found].tolist() == tails(graph).tolist()
+
+
+@pytest.mark.parametrize("many", [1 << 15, 0])
+def test_paths_are_those_of_the_matrix(engine, graph, many, monkeypatch):
+    """On the GPU, vertices of many wedges also in windows."""
+    if engine[0].name == "cuda":
+        monkeypatch.setattr("longwall.kernels.cuda.homomorphisms.tables._MANY_WEDGES", many)
     found = engine[0].xp.zeros(engine[1].num_arcs, np.int64)
     engine[0].kernels.paths_of_arcs(engine[0].device, engine[1], found, MEMORY)
     near = adjacency(graph)
@@ -97,6 +107,19 @@ def test_triangles_and_diamonds_are_those_of_the_matrix(engine, graph, cut):
         cuts = [0, *([] if cut is None else [cut, size // 2 + 1]), size]
         for _ in range(2):
             assert sum(counter.count(first, last) for first, last in pairwise(cuts)) == wanted > 1_000
+
+
+@pytest.mark.parametrize(("many", "narrow"), [(0, 1 << 16), (0, 0), (1_500, 1 << 16)])
+def test_four_cycles_are_those_of_the_matrix(engine, graph, many, narrow, monkeypatch):
+    """On the GPU, vertices of many wedges also in windows, with counters of 16 bits and of 32."""
+    if engine[0].name == "cuda":
+        monkeypatch.setattr("longwall.kernels.cuda.four_cycles._MANY", many)
+        monkeypatch.setattr("longwall.kernels.cuda.four_cycles._LARGEST_NARROW", narrow)
+    near = adjacency(graph)
+    walks = np.triu(near @ near, 1)
+    counter = engine[0].kernels.four_cycle_counter(engine[0].device, engine[1], MEMORY)
+    for _ in range(2):
+        assert counter.count(0, engine[1].num_vertices) == (walks * (walks - 1)).sum() // 4 > 1_000
 
 
 @pytest.mark.parametrize("cut", [None, 40])

@@ -35,6 +35,13 @@ def cuda() -> Any:
         pytest.skip(str(reason))
 
 
+@pytest.fixture(autouse=True)
+def worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buffers pay off for small graphs, too."""
+    for module in ("longwall.kernels.cuda.engine", "longwall.storage.pages.placement"):
+        monkeypatch.setattr(f"{module}.WORTH_BUFFERS", COPY_BUFFER)
+
+
 @pytest.fixture(scope="module")
 def graph() -> Graph:
     """Rows of three buffers and a half."""
@@ -98,6 +105,26 @@ def test_what_was_copied_is_loaded(cuda: Any, graph: Graph, monkeypatch: pytest.
     again = cuda.load(host, room=COPY_BUFFER)
     assert again.indices.data.ptr != loaded.indices.data.ptr
     assert all(np.array_equal(getattr(again, name).get(), getattr(host, name)) for name in NAMES)
+
+
+def test_small_graphs_take_no_buffers(cuda: Any, graph: Graph, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("longwall.kernels.cuda.engine", "longwall.storage.pages.placement"):
+        monkeypatch.setattr(f"{module}.WORTH_BUFFERS", 2 * graph.nbytes)
+    monkeypatch.setattr("longwall.kernels.cuda.engine.StagedCopies", None)
+    host = host_arrays(graph)
+    loaded = cuda.load(host, room=COPY_BUFFER)
+    assert all(np.array_equal(getattr(loaded, name).get(), getattr(host, name)) for name in NAMES)
+    with open_resources(load_config(config(store, store.parent), ())) as resources:
+        read_graph(load_config(config(store, store.parent), ()), NullObserver(), resources)
+
+
+def test_buffers_are_locked_once(cuda: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = host_arrays(graph)
+    cuda.load(host, room=2 * COPY_BUFFER)
+    monkeypatch.setattr("longwall.kernels.cuda.runtime.pinned_buffers.locked_column", None)
+    for room in (COPY_BUFFER, 2 * COPY_BUFFER):
+        loaded = cuda.load(host, room=room)
+        assert all(np.array_equal(getattr(loaded, name).get(), getattr(host, name)) for name in NAMES)
 
 
 def test_other_arrays_are_not_taken_for_those_that_were_copied(cuda: Any, graph: Graph) -> None:

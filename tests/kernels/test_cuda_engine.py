@@ -445,7 +445,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         assert sums is not None
         rows = getattr(sums.program, domain)
         for modulus in (FLOATING, WORD, PRIMES[0]):
-            header = row_header(rows, domain, modulus)
+            header = row_header(rows, domain, modulus, 100)
             source = "homomorphisms" if rows.num_dense else "flat_rows"
             yield f"{source}-{name}-{domain}-{modulus}", *source_text(f"{source}.cu", header)
             header = table_header(exact=modulus != FLOATING, modulus=max(modulus, 0))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -48,3 +51,63 @@ def test_nothing_is_opened_for_the_cpu_or_without_a_driver(opened: list[str], mo
     monkeypatch.setattr(device, "find_spec", lambda name: None)
     prepare("both")
     assert opened == []
+
+
+@pytest.fixture
+def toolkit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A toolkit with the header that is looked for; CuPy is installed, and nothing names the toolkit."""
+    for name in ("CUDA_PATH", "CUDA_HOME"):
+        monkeypatch.setenv(name, "")
+    site = tmp_path / "site"
+    for name in ("cupy", "cupy_cuda13x-14.2.0.dist-info", "numpy-2.0.dist-info"):
+        (site / name).mkdir(parents=True)
+    monkeypatch.setattr(device, "find_spec", lambda name: SimpleNamespace(origin=str(site / name / "__init__.py")))
+    header = tmp_path / "cuda-13" / "include" / "cuda_runtime.h"
+    header.parent.mkdir(parents=True)
+    header.touch()
+    return tmp_path / "cuda-13"
+
+
+def remember(folder: Path, header: Path | None, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = None if header is None else SimpleNamespace(abs_path=str(header), found_via=how)
+    finder = SimpleNamespace(locate_nvidia_header_directory={"cudart": found}.__getitem__)
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", finder)  # type: ignore[arg-type]
+    device._remember_toolkit.__wrapped__(folder)
+
+
+def test_the_toolkit_that_was_found_is_named_the_next_time(
+    toolkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recall = device._recall_toolkit.__wrapped__
+    recall(tmp_path)
+    assert os.environ["CUDA_PATH"] == "", "nothing is known"
+    remember(tmp_path, toolkit / "include", "system-ctk-root", monkeypatch)
+    monkeypatch.setenv("CUDA_HOME", "/mine")
+    recall(tmp_path)
+    assert os.environ["CUDA_PATH"] == "", "the user's word goes first"
+    monkeypatch.setenv("CUDA_HOME", "")
+    recall(tmp_path)
+    assert os.environ["CUDA_PATH"] == str(toolkit)
+
+
+@pytest.mark.parametrize("change", ["another CuPy", "no header", "a package has the headers", "damaged", "none"])
+def test_a_toolkit_is_not_named_if_anything_changed(
+    toolkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    how = "site-packages" if change == "a package has the headers" else "system-ctk-root"
+    remember(tmp_path, None if change == "none" else toolkit / "include", how, monkeypatch)
+    if change == "another CuPy":
+        (tmp_path / "site" / "cupy_cuda13x-14.2.0.dist-info").rename(
+            tmp_path / "site" / "cupy_cuda12x-14.2.0.dist-info"
+        )
+    elif change == "no header":
+        (toolkit / "include" / "cuda_runtime.h").unlink()
+    elif change == "damaged":
+        (tmp_path / "toolkit").write_text("\n\n")
+    device._recall_toolkit.__wrapped__(tmp_path)
+    assert os.environ["CUDA_PATH"] == ""
+
+
+def test_no_folder_no_memory() -> None:
+    device._remember_toolkit.__wrapped__(None)
+    device._recall_toolkit.__wrapped__(None)

@@ -103,6 +103,10 @@ NOT_RUN = {
     "python -m benchmarks.gpu.all_cliques --time 300": _LONG,
     "python -m benchmarks.suites.queries --data DATA --graphs yeast,hprd,cora,citeseer,socfb-Reed98,socfb-Amherst41 "
     "--each 50": _LONG,
+    "python -m benchmarks.suites.predictions --scales 16 18": _LONG,
+    "python -m benchmarks.suites.scale --scales 18 20": _LONG,
+    "python -m benchmarks.suites.scale --engine cuda --scales 24": _LONG,
+    "python -m benchmarks.suites.beyond": _LONG,
     "python -m benchmarks.gpu.decompositions --scales 13 16 --time 240": _LONG,
     "python -m benchmarks.gpu.both_engines": _LONG,
     "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,

@@ -218,3 +218,34 @@ def embeddings_per_edge(edges: Edges, shape: str) -> dict[frozenset[int], int]:
                 for pair in pairs:
                     found[frozenset(pair)] += 1
     return found
+
+
+def count_mappings_by_masks(edges: Edges, query: Query, labels: Mapping[int, int] | None = None) -> int:
+    """Number of maps, vertex by vertex: sets of vertices are integers, and the images of the last one are bits."""
+    near = adjacency(edges)
+    number = {vertex: i for i, vertex in enumerate(near)}
+    rows = [sum(1 << number[w] for w in near[v]) for v in near]
+    every, wanted = (1 << len(rows)) - 1, adjacency(query.edges)
+    allowed = [
+        every if label < 0 else sum(1 << number[v] for v in near if labels is not None and labels[v] == label)
+        for label in query.labels or [-1] * query.size
+    ]
+
+    def grow(image: list[int], free: int) -> int:
+        i = len(image)
+        found = free & allowed[i]
+        for j, other in enumerate(image):
+            if j in wanted[i]:
+                found &= rows[other]
+            elif query.induced:
+                found &= ~rows[other]
+        if i == query.size - 1:
+            return found.bit_count()
+        total = 0
+        while found:
+            bit = found & -found
+            found ^= bit
+            total += grow([*image, bit.bit_length() - 1], free ^ bit)
+        return total
+
+    return grow([], every)

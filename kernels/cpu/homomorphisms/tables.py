@@ -1,8 +1,6 @@
 """Tables over vertices and arcs, and the lists that they are made of."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,60 +8,37 @@ from numpy.typing import NDArray
 
 from longwall.kernels.bits import popcount
 from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.cpu.local_counts.arc_triangles import count_common, in_parallel
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit import compiled
-
-_RANGES = 32  # per thread
-
-
-def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:
-    """Cut the vertices into ranges of about as many arcs."""
-    pieces = max(min(device.workers * _RANGES, graph.num_arcs >> 10), 1)
-    shares = np.linspace(0, graph.num_arcs, pieces + 1)[1:-1]
-    cuts = np.unique([0, *np.searchsorted(graph.indptr, shares), graph.num_vertices])
-    return pairwise(cuts.tolist())
-
-
-def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Callable[[int, int], Any]]) -> None:
-    """Give ranges of vertices to threads, each of which calls `start` for what does a range."""
-    ranges = list(_ranges(device, graph))
-
-    def work() -> None:
-        run = start()
-        while ranges:
-            try:
-                first, last = ranges.pop()
-            except IndexError:
-                return
-            run(first, last)
-
-    with ThreadPoolExecutor(device.workers) as pool:
-        for done in [pool.submit(work) for _ in range(device.workers)]:
-            done.result()
 
 
 def common_neighbours(
     device: CpuDevice, graph: GraphArrays, memory: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], int]:
     """List the common neighbours of all arcs; see :class:`longwall.kernels.interface.kernels.Kernels`."""
-    fitting(8 * (graph.num_arcs + 1) + 5 * graph.num_vertices * device.workers, memory)
-    indptr, nothing = np.zeros(graph.num_arcs + 1, np.int64), np.empty(0, np.uint32)
-    g = (graph.indptr, graph.indices)
+    fitting(12 * (graph.num_arcs + 1) + 5 * graph.num_vertices * device.workers, memory)
+    g = (graph.indptr, graph.indices, graph.split)
+    lengths = count_common(device, graph)
+    starts = np.zeros(graph.num_arcs + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    fitting(int(starts.nbytes + 4 * starts[-1]), memory)
+    common = np.empty(int(starts[-1]), np.uint32)
 
-    def pass_over(common: NDArray[np.uint32], *, counting: bool) -> None:
-        def start() -> Callable[[int, int], Any]:
-            places = np.zeros(graph.num_vertices, np.uint32)
-            return lambda first, last: list_common(*g, first, last, places, counting, indptr, common, device.stop_flag)
+    def start() -> Callable[[int, int], Any]:
+        places = np.zeros(graph.num_vertices, np.uint32)
+        return lambda first, last: list_common(*g, first, last, places, starts, common, device.stop_flag)
 
-        in_parallel(device, graph, start)
+    in_parallel(device, graph, start)
+    return starts, common, int(lengths.max(initial=0))
 
-    pass_over(nothing, counting=True)
-    longest = int(indptr.max(initial=0))
-    np.cumsum(indptr, out=indptr)
-    fitting(int(indptr.nbytes + 4 * indptr[-1]), memory)
-    common = np.empty(int(indptr[-1]), np.uint32)
-    pass_over(common, counting=False)
-    return indptr, common, longest
+
+def reverse_arcs(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
+    """List the place of every arc's reverse; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    reverse = np.empty(graph.num_arcs, np.uint32)
+    g = (graph.indptr, graph.indices, graph.split)
+    in_parallel(device, graph, lambda: lambda first, last: list_reverse(*g, first, last, reverse))
+    return reverse
 
 
 def sum_neighbours(
@@ -132,57 +107,46 @@ def join_both_arcs(device: CpuDevice, graph: GraphArrays, out: NDArray[np.int64]
 
 
 @compiled
-def list_common(indptr, indices, first, last, places, counting, lengths, common, stop_flag):
-    """Count, or list, the common neighbours of the ends of the arcs of the vertices first to last - 1.
+def list_common(indptr, indices, split, first, last, places, starts, common, stop_flag):
+    """List the common neighbours of the ends of both arcs of every edge whose smaller end lies in first to last - 1.
 
     Parameters
     ----------
-    indptr, indices
-        The graph.
+    indptr, indices, split
+        The graph; `indices[split[v]:indptr[v + 1]]` are the neighbours of v with a larger id, and so no larger degree.
     first, last
         Range of vertices.
     places : uint32[num_vertices]
         Workspace, all zero; it is left all zero.
-    counting
-        Whether they are only counted.
-    lengths : int64[num_arcs + 1]
-        Where they are counted, the number of arc a is written to ``lengths[a + 1]``; else they begin at ``lengths[a]``.
-    common : uint32[lengths[-1]]
+    starts : int64[num_arcs + 1]
+        Where the lists of arcs begin.
+    common : uint32[starts[-1]]
         The places of the arcs to them, ascending.
     stop_flag : uint8[1]
         The kernel returns early once this is set.
     """
-    for v in range(first, last):
+    for x in range(first, last):
         if stop_flag[0]:
             break
-        begin, end = indptr[v], indptr[v + 1]
+        begin, end = indptr[x], indptr[x + 1]
+        if split[x] == end:
+            continue
         for i in range(begin, end):
             places[indices[i]] = i - begin + 1
-        for i in range(begin, end):
-            x = indices[i]
-            low, high = indptr[x], indptr[x + 1]
-            found = np.int64(0)
-            at = np.int64(0) if counting else lengths[i]
-            if (end - begin) * 16 < high - low:
-                # Few neighbours of v: look them up among the many of x.
-                for j in range(begin, end):
-                    y = indices[j]
-                    low += np.searchsorted(indices[low:high], y)
-                    if low == high:
-                        break
-                    if indices[low] == y:
-                        if not counting:
-                            common[at + found] = j
-                        found += 1
-            else:
-                for j in range(low, high):
-                    place = places[indices[j]]
-                    if place:
-                        if not counting:
-                            common[at + found] = begin + place - 1
-                        found += 1
-            if counting:
-                lengths[i + 1] = found
+        for i in range(split[x], end):
+            if starts[i] == starts[i + 1]:
+                continue
+            v = indices[i]
+            low, high = indptr[v], indptr[v + 1]
+            to = starts[i]
+            back_to = starts[low + np.searchsorted(indices[low:high], np.uint32(x))]
+            for j in range(low, high):
+                place = places[indices[j]]
+                if place:
+                    common[to] = begin + place - 1
+                    common[back_to] = j
+                    to += 1
+                    back_to += 1
         for i in range(begin, end):
             places[indices[i]] = 0
 
@@ -351,3 +315,25 @@ def join_arcs(indptr, indices, split, first, last, factor, walks, counts):
                 total += indptr[v + 1] - indptr[v] + end - row - 1
             counts[j] = total
             counts[back] = total
+
+
+@compiled
+def list_reverse(indptr, indices, split, first, last, reverse):
+    """Write the places of both arcs of every edge whose smaller end lies in first to last - 1 at one another's.
+
+    Parameters
+    ----------
+    indptr, indices, split
+        The graph.
+    first, last
+        Range of vertices.
+    reverse : uint32[num_arcs]
+        Written.
+    """
+    for v in range(first, last):
+        for j in range(split[v], indptr[v + 1]):
+            x = indices[j]
+            row, end = indptr[x], indptr[x + 1]
+            back = row + np.searchsorted(indices[row:end], np.uint32(v))
+            reverse[j] = back
+            reverse[back] = j

@@ -19,7 +19,7 @@ class CpuWheelCounter:
     def __init__(self, device: CpuDevice, graph: GraphArrays, tables: RowTables, memory: int):
         self.workspace_bytes = fitting(4 * graph.max_degree, memory)
         self._walks = np.zeros(max(graph.max_degree, 1), np.uint32)
-        self._arrays = tables.common_indptr, tables.common
+        self._arrays = graph.indptr, tables.common_indptr, tables.common
         self._stop_flag = device.stop_flag
 
     def count(self, first: int, last: int) -> int:
@@ -29,7 +29,7 @@ class CpuWheelCounter:
 
 
 @compiled
-def count_wheels(starts, common, first, last, walks, stop_flag):
+def count_wheels(indptr, starts, common, first, last, walks, stop_flag):
     """Count cycles of four among the neighbours of a vertex r, at the arc (r, x) to their smallest vertex x.
 
     Walks x - y - z among the neighbours of r, y, z > x, are counted by z; two of them are a cycle (Chiba and
@@ -37,6 +37,8 @@ def count_wheels(starts, common, first, last, walks, stop_flag):
 
     Parameters
     ----------
+    indptr : int64[num_vertices + 1]
+        The arcs of every vertex.
     starts : int64[num_arcs + 1]
     common : uint32[6 * triangles]
         The common neighbours of arcs; see :class:`longwall.kernels.interface.homomorphism_program.RowTables`.
@@ -53,28 +55,29 @@ def count_wheels(starts, common, first, last, walks, stop_flag):
         The number of wheels: low + 2**32 high.
     """
     low, high = np.int64(0), np.int64(0)
+    r = np.searchsorted(indptr, first, side="right") - 1
     for a in range(first, last):
         if stop_flag[0]:
             break
-        end = starts[a + 1]
-        larger = starts[a] + np.searchsorted(common[starts[a] : end], np.uint32(a))
+        while indptr[r + 1] <= a:
+            r += 1
+        end, own = starts[a + 1], np.uint32(a)
+        larger = starts[a] + np.searchsorted(common[starts[a] : end], own)
         if end - larger < 2:
             continue
-        found = np.int64(0)
         for i in range(larger, end):
             arc = common[i]
             j = starts[arc + 1] - 1
             # Lists ascend, so the places behind that of x stand at the end.
-            while j >= starts[arc] and common[j] > a:
-                found += walks[common[j] - a - 1]
-                walks[common[j] - a - 1] += 1
+            while j >= starts[arc] and common[j] > own:
+                walks[common[j] - own] += 1
                 j -= 1
+        found = np.int64(0)
+        for offset in range(1, indptr[r + 1] - a):
+            number = np.int64(walks[offset])
+            if number:
+                found += number * (number - 1) // 2
+                walks[offset] = 0
         low += found & 0xFFFFFFFF
         high += found >> 32
-        for i in range(larger, end):
-            arc = common[i]
-            j = starts[arc + 1] - 1
-            while j >= starts[arc] and common[j] > a:
-                walks[common[j] - a - 1] = 0
-                j -= 1
     return low, high

@@ -1,19 +1,54 @@
-"""The number of triangles of every arc."""
+"""The common neighbours of the ends of every arc, counted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice
-from longwall.kernels.cpu.homomorphisms.tables import in_parallel
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit import compiled
+
+_RANGES = 32  # of a thread's vertices
+
+
+def _ranges(device: CpuDevice, graph: GraphArrays) -> Iterator[tuple[int, int]]:
+    """Cut the vertices into ranges of about as many arcs."""
+    pieces = max(min(device.workers * _RANGES, graph.num_arcs >> 10), 1)
+    shares = np.linspace(0, graph.num_arcs, pieces + 1)[1:-1]
+    cuts = np.unique([0, *np.searchsorted(graph.indptr, shares), graph.num_vertices])
+    return pairwise(cuts.tolist())
+
+
+def in_parallel(device: CpuDevice, graph: GraphArrays, start: Callable[[], Callable[[int, int], Any]]) -> None:
+    """Give ranges of vertices to threads, each of which calls `start` for what does a range."""
+    ranges = list(_ranges(device, graph))
+
+    def work() -> None:
+        run = start()
+        while ranges:
+            try:
+                first, last = ranges.pop()
+            except IndexError:
+                return
+            run(first, last)
+
+    with ThreadPoolExecutor(device.workers) as pool:
+        for done in [pool.submit(work) for _ in range(device.workers)]:
+            done.result()
 
 
 def arc_triangles(device: CpuDevice, graph: GraphArrays) -> tuple[NDArray[np.uint32], int]:
     """Count the triangles of every arc; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    triangles = count_common(device, graph)
+    return triangles, int(largest_row(graph.indptr, triangles))
+
+
+def count_common(device: CpuDevice, graph: GraphArrays) -> NDArray[np.uint32]:
+    """Return how many common neighbours the ends of every arc have: uint32[num_arcs]."""
     triangles = np.zeros(graph.num_arcs, np.uint32)
     g = (graph.indptr, graph.indices, graph.split)
 
@@ -22,7 +57,7 @@ def arc_triangles(device: CpuDevice, graph: GraphArrays) -> tuple[NDArray[np.uin
         return lambda first, last: count_arc_triangles(*g, first, last, marks, device.stop_flag, triangles)
 
     in_parallel(device, graph, start)
-    return triangles, int(largest_row(graph.indptr, triangles))
+    return triangles
 
 
 @compiled

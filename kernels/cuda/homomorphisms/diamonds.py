@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_parts
+from longwall.kernels.cuda.local_counts.arc_triangles import arc_tasks
+from longwall.kernels.cuda.runtime.launch import THREADS, Device, sum_of_parts
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
 
-_BLOCKS = 8  # per multiprocessor
-_MOST_BYTES = 32 << 10  # of a bitmap: six blocks fit, and beyond so many small ids a row has few
-_CONTROL_BYTES = 16
 _STATE_BYTES = 24  # of LaunchState
 
 
@@ -26,15 +24,11 @@ class RowPairs:
 
     def __init__(self, device: Device, graph: GraphArrays, function: str):
         self._device, self._graph, self._function = device, graph, function
-        most = min(device.shared_memory, _MOST_BYTES) - _CONTROL_BYTES
-        self._words = min(-(-graph.num_vertices // 32), most // 4)
-        self._shared = _CONTROL_BYTES + 4 * self._words
-        self._blocks = max(min(_BLOCKS, device.shared_memory // (self._shared + 1024)), 1) * device.multiprocessors
         self._state = device.xp.zeros(_STATE_BYTES // 8, np.uint64)
         self._result = device.xp.zeros(2, np.uint64)
 
-    def start(self, vertices: tuple[int, int], *arcs: int) -> Array:
-        """Launch the kernel for a range of vertices, with a range of arcs if it takes one.
+    def start(self, first: int, last: int) -> Array:
+        """Launch the kernel for a range of arcs or vertices.
 
         Returns
         -------
@@ -42,14 +36,15 @@ class RowPairs:
             What :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches, until the next launch.
         """
         device, graph = self._device, self._graph
+        tasks = arc_tasks(device, graph, graph.num_arcs)
         arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
         device.launch(
             "row_pairs.cu",
             self._function,
-            (*arrays, *arcs, *vertices, self._words, self._state, device.stop_flag, self._result),
-            blocks=min(self._blocks, -(-(vertices[1] - vertices[0]) // (THREADS // WARP))),
+            (*arrays, first, last, tasks.size, tasks.words, self._state, device.stop_flag, self._result),
+            blocks=tasks.blocks,
             threads=THREADS,
-            shared=self._shared,
+            shared=tasks.shared,
         )
         return self._result
 
@@ -70,4 +65,4 @@ class CudaDiamondCounter:
 
     def start(self, first: int, last: int) -> Array:
         """Launch the kernel. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
-        return self._pairs.start((first, last))
+        return self._pairs.start(first, last)

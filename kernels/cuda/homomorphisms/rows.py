@@ -1,5 +1,6 @@
 """Row programs on the device: workspace, and launches of ``homomorphisms.cu`` and ``flat_rows.cu``."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op
 
 _VERTEX_THREADS, _ARC_THREADS = 1024, 128
 _ARC_BLOCKS = 8  # per multiprocessor: rows of arcs are short
+_LARGEST_PAIRS = (1 << 16) - 1  # entries of a row whose ordered pairs 32 bits hold
 _FLAT_BLOCKS = 8  # per multiprocessor
 _ARC_LANES = 8  # of a row of arcs without dense vectors
 _CONTROL_BYTES = 16
@@ -25,14 +27,31 @@ def row_counter(
     return CudaRowCounter(device, graph, tables, program, domain, memory)
 
 
-def row_header(program: RowProgram, domain: Domain, modulus: int) -> str:
+def narrow_vectors(program: RowProgram, max_degree: int) -> list[bool]:
+    """Return which dense vectors have numbers of 32 bits: pushed ones, and pairs of adjacent entries of a row."""
+    writing = {Op.SCATTER, Op.PUSH, Op.COPY_DENSE, Op.MULTIPLY_DENSE, Op.WEIGH_DENSE, Op.WIDEN, Op.PUSH_EDGES}
+    weighing = {Op.PULL, Op.MULTIPLY, Op.WEIGH, Op.GATHER, Op.WEIGH_ARC, Op.WEIGH_ACROSS}
+    weighed = {target for code, target, _, _ in program.ops if code in weighing}
+    writers = Counter(target for code, target, _, _ in program.ops if code in writing)
+    found = [False] * program.num_dense
+    for code, target, source, weight in program.ops:
+        ones = code == Op.PUSH and weight < 0 and source not in weighed
+        pairs = code == Op.PUSH_EDGES and max_degree <= _LARGEST_PAIRS
+        if (ones or pairs) and writers[target] == 1:
+            found[target] = True
+    return found
+
+
+def row_header(program: RowProgram, domain: Domain, modulus: int, max_degree: int) -> str:
     """Write the ``generated.cuh`` that ``homomorphisms.cu`` and ``flat_rows.cu`` include."""
+    narrow = narrow_vectors(program, max_degree)
     width = max([len(product) for product in program.products] + [1])
     sizes = {
         "kModulus": max(modulus, 0),
         "kNumOps": len(program.ops),
         "kNumLocal": program.num_local,
-        "kNumDense": program.num_dense,
+        "kNumWide": narrow.count(False),
+        "kNumNarrow": narrow.count(True),
         "kNumScalars": program.num_scalars,
         "kNumProducts": len(program.products),
         "kFactors": width,
@@ -47,6 +66,7 @@ def row_header(program: RowProgram, domain: Domain, modulus: int) -> str:
         f"using Value = {'double' if modulus == FLOATING else 'u64'};\n"
         + constants(sizes)
         + array("RowOp kOps[]", program.ops or [(0, 0, 0, -1)])
+        + array("DenseVector kDense[]", [(int(one), narrow[:place].count(one)) for place, one in enumerate(narrow)])
         + array("int kProducts[][kFactors]", products or [(-1,)])
         + array("int kStored[][2]", program.stored or [(-1, 0)])
     )
@@ -69,7 +89,7 @@ class CudaRowCounter:
         xp = device.xp
         self._device, self._graph, self._tables = device, graph, tables
         self._exact, self._arcs, self._flat = tables.modulus != FLOATING, domain == "arcs", not program.num_dense
-        self._header = row_header(program, domain, tables.modulus)
+        self._header = row_header(program, domain, tables.modulus, graph.max_degree)
         self._number = len(program.products)
         dtype = xp.int64 if self._exact else xp.float64
         self._totals = xp.zeros(max(self._number, 1), dtype)
@@ -89,18 +109,24 @@ class CudaRowCounter:
         shared = _CONTROL_BYTES + 8 * program.num_scalars + 16 * max(self._number, 1)
         shared += self._bitmap_words * 4 if in_shared else 0
         room = max(shared_memory - shared, 0)
-        self._window = min(self._length, room // (8 * program.num_dense)) if program.num_dense else self._length
-        self._shared = shared + 8 * program.num_dense * self._window
+        narrow = narrow_vectors(program, graph.max_degree)
+        number = 2 * narrow.count(False) + narrow.count(True)  # words of a vertex
+        self._window = min(self._length, room // (4 * number))
+        self._shared = shared + 4 * number * self._window
         local = program.num_local * self._longest
-        far = program.num_dense * self._length if self._window < self._length else 0
+        far, far_narrow = (
+            (count * self._length if self._window < self._length else 0)
+            for count in (narrow.count(False), narrow.count(True))
+        )
         reached = self._length if reaches else 0
         bitmap = 0 if in_shared else self._bitmap_words
-        each = 8 * (local + far) + 4 * (reached + bitmap)
+        each = 8 * (local + far) + 4 * (far_narrow + reached + bitmap)
         wanted = device.multiprocessors * (_ARC_BLOCKS if self._arcs else 1)
         self._blocks = units_that_fit(wanted, each, memory)
         dtype = self._totals.dtype
         self._local = xp.empty(max(self._blocks * local, 1), dtype)
         self._far = xp.zeros(max(self._blocks * far, 1), dtype)
+        self._far_narrow = xp.zeros(max(self._blocks * far_narrow, 1), xp.uint32)
         self._reached = xp.empty(max(self._blocks * reached, 1), xp.uint32)
         self._bitmaps = np.uintp(0) if in_shared else xp.empty(self._blocks * bitmap, xp.uint32)
 
@@ -166,6 +192,7 @@ class CudaRowCounter:
                 self._local,
                 self._longest,
                 self._far,
+                self._far_narrow,
                 self._length,
                 self._window,
                 self._reached,

@@ -14,6 +14,7 @@ Array = Any  # a CuPy array
 
 _SOURCE = "homomorphism_tables.cu"
 _WARPS = 8  # of a block
+_MANY_WEDGES = 1 << 15  # of a vertex, whose ends are counted window by window where shared memory has no room for all
 _CLIQUE_BLOCKS = 4  # per multiprocessor, of those that count cliques
 _NULL = np.uintp(0)
 
@@ -39,6 +40,20 @@ def common_neighbours(device: Device, graph: GraphArrays, memory: int) -> tuple[
         list_common(device, graph, indptr, common)
     device.synchronize()
     return indptr, common, longest
+
+
+def reverse_arcs(device: Device, graph: GraphArrays) -> Array:
+    """List the place of every arc's reverse; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    reverse = device.xp.empty(graph.num_arcs, device.xp.uint32)
+    device.launch(
+        _SOURCE,
+        "list_reverse",
+        (graph.indptr, graph.indices, graph.split, graph.num_vertices, reverse),
+        blocks=device.multiprocessors * 8,
+        threads=_WARPS * WARP,
+        generated=table_header(exact=True, modulus=0),
+    )
+    return reverse
 
 
 def sum_neighbours(
@@ -78,6 +93,7 @@ def paths_of_arcs(device: Device, graph: GraphArrays, out: Array, memory: int) -
             0,
             n,
             window,
+            _MANY_WEDGES,
             xp.zeros(blocks * n, xp.uint32),
             xp.zeros(1, xp.uint32),
             device.stop_flag,

@@ -11,7 +11,13 @@ struct RowOp {
   int code, target, source, weight;
 };
 
-// Value (u64, or double), kModulus (0: 2^64), kNumOps, kOps, kNumLocal, kNumDense, kNumScalars, kNumProducts, kFactors,
+// A dense vector: whether its numbers have 32 bits, and its place among those of the same width.
+struct DenseVector {
+  bool narrow;
+  int place;
+};
+
+// Value (u64, or double), kModulus (0: 2^64), kNumOps, kOps, kNumLocal, kNumWide, kNumNarrow, kDense, kNumScalars, kNumProducts, kFactors,
 // kProducts (padded with -1), kNumStored, kStored (product, table), kArcs (whether rows are those of arcs), kSymmetric,
 // kAcross (whether WEIGH_ACROSS occurs), kLanes (a power of two, at most 32: how many have a row without dense vectors);
 // lists that are empty have one entry.

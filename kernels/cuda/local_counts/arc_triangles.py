@@ -1,6 +1,6 @@
 """The common neighbours of the ends of every arc, counted or listed: launches of ``arc_triangles.cu``."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from longwall.kernels.cuda.runtime.launch import THREADS, Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -8,8 +8,35 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 Array = Any  # a CuPy array
 
 _BLOCKS = 8  # per multiprocessor
-_THREADS = 1024  # of a block, where so many blocks have no room
+_MOST_BYTES = 32 << 10  # of a block's bitmap: six blocks fit, and rows have few of the vertices beyond it
 _CONTROL_BYTES = 16
+_MOST_ARCS, _LEAST_ARCS, _TASKS = (
+    512,
+    64,
+    4,
+)  # of a task of a block; tasks that a block has at least, if there are enough
+
+
+class ArcTasks(NamedTuple):
+    """How arcs are dealt to blocks; see ``arc_tasks.cuh``."""
+
+    size: int
+    """Arcs of a task."""
+    words: int
+    """Of a block's bitmap."""
+    shared: int
+    """Bytes of shared memory."""
+    blocks: int
+
+
+def arc_tasks(device: Device, graph: GraphArrays, arcs: int, words_each: int = 1) -> ArcTasks:
+    """Cut `arcs` arcs into tasks of blocks with a bitmap, of so many words for every 32 vertices."""
+    room = min(device.shared_memory, _MOST_BYTES) - _CONTROL_BYTES
+    words = min(-(-graph.num_vertices // 32), room // (4 * words_each))
+    shared = _CONTROL_BYTES + 4 * words_each * words
+    blocks = max(min(_BLOCKS, device.shared_memory // (shared + 1024)), 1) * device.multiprocessors
+    size = min(max(arcs // (blocks * _TASKS), _LEAST_ARCS), _MOST_ARCS)
+    return ArcTasks(size, words, shared, min(blocks, max(-(-arcs // size), 1)))
 
 
 def arc_triangles(device: Device, graph: GraphArrays) -> tuple[Array, int]:
@@ -39,19 +66,14 @@ def list_common(device: Device, graph: GraphArrays, starts: Array, common: Array
     _launch(device, graph, "list_common", 2, (starts, common))
 
 
-def _launch(device: Device, graph: GraphArrays, function: str, arrays: int, out: tuple[Array, ...]) -> None:
-    """Launch a kernel whose blocks have so many arrays, with a word for every 32 vertices as far as there is room."""
-    room = device.shared_memory - _CONTROL_BYTES
-    words = min(-(-graph.num_vertices // 32), room // (4 * arrays))
-    shared = _CONTROL_BYTES + 4 * arrays * words
-    small = (shared + 1024) * _BLOCKS <= device.shared_memory
-    blocks = _BLOCKS if small else 2 if (shared + 1024) * 2 <= device.shared_memory else 1
-    next_vertex = device.xp.zeros(1, device.xp.uint32)
+def _launch(device: Device, graph: GraphArrays, function: str, words_each: int, out: tuple[Array, ...]) -> None:
+    tasks = arc_tasks(device, graph, graph.num_arcs, words_each)
+    arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
     device.launch(
         "arc_triangles.cu",
         function,
-        (graph.indptr, graph.indices, graph.split, graph.num_vertices, words, next_vertex, device.stop_flag, *out),
-        blocks=device.multiprocessors * blocks,
-        threads=THREADS if small else _THREADS,
-        shared=shared,
+        (*arrays, tasks.size, tasks.words, device.xp.zeros(1, device.xp.uint32), device.stop_flag, *out),
+        blocks=tasks.blocks,
+        threads=THREADS,
+        shared=tasks.shared,
     )

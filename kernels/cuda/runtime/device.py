@@ -14,6 +14,7 @@ from longwall.kernels.private_folder import cache_folder
 
 _NONE = "no CUDA device is visible"
 _DRIVER = Path("/dev/nvidiactl")
+_TOOLKIT, _HEADER, _TOOLKIT_VARIABLES = "toolkit", "cuda_runtime.h", ("CUDA_PATH", "CUDA_HOME")
 
 
 @cache
@@ -42,26 +43,65 @@ def open_device() -> Any:
         With the reason: CuPy is missing, there is no device, or the driver does not fit.
     """
     with _reasons():
-        _place_cache()
+        folder = _place_cache()
+        _recall_toolkit(folder)
         import cupy
 
         if cupy.cuda.runtime.getDeviceCount() < 1:
             raise EngineUnavailable(_NONE)
         cupy.zeros(1, cupy.uint8) + 1
+        _remember_toolkit(folder)
     return cupy
 
 
 @cache
-def _place_cache() -> None:
+def _place_cache() -> Path | None:
     """Let CuPy keep what it compiles in a private folder, or in memory: it raises where it cannot write."""
     if "CUPY_CACHE_IN_MEMORY" in os.environ:
-        return
+        return None
     folder = cache_folder("CUPY_CACHE_DIR", "cupy")
     if folder.path is None:
         os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
     else:
         os.environ["CUPY_CACHE_DIR"] = str(folder.path)
         os.close(folder.descriptor)
+    return folder.path
+
+
+@cache
+def _recall_toolkit(folder: Path | None) -> None:
+    """Name the toolkit whose headers an earlier process found: to look for them, CuPy starts a process, 0.2 s."""
+    if folder is None or any(os.environ.get(name) for name in _TOOLKIT_VARIABLES):
+        return
+    with suppress(OSError, ValueError):
+        packages, root = (folder / _TOOLKIT).read_text().split("\n")
+        if packages == _packages() and (Path(root) / "include" / _HEADER).is_file():
+            os.environ[_TOOLKIT_VARIABLES[0]] = root
+
+
+@cache
+def _remember_toolkit(folder: Path | None) -> None:
+    """Keep where the toolkit is that CuPy found, if that is neither a package nor named by the environment."""
+    if folder is None:
+        return
+    with suppress(ImportError, AttributeError, OSError, RuntimeError):
+        from cuda.pathfinder import locate_nvidia_header_directory  # it has looked already
+
+        found = locate_nvidia_header_directory("cudart")
+        if found is not None and found.found_via == "system-ctk-root":
+            place = folder / f"{_TOOLKIT}.{os.getpid()}"
+            place.write_text(f"{_packages()}\n{Path(found.abs_path).parent}")
+            place.replace(folder / _TOOLKIT)
+
+
+def _packages() -> str:
+    """Return the distributions of CuPy and of CUDA's parts that are installed where CuPy is, by name and version."""
+    spec = find_spec("cupy")
+    if spec is None or spec.origin is None:
+        return ""
+    folder = Path(spec.origin).parents[1]
+    there = (entry.name for entry in os.scandir(folder) if entry.name.startswith(("cupy", "nvidia", "cuda")))
+    return f"{folder} " + " ".join(sorted(name for name in there if name.endswith(".dist-info")))
 
 
 def visible_devices() -> list[str]:

@@ -1,6 +1,7 @@
 """Page-locked memory of the host: of keys, while kernels run, and of what is on its way to the device."""
 
 import mmap
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from os import sched_getaffinity
@@ -57,7 +58,7 @@ class _Locked:
         self.locked = True
 
     def __del__(self) -> None:
-        if self.locked:
+        if self.locked and not sys.is_finalizing():
             with suppress(self._runtime.CUDARuntimeError):  # the device is lost: its next use raises that
                 self._runtime.hostUnregister(self.address)
 
@@ -86,6 +87,19 @@ class _Buffer(NamedTuple):
     """The event of the last copy of it."""
 
 
+_spare: list[NDArray[np.uint8]] = []
+"""The memory of the last copies: it is not locked anew for the next ones."""
+
+
+def _spare_memory(xp: Any, nbytes: int) -> NDArray[np.uint8]:
+    """Take the spare memory if it is long enough, else make some."""
+    with suppress(IndexError):
+        memory = _spare.pop()  # so that no other copies have it at the same time
+        if memory.nbytes >= nbytes:
+            return memory
+    return locked_column(xp, nbytes // 8).view(np.uint8)
+
+
 class StagedCopies:
     """Copies of host arrays to the device, piece by piece, by way of few page-locked buffers; a context manager.
 
@@ -104,7 +118,7 @@ class StagedCopies:
         self._device, self._cuda = device, device.xp.cuda
         self._stream = self._cuda.Stream(non_blocking=True)
         number = max(room // COPY_BUFFER, 1)
-        memory = locked_column(device.xp, number * COPY_BUFFER // 8).view(np.uint8)
+        memory = self._memory = _spare_memory(device.xp, number * COPY_BUFFER)
         self._buffers: SimpleQueue[_Buffer] = SimpleQueue()
         for i in range(number):
             event = self._cuda.Event(block=True, disable_timing=True)
@@ -166,3 +180,4 @@ class StagedCopies:
     ) -> None:
         with self._device.faults():
             self._stream.synchronize()
+            _spare[:] = [self._memory]

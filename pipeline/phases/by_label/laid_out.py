@@ -45,7 +45,7 @@ class LaidOut:
         self.env = replace(whole, graph=graph, device_graph=None, kept={})
         if isinstance(self.env, Coordinator):
             assert isinstance(whole, Coordinator)
-            self.env.executor, self.env.suffix = _Executor(whole, layout), OnLayout.suffix_of(layout)
+            self.env.executor, self.env.suffix = _Executor(whole, layout), OnLayout.suffix_of(layout) + whole.suffix
 
     @property
     def lent(self) -> dict[LabelLayout, Graph]:

@@ -9,13 +9,22 @@ from typing import Any
 from longwall.pipeline.execution.environment import LAID_OUT, Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
+from longwall.pipeline.phases.by_label.label_sums import plan_label_sums
 from longwall.pipeline.phases.by_label.laid_out import forget_layout, laid_out
 from longwall.pipeline.phases.by_label.layouts import clique_layout, one_label, search_layout
-from longwall.pipeline.phases.count_plans import CountBySearch, CountPlan, plan_cliques, plan_unlabelled
+from longwall.pipeline.phases.count_plans import (
+    CountByHomomorphisms,
+    CountBySearch,
+    CountPlan,
+    pass_costs,
+    plan_cliques,
+    plan_unlabelled,
+)
+from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.label_layout import LabelLayout
+from longwall.storage.graph.label_layout import ANY, LabelLayout
 from longwall.storage.graph.stats import GraphStats
 
 NO_ROOM = "the budget has no room for the graph by label: searching the whole graph instead"
@@ -119,7 +128,37 @@ def plan_labelled(pattern: Pattern, stats: GraphStats, *, induced: bool) -> Coun
     if (layout := clique_layout(pattern, stats)) is not None:
         inside = plan_cliques(bare, stats)
         return CountByLabel(pattern, inside.cost, layout, inside, searched)
-    return count_by_search(search, stats)
+    found = count_by_search(search, stats)
+    return found if induced else _decomposed(found, stats)
+
+
+def _decomposed(search: CountPlan, stats: GraphStats) -> CountPlan:
+    """Return a count by tables on the graph of a search, where that is less work."""
+    pattern = search.pattern
+    if not isinstance(search, CountByLabel):
+        return search
+    bare = replace(pattern, name="", names=(), words=())
+    sums = plan_label_sums(bare, pass_costs(_of_layout(stats, search.layout)))
+    if sums is None or sums.cost >= search.cost:
+        return search
+    inside = CountByHomomorphisms(pattern, sums.cost, HomomorphismCount(sums), (1,))
+    return CountByLabel(pattern, sums.cost, search.layout, inside, search.otherwise)
+
+
+def _of_layout(stats: GraphStats, layout: LabelLayout) -> GraphStats:
+    """Estimate the statistics of the graph of a layout, as if labels were random."""
+    n = stats.num_vertices
+    named = [stats.label_counts.get(label, 0) / n for label in layout.roles if label != ANY]
+    share = [*named, *[1 - sum(named)] * (ANY in layout.roles)]
+    pairs = {(first, second) for first, second, _ in layout.edges}
+    met = [sum(share[b] for b in range(len(share)) if (min(a, b), max(a, b)) in pairs) for a in range(len(share))]
+    edges, squares = (sum(one * part**power for one, part in zip(share, met, strict=True)) for power in (1, 2))
+    return replace(
+        stats,
+        num_vertices=max(int(n * sum(share)), 1),
+        num_edges=max(int(stats.num_edges * edges), 1),
+        sum_degree_squared=max(int(stats.sum_degree_squared * squares), 1),
+    )
 
 
 def count_by_search(search: MatchPlan, stats: GraphStats) -> CountPlan:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,23 +16,25 @@ from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, Doma
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.phases.cores.in_core import CoreEnvironment
+from longwall.pipeline.phases.homomorphisms.given_tables import GivenTables, given_rows
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, rows_cost
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
+from longwall.stages.homomorphisms.rows import CountHomomorphisms, TabledGraph, Totals
 from longwall.stages.homomorphisms.tables import make_tables
 from longwall.stages.range_counting import (
     CountCliques,
     CountFiveCycles,
-    CountHomomorphisms,
     CountRanges,
-    TabledGraph,
-    Totals,
 )
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import BudgetExceeded
 
 _KEY = "homomorphism tables"
+_KERNELS = ("cliques", "five-cycles")
 WRAPS_FROM = 2.0**62
 """Numbers of a row below this are no larger than 64-bit integers hold."""
 _ARCS_AT_ONCE = 1 << 22
@@ -40,8 +43,16 @@ _ARCS_AT_ONCE = 1 << 22
 class _Kept:
     """Tables with their bytes of the budget, until a process makes others, or the count is over."""
 
-    def __init__(self, env: Environment, program: TableProgram, modulus: int):
-        self.key = program, modulus
+    def __init__(self, env: Environment, program: TableProgram, modulus: int, given: GivenTables | None):
+        self.key = program, modulus, given
+        with ExitStack() as opened:
+            rows: Sequence[Any] = ()
+            if given is not None:
+                assert isinstance(env, CoreEnvironment)
+                rows = opened.enter_context(given_rows(env, given, modulus))
+            self._make(env, program, modulus, rows)
+
+    def _make(self, env: Environment, program: TableProgram, modulus: int, given: Sequence[Any]) -> None:
         graph, memory = load_graph(env)
         if graph.pages is not None and program.reads_arcs:
             raise DoesNotFit
@@ -51,7 +62,7 @@ class _Kept:
             raise DoesNotFit from error
         try:
             with env.engine.faults():
-                tables = make_tables(env.engine, graph, program, modulus, memory)
+                tables = make_tables(env.engine, graph, program, modulus, memory, given)
             self._memory.resize(tables.nbytes, "tables of homomorphisms")
         except (WorkspaceTooLarge, ShortOfMemory) as error:
             self.close()
@@ -68,14 +79,23 @@ class _Kept:
 
 @dataclass(frozen=True)
 class RowCount(RangeCount):
-    """Run a row program over all rows of a domain, or a kernel of its own, with the tables of a program."""
+    """Run a row program over all rows of a domain, or a kernel of its own, with the tables of a program.
+
+    Attributes
+    ----------
+    tables
+        Makes the tables.
+    given
+        In a core, the tables that the program is given.
+    """
 
     tables: TableProgram
+    given: GivenTables | None = None
 
     def arrays(self, env: Environment) -> TabledGraph:
         """See `RangePhase`."""
         assert isinstance(self.count, CountHomomorphisms | CountListed)
-        key = self.tables, self.count.modulus
+        key = self.tables, self.count.modulus, self.given
         kept: _Kept | None = env.kept.get(_KEY)
         if kept is None or kept.key != key:
             drop_tables(env)
@@ -90,7 +110,8 @@ def drop_tables(env: Environment) -> None:
 
 
 @contextmanager
-def _tables_dropped(env: Environment) -> Iterator[None]:
+def tables_dropped(env: Environment) -> Iterator[None]:
+    """Release the tables of this process when the block ends."""
     try:
         yield
     finally:
@@ -105,15 +126,19 @@ class HomomorphismCount:
     ----------
     sums
         How.
+    part
+        Which part of a count this is, where it has several.
     """
 
     sums: HomomorphismSums
+    part: str = ""
 
     @property
     def text(self) -> str:
         """What is counted."""
         first, *others = self.sums.patterns
-        return first.edge_text + (f" and {len(others)} more" if others else "")
+        labels = "" if first.labels is None else f", labels {' '.join(map(str, first.labels))}"
+        return first.edge_text + labels + (f" and {len(others)} more" if others else "") + self.part
 
     def phases(self, modulus: int) -> list[RowCount]:
         """Return what runs the program."""
@@ -147,31 +172,19 @@ class HomomorphismCount:
         DoesNotFit
             If there is no room for the tables.
         """
-        with _tables_dropped(env):
+        with tables_dropped(env):
             by_kernel: dict[tuple[str, int], int] = {key: phase.run(env) for key, phase in self.listed.items()}
             found = self._homomorphisms(env)
+        by_kernel |= kernel_counts(self.sums.terms, env)
 
         def number(term: Term) -> int:
-            if term.kind == "total":
-                return found[term.number]
-            key = term.kind, term.number
-            if key not in by_kernel:
-                by_kernel[key] = RangeCount(kernel_stage(*key), 0.0).run(env)
-            return by_kernel[key]
+            return found[term.number] if term.kind == "total" else by_kernel[term.kind, term.number]
 
         return [sum(term.coefficient * number(term) for term in terms) for terms in self.sums.terms]
 
     def _homomorphisms(self, env: Coordinator) -> list[int]:
         """Return the exact totals of the program."""
-        vertices = max(pattern.num_vertices for pattern in self.sums.patterns)
-        largest, known = largest_scalar(vertices, env.graph), None
-        if largest >= WRAPS_FROM:  # and the floating-point twins of numbers that wrapped around say nothing
-            _, known = self._run(env, FLOATING)
-        counts, magnitudes = self._run(env, WORD)
-        residues = {2**64: counts}
-        for prime in moduli_for(max(known or magnitudes, default=0.0), PRIMES):
-            residues[prime] = self._run(env, prime)[0]
-        return combine(residues)
+        return exact_totals(partial(self._run, env), self.sums.patterns, env.graph)
 
     def _run(self, env: Coordinator, modulus: int) -> Totals:
         counts: list[int] = []
@@ -181,6 +194,35 @@ class HomomorphismCount:
             counts += some[0]
             magnitudes += some[1]
         return counts, magnitudes
+
+
+def exact_totals(run: Callable[[int], Totals], patterns: Sequence[Pattern], graph: Graph) -> list[int]:
+    """Return totals of any size.
+
+    Parameters
+    ----------
+    run
+        Returns the totals by modulus.
+    patterns
+        What is counted.
+    graph
+        Where.
+    """
+    vertices = max(pattern.num_vertices for pattern in patterns)
+    known = None
+    if largest_scalar(vertices, graph) >= WRAPS_FROM:  # floating-point twins of numbers that wrapped say nothing
+        _, known = run(FLOATING)
+    counts, magnitudes = run(WORD)
+    residues = {2**64: counts}
+    for prime in moduli_for(max(known or magnitudes, default=0.0), PRIMES):
+        residues[prime] = run(prime)[0]
+    return combine(residues)
+
+
+def kernel_counts(terms: Iterable[Iterable[Term]], env: Coordinator) -> dict[tuple[str, int], int]:
+    """Count what terms have of kernels of their own: subgraphs by kind and number."""
+    kinds = {(term.kind, term.number): None for some in terms for term in some if term.kind in _KERNELS}
+    return {key: RangeCount(kernel_stage(*key), 0.0).run(env) for key in kinds}
 
 
 def kernel_stage(kind: str, number: int) -> CountRanges:

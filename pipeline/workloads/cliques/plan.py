@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from longwall.kernels.interface.cliques.leaves import limbs_needed
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.patterns.parse import parse_pattern
@@ -56,6 +54,11 @@ class CliquePlan:
         if self.per_vertex:
             return (self._of_vertices(self.k, self.limbs),)
         return (RangeCount(CountLargeCliques(self.k), self.cost),)
+
+    @property
+    def streamed(self) -> RangePhase:
+        """See `longwall.pipeline.phases.count_plans.CountPlan`; the first one, where others follow."""
+        return self.phases[0] if self.phases else RangeCount(CountCliqueSizes(), self.cost)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
@@ -120,8 +123,6 @@ def plan_cliques(k: int | None, graph: Graph, *, per_vertex: bool) -> CliquePlan
     stats, limbs = graph.stats, 0
     possible = k is None or k - 1 <= stats.max_out_degree
     if per_vertex and k is not None and possible:
-        vertices = np.bincount(graph.split - graph.indptr[:-1])
-        degrees = np.flatnonzero(vertices)
-        limbs = limbs_needed(degrees.tolist(), vertices[degrees].tolist(), k)
+        limbs = limbs_needed(*graph.out_degrees(), k)
     weighed = parse_pattern(f"clique-{min(k or _WEIGHED, _WEIGHED)}")
     return CliquePlan(k, per_vertex, limbs, possible, float(sum(plan_match(weighed, stats).rows)))

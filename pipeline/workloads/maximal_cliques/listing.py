@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from longwall.kernels.interface.cliques.degeneracy import OrderedGraph
 from longwall.kernels.interface.workspaces import CliqueLister
 from longwall.pipeline.execution.adaptive_batch import make_workspace
 from longwall.pipeline.execution.environment import Environment
@@ -134,16 +135,11 @@ class CliqueList(Phase):
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Make the degeneracy order, and reserve what the workers write with."""
         graph = ordered_graph(env)
-        kernels, device, least = env.engine.kernels, env.engine.device, self.min_size
         share = _Share.within(env, graph.order.degeneracy + 1)
         limit = RowLimit(self.limit)
 
         def make_worker() -> _ListWorker:
-            lister = make_workspace(
-                env.engine,
-                range_memory(env, ROOTS),
-                lambda memory: kernels.maximal_clique_lister(device, graph, graph.order, least, share.room, memory),
-            )
+            lister = clique_lister(env, graph, self.min_size, share.room)
             return _ListWorker(env, self.stages, lister, share.writer, limit if env.alone else RowLimit(self.limit))
 
         with env.resources.host.reserve(share.nbytes * env.engine.workers, "what workers write"):
@@ -185,6 +181,22 @@ class _ListWorker(StageWorker):
         """Drop the file that is being written, and the workspace."""
         self._files.abandon()
         super().close()
+
+
+def clique_lister(env: Environment, graph: OrderedGraph, min_size: int, room: int) -> CliqueLister:
+    """Make the workspace of a worker that fetches the cliques of about `room` vertices at a time.
+
+    Raises
+    ------
+    WorkspaceTooLarge
+        If the worker's share of the memory is too small.
+    """
+    kernels, device = env.engine.kernels, env.engine.device
+    return make_workspace(
+        env.engine,
+        range_memory(env, ROOTS),
+        lambda memory: kernels.maximal_clique_lister(device, graph, graph.order, min_size, room, memory),
+    )
 
 
 def next_name(env: Environment) -> str:

@@ -13,6 +13,7 @@ from longwall.pipeline.phases.search_list import rows_left
 from longwall.pipeline.result_tables import TOO_LARGE
 from longwall.pipeline.workloads.base import Output
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
+from longwall.pipeline.workloads.maximal_cliques.limited import CliquesUpTo
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList, clique_schema, next_name
 from longwall.stages.base import Stage
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
@@ -23,8 +24,10 @@ from longwall.storage.tables.arrow_columns import of_array
 _STAGE = "maximal cliques"
 
 
-def stages_of(output: Output, min_size: int) -> tuple[Stage, ...]:
+def stages_of(output: Output, min_size: int, limit: int | None) -> tuple[Stage, ...]:
     """Return the stages that a search for maximal cliques sends ranges of vertices through."""
+    if output == "count" and limit is not None:
+        return CliquesUpTo(min_size, limit).stages
     if output == "embeddings":
         return CliqueList(min_size, None).stages
     count = CountMaximalCliques(min_size) if output == "count" else CountMaximalCliquesOfVertices(min_size)
@@ -33,6 +36,11 @@ def stages_of(output: Output, min_size: int) -> tuple[Stage, ...]:
 
 def count_by_size(min_size: int, env: Coordinator) -> list[PatternCount]:
     """Write the number of maximal cliques of every size to ``sizes.parquet``, and return it."""
+    if env.spec.limit is not None:
+        began = time.perf_counter()
+        counts = CliquesUpTo(min_size, env.spec.limit).run(env)
+        env.metrics.record(_STAGE, 0, env.graph.num_vertices, sum(counts), time.perf_counter() - began)
+        return _sizes(counts, env, lower_bound=sum(counts) >= env.spec.limit)
     return _sizes(CliqueSizes(CountMaximalCliques(min_size), 0.0).run(env), env)
 
 
@@ -57,11 +65,11 @@ def list_cliques(min_size: int, env: Coordinator) -> PatternCount:
     env.metrics.record(_STAGE, 0, record.total, rows, time.perf_counter() - began, 0, record.ranges)
     if not rows:
         write_parquet(clique_schema(env.graph).empty_table(), env.results / next_name(env))
-    limit = env.spec.export.limit
+    limit = env.spec.limit
     return PatternCount("maximal clique", None, rows, lower_bound=limit is not None and rows >= limit)
 
 
-def _sizes(counts: Sequence[int], env: Coordinator) -> list[PatternCount]:
+def _sizes(counts: Sequence[int], env: Coordinator, *, lower_bound: bool = False) -> list[PatternCount]:
     """Write the counts by size, and return them, those that are not 0.
 
     Raises
@@ -77,4 +85,6 @@ def _sizes(counts: Sequence[int], env: Coordinator) -> list[PatternCount]:
     sizes, numbers = np.array(rows, np.int64).reshape(-1, 2).T
     columns = [of_array(sizes.astype(np.int32)), of_array(numbers)]
     write_parquet(pa.Table.from_arrays(columns, schema=schema), env.results / "sizes.parquet")
-    return [PatternCount(f"maximal clique of {size} vertices", None, count) for size, count in rows]
+    return [
+        PatternCount(f"maximal clique of {size} vertices", None, count, lower_bound=lower_bound) for size, count in rows
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from longwall.pipeline.execution.environment import PatternCount
 from longwall.pipeline.workloads.base import Output, Workload
@@ -27,20 +27,24 @@ class MaximalCliquePlan:
         Vertices of the smallest cliques that are wanted.
     output
         What is wanted of them.
+    limit
+        How many are wanted; None: all.
     """
 
     min_size: int
     output: Output
+    limit: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
-        return {"kind": "maximal cliques", "min_size": self.min_size, "output": self.output}
+        limit = {} if self.limit is None else {"limit": self.limit}
+        return {"kind": "maximal cliques", "min_size": self.min_size, "output": self.output} | limit
 
     def describe(self) -> str:
         """The plan as text: the stages that run."""
         from longwall.pipeline.workloads.maximal_cliques.results import stages_of
 
-        return "\n".join(stage.describe() for stage in stages_of(self.output, self.min_size))
+        return "\n".join(stage.describe() for stage in stages_of(self.output, self.min_size, self.limit))
 
 
 class MaximalCliques(Workload):
@@ -58,9 +62,25 @@ class MaximalCliques(Workload):
         default=2, description="vertices of the smallest ones that are wanted, 2 or more"
     )
 
+    limit: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="stop after so many; by default all are counted or listed"
+    )
+
+    @field_validator("limit")
+    @classmethod
+    def _vertices_are_counted_whole(cls, limit: int | None, info: ValidationInfo) -> int | None:
+        if limit is not None and info.data.get("output") == "vertices":
+            raise ValueError("counts per vertex are whole; remove it")
+        return limit
+
+    @property
+    def most_embeddings(self) -> int | None:
+        """See `Workload`."""
+        return self.limit
+
     def plan(self, graph: Graph) -> MaximalCliquePlan:  # noqa: ARG002 - every graph has the same plan
         """Plan the search."""
-        return MaximalCliquePlan(self.min_size, self.output)
+        return MaximalCliquePlan(self.min_size, self.output, self.limit)
 
     def execute(self, plan: MaximalCliquePlan, env: Coordinator) -> list[PatternCount]:
         """Count or list the cliques; without a list there is a count for each size, in ``sizes.parquet``, too."""

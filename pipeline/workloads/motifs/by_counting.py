@@ -13,7 +13,7 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.cores.core_plan import count_with_leaves, find_core, plan_in_core, worth_a_core
 from longwall.pipeline.phases.count_plans import CountPlan, pass_costs
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
@@ -37,6 +37,8 @@ class CountingPlan:
         Counts those of them, non-induced, that are sums of homomorphism counts, all at once; None if there are none.
     alone
         Plans for the others, non-induced.
+    in_core
+        Whether those that are counted together are counted in the 2-core, if there is room and that is less work.
     """
 
     k: int
@@ -44,6 +46,7 @@ class CountingPlan:
     patterns: tuple[Pattern, ...]
     together: HomomorphismCount | None
     alone: tuple[CountPlan, ...]
+    in_core: bool = False
 
     @property
     def shared(self) -> tuple[Pattern, ...]:
@@ -66,6 +69,8 @@ class CountingPlan:
             number = len(self.together.sums.quotients)
             lines += [f"shared       {len(self.shared)} patterns, as sums of {number} homomorphism counts"]
             lines += [self.together.describe()]
+            if self.in_core:
+                lines += ["core         or, if that is less work, in the 2-core of the graph, with leaves as weights"]
         width = max((len(plan.pattern.edge_text) for plan in self.alone), default=0)
         for plan in self.alone:
             lines.append(
@@ -84,7 +89,7 @@ class CountingPlan:
             if pattern in mappings:
                 found = mappings[pattern] // automorphism_count(pattern)
             else:
-                found = (plans.get(pattern) or plan_count(pattern, env.graph)).count(env)
+                found = (plans.get(pattern) or plan_in_core(pattern, env.graph)).count(env)
             counts[p] = found - sum(within[p][q] * counts[q] for q in range(p + 1, len(counts)))
             if counts[p] < 0:
                 raise RunError(f"internal fault: {counts[p]} induced subgraphs {pattern.edge_text}")
@@ -94,11 +99,23 @@ class CountingPlan:
         """Count the mappings of the patterns that are counted together; none where there is no room for that."""
         if self.together is None:
             return {}
+        found = self._with_leaves(env) if self.in_core else None
+        if found is not None:
+            return dict(zip(self.shared, found, strict=True))
         try:
             return dict(zip(self.shared, self.together.mappings(env), strict=True))
         except DoesNotFit:
             env.observer.note("the budget has no room for the tables of all patterns: counting one after the other")
             return {}
+
+    def _with_leaves(self, env: Coordinator) -> list[int] | None:
+        """Count them in the 2-core; None where there is no room for that, or it is more work."""
+        assert self.together is not None
+        try:
+            return count_with_leaves(self.shared, env, find_core(env, 2), self.together.sums.cost)
+        except DoesNotFit:
+            env.observer.note("the budget has no room for the 2-core of the graph: counting without it")
+            return None
 
 
 def plan_counting(k: int, graph: Graph) -> CountingPlan:
@@ -108,6 +125,7 @@ def plan_counting(k: int, graph: Graph) -> CountingPlan:
     able = tuple(pattern for pattern in patterns if plan_homomorphisms((pattern,), costs) is not None)
     sums = plan_homomorphisms(able, costs) if able else None
     shared = () if sums is None else sums.patterns
-    alone = tuple(plan_count(pattern, graph) for pattern in patterns if pattern not in shared)
+    alone = tuple(plan_in_core(pattern, graph) for pattern in patterns if pattern not in shared)
     cost = sum(plan.cost for plan in alone) + (0.0 if sums is None else sums.cost)
-    return CountingPlan(k, cost, patterns, None if sums is None else HomomorphismCount(sums), alone)
+    in_core = sums is not None and worth_a_core(sums.cost, graph, 2)
+    return CountingPlan(k, cost, patterns, None if sums is None else HomomorphismCount(sums), alone, in_core)

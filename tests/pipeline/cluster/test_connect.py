@@ -407,7 +407,7 @@ def test_no_pickle_is_read_from_disk() -> None:
             assert not re.search(r"allow_pickle=(?!False)|read_pickle|torch\.load", text), path
 
 
-def test_workers_read_the_graph_while_the_coordinator_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_start_while_the_coordinator_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clients: list[Any] = []
     begin, read = connect.open_on_workers, running.read_graph
     is_open = "__import__('longwall.pipeline.cluster.worker_process', fromlist=['_current'])._current is not None"
@@ -417,7 +417,7 @@ def test_workers_read_the_graph_while_the_coordinator_does(tmp_path: Path, monke
         begin(client, header)
 
     def reading(*arguments: Any) -> Any:
-        wait_until(lambda: all(clients[0].run(eval, is_open).values()))
+        wait_until(lambda: bool(clients) and all(clients[0].run(eval, is_open).values()))
         return read(*arguments)
 
     monkeypatch.setattr(connect, "open_on_workers", noting)

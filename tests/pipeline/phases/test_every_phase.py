@@ -33,6 +33,8 @@ from longwall.pipeline.execution.thread_executor import ThreadExecutor, begin_ph
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.by_label.laid_out import OnLayout
 from longwall.pipeline.phases.by_label.layouts import clique_layout, search_layout
+from longwall.pipeline.phases.cores.in_core import InCore
+from longwall.pipeline.phases.cores.leaf_count import LeafCount
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
@@ -43,6 +45,7 @@ from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
 from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
@@ -51,6 +54,7 @@ from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.workloads.custom.loading import AlgorithmClass, find_class
 from longwall.pipeline.workloads.custom.phase import RunAlgorithm, stages_of
 from longwall.pipeline.workloads.maximal_cliques.counting import CliqueSizes, CliquesPerVertex
+from longwall.pipeline.workloads.maximal_cliques.limited import CliquesUpTo
 from longwall.pipeline.workloads.maximal_cliques.listing import CliqueList
 from longwall.pipeline.workloads.motifs.orbits_by_counting import CountHomomorphismsOfVertices
 from longwall.stages.cliques.leaves import (
@@ -63,13 +67,13 @@ from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCli
 from longwall.stages.edge_counting import CountOfEdges
 from longwall.stages.four_vertices import CountDiamondsOfArcs, CountFourCycles
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
+from longwall.stages.homomorphisms.rows import CountHomomorphisms
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
 from longwall.stages.orbit_counting import CountOrbitHomomorphisms
 from longwall.stages.range_counting import (
     CountCliques,
     CountDiamonds,
     CountFiveCycles,
-    CountHomomorphisms,
     CountOfVertices,
     CountRanges,
     CountTrianglesOfVertices,
@@ -105,6 +109,12 @@ def homomorphisms(text: str) -> RangeCount:
     assert sums is not None
     count = HomomorphismCount(sums)
     return [*count.listed.values(), *count.phases(WORD)][-1]
+
+
+def with_leaves(text: str) -> RangeCount:
+    sums = plan_leaf_sums((parse_pattern(text),), PassCosts(1.0, 1.0, 1.0))
+    assert sums is not None
+    return LeafCount(sums).phases(WORD)[-1]
 
 
 def last_level(env: Coordinator) -> Phase:
@@ -251,7 +261,13 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
     CountHomomorphismsOfVertices: [
         Example(lambda env: CountHomomorphismsOfVertices(CountOrbitHomomorphisms(), 1e6), vertex_counts)
     ],
+    InCore: [
+        Example(lambda env: InCore(SearchCount(plan(env, "diamond", counting=True)), 9), aggregated),
+        Example(lambda env: InCore(with_leaves("0-1,0-2,1-2,1-3,2-3,3-4"), 2), close_totals),
+        Example(lambda env: InCore(homomorphisms("0-1,0-2,0-3,1-2,1-3,2-4,3-4"), 9), close_totals),
+    ],
     CliqueList: [Example(lambda env: CliqueList(2, None), rows_of)],
+    CliquesUpTo: [Example(lambda env: CliquesUpTo(2, 10**6), aggregated)],
 }
 
 

@@ -64,6 +64,17 @@ def test_every_total_equals_the_definition(lab, engine_kind, k, lists):
         check(lab, engine_kind, sums, graph_edges(seed, 9, chance))
 
 
+@pytest.mark.parametrize("lists", [True, False])
+@pytest.mark.parametrize("wide", [1.0, 1e8])
+def test_every_pattern_alone_equals_the_definition(lab, engine_kind, lists, wide):
+    """Alone it may be taken apart in another way: into a table over arcs that needs another one, for example."""
+    patterns = [*PATTERNS[4], *PATTERNS[5]] if on_device(True, False) else PATTERNS[5][::5]
+    for pattern in patterns:
+        sums = plan_homomorphisms((pattern,), PassCosts(1.0, 1.0, wide, lists=lists))
+        if sums is not None:
+            check(lab, engine_kind, sums, graph_edges(4, 8, 0.6))
+
+
 @settings(relaxed, max_examples=on_device(25, 2))
 @given(
     seed=st.integers(0, 10**6),

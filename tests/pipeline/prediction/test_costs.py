@@ -51,11 +51,20 @@ def test_a_machine_with_other_rates() -> None:
     assert cost.of("reading") == 80.0
 
 
-def test_devices_are_workers_and_get_the_graph_over_the_link() -> None:
-    cost = predict_cost(demand(), replace(OWN, devices=8, steps=1e11, link=5e10), workers=2)
-    assert cost.of("link") == pytest.approx(8 * 10 / 50)
+def test_devices_are_workers_and_get_the_graph_over_their_links() -> None:
+    rates = replace(OWN, devices=8, steps=1e11, link=5e10, memory=1e12)
+    cost = predict_cost(demand(), rates, workers=2)
+    assert cost.of("link") == pytest.approx(0.2)
     assert cost.of("computing") == pytest.approx(100 / 100 / 16, rel=0.2)
     assert cost.device == 10**10
+    assert predict_cost(demand(), replace(rates, memory=1e11), workers=2).of("link") == pytest.approx(0.8)
+
+
+def test_a_graph_that_a_device_does_not_hold_crosses_its_link_for_every_range() -> None:
+    rates = replace(OWN, devices=8, steps=1e11, link=5e10, memory=1e12, device_memory=1e9)
+    cost = predict_cost(demand(), rates)
+    assert cost.of("link") == pytest.approx(8 * 0.2)
+    assert cost.device == 10**9
 
 
 def test_files_of_results_are_written_and_cross_the_network() -> None:

@@ -18,7 +18,10 @@ from strategies import graphs
 import longwall
 from longwall.kernels.interface.cliques.degeneracy import order_bytes
 from longwall.pipeline.cli import main
+from longwall.pipeline.execution.phase import equal_tasks
 from longwall.pipeline.explain import explain
+from longwall.pipeline.run_store.commit_log import PhaseRecord
+from longwall.pipeline.workloads.maximal_cliques import limited
 from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
 from longwall.stages.cliques import maximal as clique_counting
 
@@ -95,6 +98,55 @@ def test_a_listing_ends_at_its_limit(tmp_path: Path, limit: int, engine: str) ->
     assert result.truncated == (limit <= len(wanted))
 
 
+@ENGINES
+@pytest.mark.parametrize("limit", [1, 7, None, 100000])
+@pytest.mark.parametrize("output", ["count", "embeddings"])
+def test_it_ends_at_the_limit_of_the_workload(tmp_path: Path, limit: int | None, output: str, engine: str) -> None:
+    """With None exactly as many are wanted as there are."""
+    wanted = found_by_networkx(DENSE, 3)
+    most = limit or len(wanted)
+    chosen = config(tmp_path, min_size=3, output=output, limit=most)
+    result = longwall.run(chosen, overrides=[f"engine.kind={engine}"])
+    assert (result.count, result.truncated) == (min(most, len(wanted)), most <= len(wanted))
+    if output == "embeddings":
+        assert listed(result) <= wanted
+        return
+    sizes = naive_cliques.sizes(wanted)
+    found = {row["size"]: row["count"] for row in result.table("sizes").to_pylist()}
+    assert sum(found.values()) == result.count
+    assert all(0 < count <= sizes[size] for size, count in found.items())
+    assert all(one.lower_bound == result.truncated for one in result.patterns)
+
+
+def test_a_limit_ends_a_count_that_would_take_for_ever(tmp_path: Path) -> None:
+    """Triples without edges inside, all others joined: 3^30 maximal cliques of 30 vertices (Moon and Moser)."""
+    edges = [(u, v) for u, v in combinations(range(90), 2) if u // 3 != v // 3]
+    result = longwall.run(config(tmp_path, edges, limit=5000))
+    assert (result.count, result.truncated) == (5000, True)
+    assert result.table("sizes").to_pylist() == [{"size": 30, "count": 5000}]
+
+
+def test_a_limited_count_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = len(found_by_networkx(DENSE))
+    commit, seen = PhaseRecord.commit, []
+
+    def interrupted(self: Any, *arguments: Any, **options: Any) -> None:
+        if seen:
+            raise KeyboardInterrupt
+        seen.append(sum(arguments[1].value))
+        commit(self, *arguments, **options | {"may_wait": False})
+
+    monkeypatch.setattr("longwall.pipeline.run_store.commit_log.COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr(limited, "root_tasks", lambda *_: equal_tasks(40, 2))
+    monkeypatch.setattr(PhaseRecord, "commit", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        longwall.run(config(tmp_path, limit=wanted - 1), overrides=["engine.threads=1"])
+    monkeypatch.undo()
+    assert 0 < sum(seen) < wanted - 1
+    result = longwall.resume(str(stopped.value))
+    assert (result.count, result.truncated) == (wanted - 1, True)
+
+
 def test_files_and_groups_are_short_where_memory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longwall.stages.export.ROWS_PER_FILE", 50)
     result = longwall.run(config(tmp_path, output="embeddings"))
@@ -142,8 +194,8 @@ def test_the_order_is_reserved(lab: Any) -> None:
 def test_counts_that_no_table_can_hold_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lab: Any) -> None:
     """Worker by worker they fit; their sum does not."""
     huge = [[0, 0, 1 << 62], [0, 0, 1 << 62]]
-    add = clique_counting._add_sizes
-    monkeypatch.setattr(clique_counting, "_add_sizes", lambda sizes: add(huge))
+    add = clique_counting.add_sizes
+    monkeypatch.setattr(clique_counting, "add_sizes", lambda sizes: add(huge))
     with pytest.raises(longwall.RunError, match=r"about 9\.22e\+18 maximal cliques of 2 vertices do not fit 64-bit"):
         longwall.run(config(tmp_path))
     context = lab.context(lab.graph(DENSE), workload={"kind": "maximal-cliques"})
@@ -159,6 +211,9 @@ REFUSED = [
     ({"output": "embeddings"}, ['export.columns=["v0"]'], "written as lists, without columns to choose from"),
     ({}, ["export.limit=3"], "only embeddings are exported"),
     ({"min_size": 1}, [], "workload.min_size"),
+    ({"limit": 0}, [], "workload.limit"),
+    ({"output": "vertices", "limit": 3}, [], "workload.limit: counts per vertex are whole; remove it"),
+    ({"output": "embeddings", "limit": 3}, ["export.limit=3"], "workload.limit says the same"),
     ({"min_size": 1 << 63}, [], "workload.min_size"),
 ]
 
@@ -176,6 +231,7 @@ def test_the_plan_is_explained(tmp_path: Path) -> None:
         lines = explain(config(tmp_path, output=output, min_size=4))
         assert "maximal cliques of at least 4 vertices" in lines
         assert text in lines
+    assert "until there are 100" in explain(config(tmp_path, limit=100))
 
 
 def test_the_command_prints_the_sizes(

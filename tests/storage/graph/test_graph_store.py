@@ -344,13 +344,13 @@ def test_reading_takes_no_more_than_is_left(store: Path, monkeypatch: pytest.Mon
     nbytes = open_store(store.with_name("other")).nbytes
     block = 2 * 1024
     most = []
-    real = graph_store._Reader
+    real = graph_store.StoreReader
 
     def watched(header: object, stored: object, workers: int) -> object:
         most.append(block * workers)
         return real(header, stored, workers)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(graph_store, "_Reader", watched)
+    monkeypatch.setattr(graph_store, "StoreReader", watched)
     host = MemoryBudget("memory.host", nbytes + block * blocks)
     assert open_store(store.with_name("other"), host).nbytes == host.used == nbytes
     assert max(most) == host.peak - nbytes <= block * blocks

@@ -1,0 +1,185 @@
+"""Mine a graph that `memory.host` has no room for, from its store, and compare with all of it in memory.
+
+    python -m benchmarks.suites.host_tier --work FOLDER --scale 22 --budget 128MiB
+    python -m benchmarks.suites.host_tier --work FOLDER --scale 24 --budget 512MiB --engine cuda --device 256MiB
+
+The folder keeps a store (R-MAT, seed 1) for the next time. Every run is in a process of its own, whose peak of resident
+memory is measured from outside; that of the same run of a tiny graph is beside it: interpreter, libraries, kernels.
+Both runs of a pair must find the same. The store is in the page cache. The floor is the
+run in memory plus what reading the lists takes alone: from a file, with checksums, on all cores.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.lib.measure import Outcome, call
+from benchmarks.lib.suite import Suite
+
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "triangles": {"kind": "triangles"},
+    "triangles of vertices": {"kind": "triangles", "output": "vertices"},
+    "4-cliques": {"kind": "cliques", "k": 4},
+    "5-cliques": {"kind": "cliques", "k": 5},
+}
+_MOST_RATIO = 3.0
+_TINY_SCALE = 8
+_MIB, _PIECE = 1 << 20, 1 << 20
+_MINE, _MAKE, _READ = (f"benchmarks.suites.host_tier:{name}" for name in ("mine", "make", "read_rate"))
+
+
+def make(store: str, scale: int, edge_factor: int, memory: int) -> dict[str, Any]:
+    """Make the store of an R-MAT graph, unless it is there; return its sizes."""
+    from longwall.storage.generators.kinds import generate_store
+    from longwall.storage.graph.graph_store import describe_store
+    from longwall.storage.graph.store_header import is_store
+    from longwall.storage.memory.resources import open_resources
+
+    if not is_store(store):
+        with open_resources(host=memory, spill=Path(store).parent / "spill") as resources:
+            generate_store("rmat", store, seed=1, scale=scale, edge_factor=edge_factor, resources=resources)
+    return {name: describe_store(store)[name] for name in ("num_vertices", "num_edges", "bytes")}
+
+
+def mine(store: str, workload: dict[str, Any], memory: dict[str, Any], engine: str, work: str) -> dict[str, Any]:
+    """Run a workload; return what it found, how long that took, and what the manifest says of memory."""
+    import longwall
+
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        config = {
+            "graph": {"path": store},
+            "workload": workload,
+            "engine": {"kind": engine},
+            "memory": memory | {"spill": f"{folder}/spill"},
+            "run": {"directory": folder, "name": "run", "report": False},
+        }
+        result = longwall.run(config)
+        return {
+            "count": result.count,
+            "seconds": result.timings["graph"] + result.timings["mine"],
+            "memory": json.loads((result.path / "manifest.json").read_text())["memory"],
+        }
+
+
+def read_rate(work: str) -> float:
+    """Return the bytes a second that all cores read from a file in the page cache, with checksums."""
+    import numpy as np
+
+    from longwall.storage.concurrency import core_count, map_ordered
+    from longwall.storage.memory.resources import open_resources
+    from longwall.storage.streaming.list_file import ListFile
+
+    items, segments = _PIECE // 4, 128
+    with open_resources(host=1 << 28, spill=Path(work) / "spill") as resources:
+        lists = ListFile(resources, np.arange(segments + 1) * items)
+        for segment in range(segments):
+            lists.write(segment, np.arange(items, dtype=np.uint32))
+
+        def read(segment: int) -> int:
+            return len(lists.read(segment, np.empty(items, np.uint32)))
+
+        best = 0.0
+        for _ in range(3):
+            began = time.perf_counter()
+            read_items = sum(map_ordered(read, range(segments), core_count()))
+            best = max(best, 4 * read_items / (time.perf_counter() - began))
+        lists.close()
+    return best
+
+
+class HostTier(Suite):
+    """Pairs of runs, in memory and from the store."""
+
+    def measure(self) -> None:
+        """See `Suite`."""
+        asked = self.settings
+        store = str(self.work / f"rmat-{asked.scale}-{asked.edge_factor}.zarr")
+        tiny = str(self.work / f"rmat-{_TINY_SCALE}-{asked.edge_factor}.zarr")
+        facts = self._value(call(_MAKE, store=store, scale=asked.scale, edge_factor=asked.edge_factor, memory=1 << 31))
+        self._value(call(_MAKE, store=tiny, scale=_TINY_SCALE, edge_factor=asked.edge_factor, memory=1 << 28))
+        rate = self._value(call(_READ, work=str(self.work)))
+        self.head(f"A graph larger than memory.host: R-MAT {asked.scale}, {asked.budget}, {asked.engine}")
+        self.say(
+            f"- {facts['num_vertices']:,} vertices, {facts['num_edges']:,} edges, {facts['bytes'] / _MIB:,.0f} MiB in "
+            f"memory; lists are read at {rate / 1e9:.2f} GB/s",
+            "",
+            "| workload | in memory, s | streamed, s | ratio | floor, s | lists read, MiB | budget's peak, MiB "
+            "| peak RSS, MiB | of a tiny graph |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        )
+        for name in asked.workloads or WORKLOADS:
+            self._pair(name, store, tiny, rate)
+
+    def _pair(self, name: str, store: str, tiny: str, rate: float) -> None:
+        before, *resident = (self._run(name, place, self.settings.memory) for place in (tiny, *self._repeated(store)))
+        streamed = [self._run(name, store, self.settings.budget) for _ in range(self.settings.repeat)]
+        done = [one.value for one in (*resident, *streamed, before)]
+        if not all(done):
+            return
+        if len({one["count"] for one in done[:-1]}) != 1:
+            self.failures.append(f"{name}: counts differ: {[one['count'] for one in done[:-1]]}")
+        fast, slow = (min((one.value for one in runs), key=lambda one: one["seconds"]) for runs in (resident, streamed))
+        if "store" not in slow["memory"]:
+            self.failures.append(f"{name}: the budget holds the graph; lower it")
+            return
+        read, peak = slow["memory"]["store"]["lists_read"], slow["memory"]["host"]["peak"]
+        ratio, resident_size = slow["seconds"] / fast["seconds"], max(one.peak_bytes for one in streamed)
+        figures = (
+            f"{fast['seconds']:.2f}",
+            f"{slow['seconds']:.2f}",
+            f"{ratio:.2f}",
+            f"{fast['seconds'] + read / rate:.2f}",
+            f"{read / _MIB:,.0f}",
+            f"{peak / _MIB:,.0f}",
+            f"{resident_size / _MIB:,.0f}",
+            f"{before.peak_bytes / _MIB:,.0f}",
+        )
+        self.say(f"| {name} | {' | '.join(figures)} |")
+        if ratio > _MOST_RATIO:
+            self.failures.append(
+                f"{name}: {ratio:.2f} times the time with all memory, {_MOST_RATIO:g} at most is the aim"
+            )
+        if (
+            peak > slow["memory"]["host"]["limit"]
+            or resident_size > before.peak_bytes + slow["memory"]["host"]["limit"]
+        ):
+            self.failures.append(f"{name}: more memory than the budget")
+
+    def _repeated(self, store: str) -> list[str]:
+        return [store] * self.settings.repeat
+
+    def _run(self, name: str, store: str, host: str) -> Outcome:
+        memory = {"host": host} | ({} if self.settings.device is None else {"device": self.settings.device})
+        engine, work = self.settings.engine, str(self.work)
+        done = call(_MINE, store=store, workload=WORKLOADS[name], memory=memory, engine=engine, work=work)
+        self._value(done)
+        return done
+
+    def _value(self, done: Outcome) -> Any:
+        if done.status != "done":
+            self.failures.append(done.reason)
+        return done.value
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", choices=[*WORKLOADS, []], metavar="workload", help="default: all")
+    parser.add_argument("--work", required=True, help="folder for graphs and runs")
+    parser.add_argument("--out", type=Path, help="file for the section")
+    parser.add_argument("--scale", type=int, default=20)
+    parser.add_argument("--edge-factor", type=int, default=16)
+    parser.add_argument("--budget", default="32MiB", help="memory.host of the streamed runs")
+    parser.add_argument("--memory", default="8GiB", help="memory.host of the runs in memory")
+    parser.add_argument("--device", help="memory.device of all runs")
+    parser.add_argument("--engine", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--repeat", type=int, default=1)
+    sys.exit(HostTier(parser.parse_args()).run())
+
+
+if __name__ == "__main__":
+    main()

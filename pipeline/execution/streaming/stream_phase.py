@@ -1,0 +1,100 @@
+"""What a phase over ranges of arcs does where the graph stays in its store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import MakeWorker, Task
+from longwall.pipeline.execution.streaming.stream_worker import StreamWorker
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.stages.range_counting import CountOfVertices, CountRanges
+from longwall.storage.arrays import array_hash
+from longwall.storage.concurrency import core_count
+from longwall.storage.memory.resources import Resources
+from longwall.storage.streaming.estimate import Reads, estimate_reads
+from longwall.storage.streaming.graph_parts import ARC_BYTES, GraphParts
+from longwall.storage.streaming.list_file import ListFile
+from longwall.storage.streaming.orient_store import orient_store
+from longwall.storage.streaming.stored_graph import StoredGraph
+from longwall.storage.streaming.vertex_set import set_bytes
+
+ADJACENCY_LISTS = "adjacency lists"
+"""What a process keeps the lists of smaller neighbours under."""
+_PART_SHARE = 0.75  # of what is left: the rest is for the workspaces; a part is smaller where they need more
+_DEVICE_SHARE = 0.5  # of the device
+_STEPS_PER_TASK, _LEAST_TASKS, _MOST_TASKS = 1e11, 8, 64  # every task reads lists anew: the fewer, the better
+
+
+def adjacency_lists(env: Environment) -> ListFile:
+    """Return the lists of smaller neighbours of a graph that stays in its store, written by the first call."""
+    lists: ListFile | None = env.kept.get(ADJACENCY_LISTS)
+    if lists is None:
+        assert isinstance(env.graph, StoredGraph)
+        lists = env.kept[ADJACENCY_LISTS] = orient_store(env.graph, env.resources, env.observer, env.cancel)
+    return lists
+
+
+def stream_tasks(env: Environment, cost: float) -> list[Task]:
+    """Return tasks over the arcs of the data graph, each with about as many to smaller neighbours."""
+    graph = env.graph
+    assert isinstance(graph, StoredGraph)
+    adjacency_lists(env)
+    ends = np.linspace(0, graph.num_edges, _pieces(cost) + 1)[1:-1].astype(np.int64)
+    rows = np.unique(np.searchsorted(graph.starts, ends, side="left"))
+    cuts = sorted({0, *graph.begins(rows).tolist(), 2 * graph.num_edges})
+    return [Task(first, last, last - first) for first, last in pairwise(cuts)]
+
+
+@contextmanager
+def open_stream(env: Environment, count: CountRanges, take: Callable[[Any], PartialResult]) -> Iterator[MakeWorker]:
+    """Reserve what the worker of a phase takes, until the block ends; the value makes it.
+
+    Raises
+    ------
+    BudgetExceeded
+        If there is no room for it.
+    """
+    graph, lists, resources = env.graph, adjacency_lists(env), env.resources
+    assert isinstance(graph, StoredGraph)
+    fixed = _fixed_bytes(graph, count, ARC_BYTES * lists.longest)
+    with resources.host.reserve(fixed, "the members of a part of the graph"), ExitStack() as reserved:
+        if resources.on_device:
+            env.engine.memory.limit(resources.work.free)
+        size, whole = _part_size(resources, resources.host.free)
+        if resources.on_device:
+            reserved.enter_context(resources.host.reserve(size, "a part of the graph"))
+        reserved.enter_context(resources.work.reserve(whole, "a part of the graph, and the workspaces for it"))
+        parts = reserved.enter_context(closing(GraphParts(graph, lists, size, core_count())))
+        yield partial(StreamWorker, env, count, parts, take, whole)
+
+
+def expected_reads(graph: StoredGraph, count: CountRanges, cost: float, resources: Resources) -> Reads:
+    """Return what a phase will read, estimated before any of the lists is there."""
+    free = resources.host.free - _fixed_bytes(graph, count, array_hash.SEGMENT_BYTES)
+    size, _ = _part_size(resources, max(free, 0))
+    return estimate_reads(graph, size, _pieces(cost), split=count.splits)
+
+
+def _fixed_bytes(graph: StoredGraph, count: CountRanges, segment: int) -> int:
+    """Bytes of the host besides a part: its members, a buffer for each thread, and counts of all vertices."""
+    fixed = set_bytes(graph.num_vertices) + (core_count() + 1) * segment
+    return fixed + (8 * count.places(graph.num_vertices) if isinstance(count, CountOfVertices) else 0)
+
+
+def _part_size(resources: Resources, free: int) -> tuple[int, int]:
+    """Bytes of a part, and of it and the workspaces where the engine works."""
+    if resources.on_device:
+        whole = resources.work.free
+        return min(int(free * _PART_SHARE), int(whole * _DEVICE_SHARE)), whole
+    return int(free * _PART_SHARE), free
+
+
+def _pieces(cost: float) -> int:
+    return min(max(int(cost / _STEPS_PER_TASK), _LEAST_TASKS), _MOST_TASKS)

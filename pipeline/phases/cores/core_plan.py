@@ -1,0 +1,169 @@
+"""Plans that count in a core of the graph, where that is probably much smaller than the graph."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.cores.in_core import CoreCoordinator, core_coordinator
+from longwall.pipeline.phases.cores.leaf_count import LeafCount
+from longwall.pipeline.phases.count_plans import (
+    CountPlan,
+    CountStars,
+    embeddings_of,
+    induced_by_denser,
+    pass_costs,
+)
+from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, denser
+from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
+from longwall.pipeline.planning.pattern_core import PassCosts
+from longwall.storage.graph.derived.core import low_vertices
+from longwall.storage.graph.graph import Graph
+
+_LEAF_CORE = 2
+_LONG = 1e7  # steps of a count that is worth looking for a core
+_STEPS_PER_ARC = 50.0  # and for each arc: to peel a graph takes about two of them, to make its core four more
+_FEW_LOW = 1 / 16  # of the vertices that are peeled at once: with fewer, the core is most of the graph
+
+
+@dataclass(frozen=True)
+class CountInCore(CountPlan):
+    """A count in the core of as many neighbours as every vertex of the pattern has.
+
+    Attributes
+    ----------
+    whole
+        How the pattern is counted in the whole graph, where there is no room for the core.
+    induced
+        Whether non-edges of the pattern must be non-edges of the graph.
+    """
+
+    whole: CountPlan
+    induced: bool
+
+    @property
+    def least(self) -> int:
+        """Neighbours that every vertex of the core has there."""
+        return least_neighbours(self.pattern)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-able data."""
+        return self.whole.to_dict() | {"core": self.least}
+
+    def describe(self) -> str:
+        """The plan as text."""
+        return (
+            f"{self.whole.describe()}\n"
+            f"core         all of this in the {self.least}-core of the graph, planned anew there, if there is room"
+        )
+
+    def count(self, env: Coordinator) -> int:
+        """Count the embeddings."""
+        try:
+            core = find_core(env, self.least)
+            return self._count(env, core)
+        except DoesNotFit:
+            env.observer.note(f"the budget has no room for the {self.least}-core of the graph: counting without it")
+            return self.whole.count(env)
+
+    def _count(self, env: Coordinator, core: CoreCoordinator | None) -> int:  # noqa: ARG002
+        if core is None:
+            return 0
+        return plan_count(self.pattern, core.graph, induced=self.induced).count(core)
+
+
+@dataclass(frozen=True)
+class CountWithLeaves(CountInCore):
+    """A count in the 2-core, in which leaves of the pattern are weights: see `planning/leaves`."""
+
+    @property
+    def least(self) -> int:
+        """Neighbours that every vertex of the core has there."""
+        return _LEAF_CORE
+
+    def describe(self) -> str:
+        """The plan as text."""
+        return (
+            f"{self.whole.describe()}\n"
+            "core         or, if that is less work, in the 2-core of the graph, with the pattern's leaves as weights"
+        )
+
+    def _count(self, env: Coordinator, core: CoreCoordinator | None) -> int:
+        more = denser(self.pattern) if self.induced else ((Pattern(self.pattern.num_vertices, self.pattern.edges), 1),)
+        found = count_with_leaves(tuple(pattern for pattern, _ in more), env, core, self.whole.cost)
+        if found is None:
+            return self.whole.count(env)
+        mappings = sum(sign * number for (_, sign), number in zip(more, found, strict=True))
+        return embeddings_of(mappings, self.automorphisms)
+
+
+def count_with_leaves(
+    patterns: tuple[Pattern, ...], env: Coordinator, core: CoreCoordinator | None, most: float
+) -> list[int] | None:
+    """Count the mappings of unlabelled patterns in the 2-core; None if that takes more than `most` steps.
+
+    Raises
+    ------
+    DoesNotFit
+        If there is no room for it.
+    """
+    costs = PassCosts(0.0, 0.0, 0.0) if core is None else pass_costs(core.graph.stats)
+    sums = plan_leaf_sums(patterns, costs)
+    if sums is None or sums.cost + len(env.graph.indices) * sums.whole.vertex_tables > most:
+        return None
+    return LeafCount(sums).mappings(env, core)
+
+
+def least_neighbours(pattern: Pattern) -> int:
+    """Return the fewest neighbours of a vertex of a pattern."""
+    return min(map(len, pattern.neighbours))
+
+
+def plan_in_core(pattern: Pattern, graph: Graph, *, induced: bool = False) -> CountPlan:
+    """Plan how to count a pattern's embeddings, in a core of the graph if that is probably much smaller.
+
+    Parameters as of `plan_count`.
+    """
+    whole, least = plan_count(pattern, graph, induced=induced), least_neighbours(pattern)
+    if (
+        pattern.is_clique
+        or isinstance(whole, CountStars)
+        or not worth_a_core(whole.cost, graph, max(least, _LEAF_CORE))
+    ):
+        return whole
+    if least > 1:
+        return CountInCore(pattern, whole.cost, whole, induced)
+    if (
+        pattern.labels is not None
+        or pattern.num_vertices > MAX_VERTICES
+        or (induced and not induced_by_denser(pattern))
+    ):
+        return whole
+    return CountWithLeaves(pattern, whole.cost, whole, induced)
+
+
+def worth_a_core(cost: float, graph: Graph, least: int) -> bool:
+    """Return whether a count of so many steps is worth looking for a core, which is probably a part of the graph."""
+    if cost < max(_LONG, _STEPS_PER_ARC * len(graph.indices)):
+        return False
+    return low_vertices(graph, least) >= _FEW_LOW * graph.num_vertices
+
+
+def find_core(env: Coordinator, least: int) -> CoreCoordinator | None:
+    """Return the environment with a core, None where that is empty; put what it took into the metrics.
+
+    Raises
+    ------
+    DoesNotFit
+        If there is no room for it.
+    """
+    began = time.perf_counter()
+    core = core_coordinator(env, least)
+    left = 0 if core is None else core.graph.num_vertices
+    env.metrics.record("core", 0, env.graph.num_vertices, left, time.perf_counter() - began)
+    return core

@@ -1,0 +1,83 @@
+"""Tables over the vertices of the whole graph, for sums of them and for programs in a core of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
+from longwall.kernels.interface.homomorphism_program import FLOATING, WORD, RowTables, TableProgram
+from longwall.pipeline.execution.device_graph import load_graph
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.phases.cores.in_core import CoreEnvironment
+from longwall.stages.homomorphisms.rows import Totals
+from longwall.stages.homomorphisms.tables import make_tables
+from longwall.storage.memory.reservations import BudgetExceeded
+
+Array = Any  # a NumPy or a CuPy array
+
+
+@dataclass(frozen=True)
+class GivenTables:
+    """What a program in a core is given: its vertices' entries of tables over all vertices.
+
+    Attributes
+    ----------
+    program
+        Makes the tables.
+    numbers
+        Those that are given.
+    """
+
+    program: TableProgram
+    numbers: tuple[int, ...]
+
+
+@contextmanager
+def vertex_tables(env: Environment, program: TableProgram, modulus: int) -> Iterator[RowTables]:
+    """Have the tables of a program that has tables over vertices only.
+
+    Raises
+    ------
+    DoesNotFit
+        If there is no room for them.
+    """
+    graph, memory = load_graph(env)
+    try:
+        with env.resources.work.reserve(memory, "tables of homomorphisms"), env.engine.faults():
+            yield make_tables(env.engine, graph, program, modulus, memory)
+    except (BudgetExceeded, WorkspaceTooLarge, ShortOfMemory) as error:
+        raise DoesNotFit from error
+
+
+@contextmanager
+def given_rows(env: CoreEnvironment, given: GivenTables, modulus: int) -> Iterator[list[Array]]:
+    """Have the rows of the core's vertices in given tables; parameters as of `vertex_tables`."""
+    xp, core = env.engine.xp, env.core
+    size = 8 * core.graph.num_vertices * (len(given.numbers) + 1)
+    load_graph(env.whole)  # before what is free is reserved
+    try:
+        reserved = env.resources.work.reserve(size, "tables of homomorphisms")
+    except BudgetExceeded as error:
+        raise DoesNotFit from error
+    with reserved:
+        with vertex_tables(env.whole, given.program, modulus) as tables:
+            vertices = xp.asarray(core.vertices.astype("int64"))
+            found = [tables.vertices[number][vertices] for number in given.numbers]
+        yield found
+
+
+def summed_tables(env: Environment, program: TableProgram, numbers: tuple[int, ...], modulus: int) -> Totals:
+    """Return the sums of vertex tables, as row programs return theirs; parameters as of `vertex_tables`."""
+    counts: list[int] = []
+    magnitudes: list[float] = []
+    with vertex_tables(env, program, modulus) as tables:
+        for number in numbers:
+            table = tables.vertices[number]
+            magnitudes.append(float(table.sum(dtype=env.engine.xp.float64)))
+            total = 0 if modulus == FLOATING else int(table.sum())
+            counts.append(total % (modulus if modulus > WORD else 2**64))
+    return counts, magnitudes

@@ -1,0 +1,153 @@
+"""Count patterns with leaves: sums over all vertices of a graph, and homomorphisms, with weights, inside its 2-core.
+
+What is left of patterns when their leaves are eliminated (:mod:`longwall.pipeline.planning.leaves.elimination`) is
+mapped into the 2-core, so its injective maps are sums of homomorphisms there (see
+:mod:`longwall.pipeline.planning.homomorphisms`), whose weights are tables over the vertices of the whole graph.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import factorial
+
+from longwall.kernels.interface.homomorphism_program import MAX_SCALARS, TableProgram
+from longwall.pipeline.patterns.pattern import Pattern
+from longwall.pipeline.planning.decompositions import Decomposer
+from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, HomomorphismSums, Term, kernel_of, without_multiples
+from longwall.pipeline.planning.leaves.elimination import Weighed, canonical, without_leaves
+from longwall.pipeline.planning.pattern_core import Expression, NoDecomposition, PassCosts, Sum, Table, product
+from longwall.pipeline.planning.set_partitions import set_partitions
+from longwall.pipeline.planning.table_compiler import compile_sums, compile_vertex_tables
+
+
+@dataclass(frozen=True)
+class LeafSums:
+    """How the mappings of several patterns are put together.
+
+    Attributes
+    ----------
+    patterns
+        The patterns.
+    whole
+        Makes tables over the vertices of the whole graph.
+    summed, given
+        Those of its tables that are summed, and those that the core's program is given.
+    core
+        What is counted in the 2-core; the programs have the totals, one program after the other.
+    terms
+        The summands of each pattern.
+    """
+
+    patterns: tuple[Pattern, ...]
+    whole: TableProgram
+    summed: tuple[int, ...]
+    given: tuple[int, ...]
+    core: tuple[HomomorphismSums, ...]
+    terms: tuple[tuple[Term, ...], ...]
+
+    @property
+    def cost(self) -> float:
+        """Elementary steps in the core."""
+        return sum(sums.cost for sums in self.core)
+
+
+@lru_cache(maxsize=64)
+def plan_leaf_sums(patterns: tuple[Pattern, ...], costs: PassCosts) -> LeafSums | None:
+    """Find sums for unlabelled patterns; None where there are none.
+
+    Parameters
+    ----------
+    patterns
+        The patterns, of 3 to `MAX_VERTICES` vertices.
+    costs
+        What passes over the core cost.
+    """
+    if any(pattern.labels is not None or pattern.num_vertices > MAX_VERTICES for pattern in patterns):
+        return None
+    needed = [_homomorphisms(pattern) for pattern in patterns]
+    every = sorted({one for some in needed for one in some}, key=lambda one: (-len(one.edges), one.edges, repr(one)))
+    alone = [one for one in every if one.size == 1]
+    wanted = [one for one in every if one.size > 1 and (any(one.weights) or kernel_of(one.edges, lists=False) is None)]
+    given = list(dict.fromkeys(table for one in wanted for table in map(_product, one.weights) if table is not None))
+    decomposer, sums = Decomposer(costs), list[Sum]()
+    try:
+        for one in wanted:
+            tables = [_product(weights) for weights in one.weights]
+            weights = {v: ("given", given.index(table)) for v, table in enumerate(tables) if table is not None}
+            sums.append(decomposer.count(Pattern(one.size, one.edges), weights))
+        parts = [compile_sums(part, lists=False) for part in _parts(sums)]
+    except NoDecomposition:
+        return None
+    whole, numbers = compile_vertex_tables([*(_product(one.weights[0]) for one in alone), *given])
+    places: dict[Sum, int] = {}
+    for part, (program, found) in zip(_parts(sums), parts, strict=True):
+        before = len(places)
+        places |= {one: before + place for one, place in zip(part, found, strict=True)}
+        assert len(places) - before == len(program.vertices.products) + len(program.arcs.products)
+    of_total = {one: Term(1, "total", places[total]) for one, total in zip(wanted, sums, strict=True)}
+    of_total |= {one: Term(1, "whole", number) for number, one in enumerate(alone)}
+
+    def term(one: Weighed, coefficient: int) -> Term:
+        if one in of_total:
+            return of_total[one]._replace(coefficient=coefficient)
+        kernel = kernel_of(one.edges, lists=False)
+        assert kernel is not None
+        return Term(coefficient, *kernel)
+
+    terms = tuple(tuple(term(*one) for one in some.items()) for some in needed)
+    core = tuple(HomomorphismSums(patterns, program, (), (), costs) for program, _ in parts)
+    return LeafSums(patterns, whole, tuple(numbers[: len(alone)]), tuple(numbers[len(alone) :]), core, terms)
+
+
+def _parts(sums: Sequence[Sum]) -> list[list[Sum]]:
+    """Divide sums among programs, if one has too many scalars: those that take passes are together."""
+    distinct = list(dict.fromkeys(sums))
+    if len({scalar for one in distinct for scalar in one.scalars}) <= MAX_SCALARS:
+        return [distinct] if distinct else []
+    light = [one for one in distinct if all(scalar[0] == "load" for scalar in one.scalars)]
+    heavy = [one for one in distinct if one not in light]
+    step = MAX_SCALARS // max([len(one.scalars) for one in light] + [1])
+    parts = [heavy, *(light[at : at + step] for at in range(0, len(light), step))]
+    return [part for part in parts if part]
+
+
+def _product(weights: tuple[Expression, ...]) -> Table:
+    """Return the product of the weights of a vertex."""
+    return product("vprod", list(weights))
+
+
+@lru_cache(maxsize=1 << 10)
+def _homomorphisms(pattern: Pattern) -> Counter[Weighed]:
+    """Write the mappings of a pattern as homomorphisms of patterns with weights, and subgraphs that kernels count."""
+    found: Counter[Weighed] = Counter()
+    for one, coefficient in without_leaves(pattern.edges, pattern.num_vertices).items():
+        for quotient, multiple in _quotients(one):
+            found[quotient] += coefficient * multiple
+    return Counter({one: coefficient for one, coefficient in found.items() if coefficient})
+
+
+def _quotients(pattern: Weighed) -> Iterable[tuple[Weighed, int]]:
+    """Return what the injective maps of a pattern are a sum of: homomorphisms of its quotients.
+
+    Cliques and five-cycles without weights stand for the number of their subgraphs.
+    """
+    found: Counter[Weighed] = Counter()
+    for partition in set_partitions(range(pattern.size)):
+        merged = {v: i for i, block in enumerate(partition) for v in block}
+        edges = {(min(merged[u], merged[v]), max(merged[u], merged[v])) for u, v in pattern.edges}
+        if any(u == v for u, v in edges):
+            continue
+        coefficient = 1
+        for block in partition:
+            coefficient *= (-1) ** (len(block) - 1) * factorial(len(block) - 1)
+        weights = tuple(
+            tuple(sorted((factor for v in block for factor in pattern.weights[v]), key=repr)) for block in partition
+        )
+        found[canonical(tuple(sorted(edges)), weights)] += coefficient
+    plain = {one.edges: coefficient for one, coefficient in found.items() if one.size > 1 and not any(one.weights)}
+    weighed = [(one, coefficient) for one, coefficient in found.items() if one.edges not in plain or any(one.weights)]
+    counted = without_multiples(list(plain.items()), lists=False)
+    return weighed + [(Weighed(edges, ((),) * (1 + max(v for _, v in edges))), number) for edges, number in counted]

@@ -1,0 +1,138 @@
+"""Count maximal cliques until there are so many: fetched as a list is, since kernels that count do not pause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longwall.kernels.interface.workspaces import CliqueLister
+from longwall.pipeline.execution.environment import Coordinator, Environment
+from longwall.pipeline.execution.phase import MakeWorker, Phase, Task
+from longwall.pipeline.execution.stage_workers import StageWorker
+from longwall.pipeline.execution.task_ranges import root_tasks
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.pipeline.workloads.maximal_cliques.listing import ROOTS, clique_lister
+from longwall.pipeline.workloads.maximal_cliques.order import ordered_graph
+from longwall.stages.base import Aggregation, Stage
+from longwall.stages.cliques.maximal import SEARCH, add_sizes
+from longwall.stages.export import RowLimit
+
+_MOST_ROOM = 1 << 16  # vertices of the cliques that are fetched at a time
+_FETCHED_BYTES = 32  # of a vertex that is fetched, with its offset and the size of its clique
+
+
+@dataclass(frozen=True)
+class CountSomeCliques(Stage):
+    """Count maximal cliques of at least `min_size` vertices by size, those whose earliest vertices are in a range."""
+
+    min_size: int
+    limit: int
+
+    verb = "count"
+
+    def describe(self) -> str:
+        """See `Stage`."""
+        wanted = f"maximal cliques of at least {self.min_size} vertices, by size, until there are {self.limit}"
+        return f"count        {wanted}: {SEARCH}"
+
+    def run(self, chunk: tuple[int, int], bench: _CountWorker) -> Iterable[Any]:
+        """Fetch cliques as long as some are wanted."""
+        bench.lister.begin(*chunk)
+        while not bench.done and (found := bench.lister.following()) is not None:
+            bench.add(found[0])
+        return ()
+
+
+@dataclass(frozen=True)
+class CliquesUpTo(Phase):
+    """Count maximal cliques by size up to a limit: place s of a value has the number of those of s vertices.
+
+    Attributes
+    ----------
+    min_size
+        Vertices of the smallest cliques that are wanted.
+    limit
+        Cliques that are still wanted.
+    """
+
+    min_size: int
+    limit: int
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return "count maximal cliques up to a limit"
+
+    @property
+    def activity(self) -> str:
+        """See `Phase`."""
+        return "counting"
+
+    @property
+    def wanted_rows(self) -> int | None:
+        """See `Phase`."""
+        return self.limit
+
+    @property
+    def aggregation(self) -> Aggregation[list[int], list[int]]:
+        """See `Phase`."""
+        return Aggregation(list, add_sizes, list)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What the ranges go through."""
+        return ROOTS, CountSomeCliques(self.min_size, self.limit)
+
+    def tasks(self, env: Environment) -> Sequence[Task]:
+        """Return tasks over the vertices."""
+        return root_tasks(env, ROOTS, 0.0)
+
+    @contextmanager
+    def open(self, env: Environment) -> Iterator[MakeWorker]:
+        """Make the degeneracy order, and reserve what the workers fetch."""
+        graph = ordered_graph(env)
+        room = max(_MOST_ROOM, graph.order.degeneracy + 1)
+        limit = RowLimit(self.limit)
+
+        def make_worker() -> _CountWorker:
+            lister = clique_lister(env, graph, self.min_size, room)
+            return _CountWorker(env, self.stages, lister, limit if env.alone else RowLimit(self.limit))
+
+        with env.resources.host.reserve(room * _FETCHED_BYTES * env.engine.workers, "cliques that are counted"):
+            yield make_worker
+
+    def run(self, env: Coordinator) -> list[int]:
+        """Count, of what is wanted, what an earlier attempt has not found."""
+        found = self.aggregation.result(env.log.values(self.name))
+        return self.aggregation.result(env.run(CliquesUpTo(self.min_size, self.limit - sum(found))).values)
+
+
+class _CountWorker(StageWorker):
+    """Fetches cliques and counts their sizes."""
+
+    def __init__(self, env: Environment, stages: Sequence[Stage], lister: CliqueLister, limit: RowLimit):
+        super().__init__(env, stages, lister)
+        self.lister, self._limit, self._sizes = lister, limit, list[int]()
+
+    @property
+    def done(self) -> bool:
+        """Whether no more cliques are wanted, or the run is to end."""
+        return self._limit.reached or super().done
+
+    def add(self, offsets: NDArray[np.int64]) -> None:
+        """Count cliques, as far as the limit allows."""
+        granted = self._limit.take(len(offsets) - 1)
+        sizes: list[int] = np.bincount(np.diff(offsets[: granted + 1])).tolist()
+        self._sizes = add_sizes([self._sizes, sizes])
+        if (share := self._limit.share) is not None:
+            self.env.observer.near_limit(share)
+
+    def take_partial(self) -> PartialResult:
+        """Return the sizes that were counted."""
+        found, self._sizes = self._sizes, []
+        return PartialResult(found)

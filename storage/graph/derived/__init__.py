@@ -1,0 +1,1 @@
+"""Graphs that are made of a graph."""

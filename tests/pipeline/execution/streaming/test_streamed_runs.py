@@ -1,0 +1,301 @@
+"""Runs over a graph that stays in its store answer as those that have it in memory, inside a smaller budget."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from breakable import CONSTANTS
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from kill import Fault, check_whole, finish, left_in
+from stored import short_chunks
+
+import longwall
+from longwall.pipeline.execution.streaming import stream_phase
+from longwall.pipeline.explain import explain
+from longwall.pipeline.run_store import commit_log
+from longwall.pipeline.workloads.cliques import results
+from longwall.storage.errors import InputError, RunError
+from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
+from longwall.storage.graph.graph_store import open_store
+from longwall.storage.streaming.graph_parts import GraphParts
+from longwall.storage.streaming.list_file import ListFile
+
+RMAT = {"kind": "rmat", "scale": 10, "edge_factor": 24, "seed": 3}
+BUDGET = 100_000  # bytes: less than the graph takes, and enough for its parts
+WORKLOADS = {
+    "triangles": {"kind": "triangles"},
+    "triangles of vertices": {"kind": "triangles", "output": "vertices"},
+    "4-cliques": {"kind": "cliques", "k": 4},
+    "5-cliques": {"kind": "match", "pattern": "clique-5"},
+    "7-cliques": {"kind": "cliques", "k": 7},
+    "cliques of every size": {"kind": "cliques", "k": "all"},
+    "4-cliques of vertices": {"kind": "cliques", "k": 4, "output": "vertices"},
+}
+TWO = ("triangles", "4-cliques", "triangles of vertices")  # workers
+
+
+class Place:
+    """A store of a graph in short chunks, and runs over it."""
+
+    def __init__(self, folder: Path, graph: Graph):
+        self.folder, self.graph = folder, graph
+        self.store, self.spill = folder / "graph", folder / "spill"
+        graph.save(self.store)
+
+    def config(self, workload: str, engine: str, host: int, name: str) -> dict[str, Any]:
+        return {
+            "graph": {"path": self.store},
+            "workload": WORKLOADS[workload],
+            "memory": {"host": host, "spill": self.spill},
+            "engine": {"kind": engine, "threads": 1 + (workload in TWO)} if engine == "cpu" else {"kind": engine},
+            "run": {"directory": self.folder / "runs", "name": name, "overwrite": True},
+        }
+
+    def answer(self, workload: str, engine: str, host: int, name: str = "run") -> tuple[Any, Any, Any]:
+        """Return the count, the rows of the tables, and what the manifest says of memory."""
+        result = longwall.run(self.config(workload, engine, host, name))
+        assert left_in(self.spill) == []
+        tables = sorted(path.stem for path in (result.path / "results").glob("*.parquet"))
+        rows = {table: result.table(table).to_pylist() for table in tables}
+        return result.count, rows, json.loads((result.path / "manifest.json").read_text())["memory"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with short_chunks(1024):
+        yield Place(tmp_path_factory.mktemp("streamed"), generate(**RMAT))
+
+
+@pytest.mark.parametrize(
+    "workload", [one if one in TWO else pytest.param(one, marks=pytest.mark.slow) for one in WORKLOADS]
+)
+def test_answers_are_those_with_all_memory(
+    place: Place, engine_kind: str, workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = BUDGET + (8 * place.graph.num_vertices if "vertices" in workload else 0)
+    monkeypatch.setattr(results, "_AT_ONCE", 16)
+    parts: list[GraphParts] = []
+    made = GraphParts.__init__
+
+    def watched(self: GraphParts, *arguments: Any) -> None:
+        made(self, *arguments)
+        parts.append(self)
+
+    monkeypatch.setattr(GraphParts, "__init__", watched)
+    count, rows, _ = place.answer(workload, "cpu", 1 << 26)
+    assert not parts
+    found, streamed, memory = place.answer(workload, engine_kind, budget)
+    assert parts
+    assert sum(one.bytes_read for one in parts) > 2 * 4 * place.graph.num_edges
+    assert (found, streamed) == (count, rows)
+    assert memory["host"]["peak"] <= budget < place.graph.nbytes
+    assert memory["disk"]["peak"] >= 4 * place.graph.num_edges
+
+
+@settings(deadline=None, max_examples=5, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 2**32 - 1), st.integers(60, 150), st.sampled_from([400, 700]))
+def test_counts_of_random_graphs(tmp_path_factory: pytest.TempPathFactory, seed: int, n: int, m: int) -> None:
+    ends = np.random.default_rng(seed).integers(0, n, (m, 2)).tolist()
+    pairs = {(min(pair), max(pair)) for pair in ends if pair[0] != pair[1]}
+    cliques = Counter(len(one) for one in nx.enumerate_all_cliques(nx.Graph(pairs)))
+    of_vertices = nx.triangles(nx.Graph(pairs))
+    with short_chunks(256), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream_phase, "_PART_SHARE", 0.3)
+        graph = longwall.graph(np.array(sorted(pairs), np.int64))
+        place = Place(tmp_path_factory.mktemp("random"), graph)
+        budget = graph.nbytes - 1
+        assert place.answer("triangles", "cpu", budget)[0] == cliques[3]
+        assert place.answer("4-cliques", "cpu", budget)[0] == cliques[4]
+        rows = place.answer("triangles of vertices", "cpu", budget)[1]["vertices"]
+        assert {row["vertex"]: row["triangles"] for row in rows} == of_vertices
+
+
+@pytest.mark.parametrize(
+    ("workload", "what"),
+    [
+        ({"kind": "match", "pattern": "diamond"}, "count"),
+        ({"kind": "match", "pattern": "triangle", "output": "embeddings"}, "embeddings"),
+        ({"kind": "motifs", "k": 3}, "count"),
+        ({"kind": "triangles", "output": "edges"}, "edges"),
+        ({"kind": "maximal-cliques"}, "count"),
+        ({"kind": "frequent", "max_edges": 2, "min_support": 2}, "count"),
+    ],
+)
+def test_what_needs_the_graph_is_refused(place: Place, workload: dict[str, Any], what: str) -> None:
+    config = place.config("triangles", "cpu", BUDGET, "refused") | {"workload": workload}
+    with pytest.raises(InputError) as refused:
+        longwall.run(config)
+    (line,) = str(refused.value).splitlines()
+    assert line.startswith(f"{place.store}: the graph needs ")
+    assert "raise memory.host; with less, counts of triangles and cliques, in all or per vertex read" in line
+    assert not (place.folder / "runs" / "refused").exists()
+
+
+@pytest.mark.slow
+def test_a_cluster_refuses_as_before(place: Place) -> None:
+    config = place.config("triangles", "cpu", BUDGET, "refused") | {"scheduler": {"kind": "dask", "workers": 1}}
+    with pytest.raises(InputError, match=r"raise memory\.host"):
+        longwall.run(config)
+
+
+def test_no_budget_is_too_small_for_a_message(place: Place) -> None:
+    counts, count = set(), place.answer("4-cliques", "cpu", 1 << 26)[0]
+    for budget in (1_000, 8_300, 12_000, 20_000, 30_000, 50_000, 90_000):
+        try:
+            found, _, memory = place.answer("4-cliques", "cpu", budget)
+        except (InputError, RunError) as error:
+            (line,) = str(error).splitlines()
+            assert "memory.host" in line
+        else:
+            counts.add(found)
+            assert memory["host"]["peak"] <= budget
+    assert counts == {count}
+
+
+@pytest.mark.parametrize("first", [BUDGET, 1 << 26])
+def test_a_run_goes_on_with_any_memory(place: Place, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that began in memory goes on from the store, and the other way round."""
+    monkeypatch.setattr(commit_log, "COMMIT_SECONDS", 0.0)
+    count = place.answer("4-cliques", "cpu", 1 << 26)[0]
+    config, commit, commits = (
+        place.config("4-cliques", "cpu", first, f"resumed-{first}"),
+        commit_log.PhaseRecord.commit,
+        [],
+    )
+
+    def stop(self: Any, ranges: Any, *arguments: Any, **options: Any) -> None:
+        commit(self, ranges, *arguments, **options)
+        commits.append(ranges)
+        if len(commits) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(commit_log.PhaseRecord, "commit", stop)
+        with pytest.raises(KeyboardInterrupt):
+            longwall.run(config)
+    other = BUDGET if first != BUDGET else 1 << 26
+    resumed = longwall.resume(place.folder / "runs" / f"resumed-{first}", overrides=[f"memory.host={other}"])
+    assert resumed.count == count
+
+
+def test_damaged_lists_end_the_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    count, write, damaged = place.answer("triangles", "cpu", BUDGET)[0], ListFile.write, []
+
+    def flip(self: ListFile, segment: int, values: Any) -> None:
+        write(self, segment, values)
+        if segment == 2:
+            with self._path.open("r+b") as file:
+                file.seek(4 * int(self.bounds[2]))
+                file.write(bytes([int(values[0]) & 255 ^ 1]))
+            damaged.append(segment)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ListFile, "write", flip)
+        with pytest.raises(RunError, match=r"it holds something else than what was written.*go on with: "):
+            place.answer("triangles", "cpu", BUDGET, "damaged")
+    assert damaged == [2]
+    assert left_in(place.spill) == []
+    assert longwall.resume(place.folder / "runs" / "damaged").count == count
+
+
+def test_the_store_is_left_as_it_was(place: Place) -> None:
+    before = {path: path.stat().st_mtime_ns for path in place.store.rglob("*")}
+    place.answer("triangles", "cpu", BUDGET)
+    assert {path: path.stat().st_mtime_ns for path in place.store.rglob("*")} == before
+    assert open_store(place.store).num_edges == place.graph.num_edges
+
+
+CHUNKS = {"longwall.storage.arrays.layout:CHUNK_BYTES": 1024, "longwall.storage.arrays.array_hash:SEGMENT_BYTES": 1024}
+KILLED = """
+[graph]
+path = "graph"
+[workload]
+kind = "{kind}"
+{more}
+[memory]
+host = {host}
+spill = "spill"
+[engine]
+kind = "cpu"
+threads = 2
+[run]
+name = "{name}"
+report = false
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "more"), [("cliques", "k = 4"), ("triangles", 'output = "vertices"')])
+def test_a_killed_run_goes_on(place: Place, launch: Any, kind: str, more: str) -> None:
+    """Kill at events of the run, up to thrice in a row, until eight have struck; nothing is left of the lists."""
+    draw, host = random.Random(kind), BUDGET + 8 * place.graph.num_vertices
+    name = f"killed-{kind}"
+    (place.folder / f"{name}.toml").write_text(KILLED.format(kind=kind, more=more, host=host, name=name))
+    options = {"constants": CONSTANTS | CHUNKS}
+    whole = launch("run", place.folder / f"{name}.toml", "--quiet", folder=place.folder, **options)
+    assert whole.code == 0, whole.err
+    right = longwall.run(
+        place.config("4-cliques" if more == "k = 4" else "triangles of vertices", "cpu", 1 << 26, "right")
+    )
+    run, struck = place.folder / "runs" / name, 0
+    while struck < 8:
+        shutil.rmtree(run)
+        faults = [Fault("kill", event=draw.randint(1, whole.events)) for _ in range(3)]
+        struck += finish(launch, place.folder, name, faults, **options)
+        check_whole(run, place.spill)
+        assert json.loads((run / "manifest.json").read_text())["count"] == right.count
+        if kind == "triangles":
+            assert pq.read_table(run / "results" / "vertices.parquet").equals(right.table("vertices"))
+
+
+def test_explain_says_what_is_read(place: Place) -> None:
+    before = sorted(place.folder.rglob("*"))
+    text = explain(place.config("4-cliques", "cpu", BUDGET, "explained"))
+    graph, lists = place.graph.nbytes / 1024, 4 * place.graph.num_edges / 1024
+    assert f"graph in     its store: it takes {graph:.0f} KiB, and memory.host is 97.7 KiB" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("streaming "))
+    assert f"once from the store, of which {lists:.1f} KiB go to memory.spill; from there about " in line
+    assert line.endswith(" ranges of roots")
+    assert sorted(place.folder.rglob("*")) == before
+    with pytest.raises(InputError, match=r"with less, counts of triangles and cliques"):
+        explain(place.config("4-cliques", "cpu", BUDGET, "x") | {"workload": {"kind": "motifs", "k": 3}})
+
+
+MEASURED = """
+import json, resource, sys
+import longwall
+def peak(store, host):
+    longwall.run({"graph": {"path": store}, "workload": {"kind": "cliques", "k": 4}, "engine": {"kind": "cpu"},
+                  "memory": {"host": host, "spill": "spill"}, "run": {"directory": "runs", "report": False}})
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+tiny = peak(sys.argv[1], 32 << 20)
+print(json.dumps([tiny, peak(sys.argv[2], int(sys.argv[3]))]))
+"""
+
+
+@pytest.mark.slow
+def test_no_more_memory_is_taken_than_reserved(tmp_path: Path) -> None:
+    """Resident memory grows by the budget at most, from a run of a small graph to one of a large graph."""
+    generate("rmat", scale=14, edge_factor=24, seed=1).save(tmp_path / "tiny")
+    large = generate("rmat", scale=18, edge_factor=24, seed=1)
+    large.save(tmp_path / "large")
+    budget = 16 << 20
+    assert large.nbytes > 2 * budget
+    command = [sys.executable, "-c", MEASURED, "tiny", "large", str(budget)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    tiny, peak = json.loads(done.stdout)
+    assert peak - tiny <= budget

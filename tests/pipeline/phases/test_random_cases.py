@@ -1,0 +1,83 @@
+"""Every method of counting against igraph or brute force, in 2,000 random cases: all must find the same number."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import naive
+import pytest
+from random_cases import Case, draw_case, methods
+from selection import on_device
+
+from longwall.storage.graph.graph import Graph
+
+SLICES = 20
+CASES = 100  # of a slice
+ON_GPU = on_device(6, 1)  # of these: every search is compiled
+_SHARED = Path("/dev/shm")
+
+
+def answer(case: Case) -> int:
+    """The number of mappings, by igraph; where some vertex may have any label, by brute force."""
+    labels = case.query.labels or ()
+    count = naive.count_mappings_by_masks if -1 in labels else naive.igraph_count_mappings
+    return count(case.edges, case.query, case.labels)
+
+
+def check(lab: Any, case: Case, engine: str) -> Counter[str]:
+    """Count a case by all methods; return their names."""
+    want, each = answer(case), len(naive.automorphisms(case.query))
+    graph: Graph = lab.graph(case.edges, case.graph_labels)
+    found = {}
+    for name, count in methods(case, graph).items():
+        # A folder for each: the log of a run answers for phases of a name that is in it.
+        folder = Path(tempfile.mkdtemp(prefix="longwall-test-", dir=_SHARED if _SHARED.is_dir() else None))
+        try:
+            run = lab.context(graph, engine=engine, folder=folder)
+            found[name] = count(run) * each
+            run.close()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    assert found == dict.fromkeys(found, want), case
+    return Counter(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(SLICES))
+def test_all_methods_find_what_igraph_finds(lab: Any, engine_kind: str, number: int) -> None:
+    used: Counter[str] = Counter()
+    cases = CASES if engine_kind == "cpu" else ON_GPU
+    for seed in range(number * CASES, number * CASES + cases):
+        used += check(lab, draw_case(seed), engine_kind)
+    assert engine_kind == "cuda" or len(used) > 12, used
+
+
+def test_the_first_cases(lab: Any, engine_kind: str) -> None:
+    for seed in range(on_device(20, 4)):
+        check(lab, draw_case(10_000 + seed), engine_kind)
+
+
+def test_cases_are_of_all_kinds() -> None:
+    """What is drawn has graphs of all kinds, patterns of all sizes, labels, and something to be counted."""
+    cases = [draw_case(seed) for seed in range(2000)]
+    drawn = Counter((case.kind, case.query.size, case.query.labels is not None, case.query.induced) for case in cases)
+    for place, least in ((0, 7), (1, 6), (2, 2), (3, 2)):
+        counts = Counter(key[place] for key in drawn.elements())
+        assert len(counts) == least
+        assert min(counts.values()) >= 100
+    answers = [answer(case) for case in cases[:100]]
+    assert sum(1 for found in answers if found) > 50
+    assert draw_case(7) == draw_case(7)
+    assert len({case.query for case in cases}) > 600
+
+
+def test_the_oracles_agree() -> None:
+    for seed in range(60):
+        case = draw_case(seed)
+        if -1 not in (case.query.labels or ()):
+            masks = naive.count_mappings_by_masks(case.edges, case.query, case.labels)
+            assert masks == naive.igraph_count_mappings(case.edges, case.query, case.labels)

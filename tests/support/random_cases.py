@@ -1,0 +1,235 @@
+"""Random cases for counts: graphs of several kinds, patterns of 2 to 7 vertices, and every method that counts them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from math import inf
+
+import naive
+import networkx as nx
+
+from longwall.pipeline.execution.environment import Coordinator
+from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
+from longwall.pipeline.phases import count_plans
+from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.cores.core_plan import CountInCore, CountWithLeaves, least_neighbours
+from longwall.pipeline.phases.count_plans import (
+    CountByHomomorphisms,
+    CountByInclusionExclusion,
+    CountByKernel,
+    CountBySearch,
+    CountPlan,
+    CountStars,
+)
+from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.phases.queries.plans import CountByCandidates
+from longwall.pipeline.phases.range_count import RangeCount
+from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
+from longwall.pipeline.planning.pattern_core import PassCosts
+from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
+from longwall.pipeline.workloads.motifs.by_counting import plan_counting
+from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
+from longwall.stages.cliques.leaves import CountCliquesByPivots
+from longwall.stages.range_counting import CountCliques, CountFiveCycles, CountFourCycles, CountRanges
+from longwall.storage.graph.graph import Graph
+
+Edge = tuple[int, int]
+Count = Callable[[Coordinator], int]
+
+LABELS = 2
+VERTICES = {2: 40, 3: 40, 4: 24, 5: 15, 6: 12, 7: 10}
+"""Most vertices of a graph by those of the pattern: the oracle enumerates all mappings."""
+_MOTIF_VERTICES = 4
+_COSTS = PassCosts(1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data graph and a query."""
+
+    seed: int
+    kind: str
+    edges: tuple[Edge, ...]
+    labels: dict[int, int]
+    query: naive.Query
+
+    @property
+    def graph_labels(self) -> dict[int, int] | None:
+        """The labels that the graph is made with."""
+        return self.labels if self.query.labels is not None else None
+
+    def __repr__(self) -> str:
+        return f"<case {self.seed}: {self.query} in {self.kind}, edges {list(self.edges)}, labels {self.labels}>"
+
+
+def draw_case(seed: int) -> Case:
+    """Draw a case; the same seed draws the same one."""
+    chance = random.Random(seed)
+    size = chance.choice((2, 3, 4, 4, 5, 5, 5, 6, 6, 7))
+    kind = chance.choice(sorted(_KINDS))
+    edges = {
+        tuple(sorted(edge))
+        for edge in _KINDS[kind](chance, chance.randint((size + VERTICES[size]) // 2, VERTICES[size]))
+    }
+    listed = [(3 * u + 5, 3 * v + 5) for u, v in sorted(edges) or [(0, 1)]]
+    listed += [(v, u) for u, v in chance.sample(listed, min(3, len(listed)))]  # again, the other way round
+    listed += [(2, 2), (listed[0][0], listed[0][0])]  # loops: of a vertex without an edge, and of another one
+    chance.shuffle(listed)
+    labels = {v: chance.randrange(LABELS) for v in sorted({end for u, v in listed if u != v for end in (u, v)})}
+    return Case(seed, kind, tuple(listed), labels, _draw_query(chance, size))
+
+
+def _draw_query(chance: random.Random, size: int) -> naive.Query:
+    """Draw a connected pattern: a random tree with further edges, or a shape that has a kernel of its own."""
+    pairs = list(combinations(range(size), 2))
+    shape = chance.randrange(10)
+    if shape == 0:
+        edges = pairs
+    elif shape == 1 and size > 2:
+        edges = [tuple(sorted((v, (v + 1) % size))) for v in range(size)]
+    elif shape == 2:
+        edges = [(0, v) for v in range(1, size)]
+    else:
+        order = chance.sample(range(size), size)
+        tree = {tuple(sorted((order[v], chance.choice(order[:v])))) for v in range(1, size)}
+        more = chance.choice((0.0, 0.1, 0.3, 0.7))
+        edges = sorted(tree | {pair for pair in pairs if chance.random() < more})
+    labels = None
+    if chance.random() < 0.35:
+        labels = tuple(chance.choice((ANY_LABEL, *range(LABELS))) for _ in range(size))
+    if labels is not None and set(labels) == {ANY_LABEL}:
+        labels = None
+    return naive.Query(size, tuple(sorted(edges)), labels, chance.random() < 0.4)
+
+
+def _sparse(chance: random.Random, n: int) -> Iterator[Edge]:
+    share = min(chance.choice((1.0, 2.0, 4.0, 8.0)) / n, 0.9)
+    return (pair for pair in combinations(range(n), 2) if chance.random() < share)
+
+
+def _attached(chance: random.Random, n: int) -> Iterator[Edge]:
+    return iter(nx.barabasi_albert_graph(n, min(chance.randint(1, 3), n - 1), seed=chance.randrange(1 << 30)).edges)
+
+
+def _star(chance: random.Random, n: int) -> Iterator[Edge]:
+    """One hub or two, and a few edges among the leaves."""
+    hubs = chance.randint(1, 2)
+    yield from product(range(hubs), range(hubs, n))
+    for _ in range(chance.randint(0, n)):
+        yield chance.randrange(n), chance.randrange(n)
+
+
+def _bipartite(chance: random.Random, n: int) -> Iterator[Edge]:
+    left = chance.randint(1, max(n // 2, 1))
+    share = chance.choice((0.5, 0.8, 1.0))
+    return (pair for pair in product(range(left), range(left, n)) if chance.random() < share)
+
+
+def _tailed_clique(chance: random.Random, n: int) -> Iterator[Edge]:
+    """A clique with paths and leaves that hang from it."""
+    size = chance.randint(2, min(n, 9))
+    yield from combinations(range(size), 2)
+    for v in range(size, n):
+        yield chance.choice((v - 1, chance.randrange(v), 0)), v
+
+
+def _parts(chance: random.Random, n: int) -> Iterator[Edge]:
+    """Several parts, some of which are alike."""
+    size = max(n // 3, 2)
+    part = list(_sparse(chance, size)) or [(0, 1)]
+    for number in range(3):
+        yield from ((u + number * size, v + number * size) for u, v in part)
+        part = part if chance.random() < 0.5 else list(combinations(range(min(size, 5)), 2))
+
+
+def _twins(chance: random.Random, n: int) -> Iterator[Edge]:
+    """Vertices with the same neighbours, adjacent to each other or not."""
+    size = max(n // 3, 2)
+    part, adjacent = list(_sparse(chance, size)) or [(0, 1)], chance.random() < 0.5
+    for u, v in part:
+        yield from product(range(u, n, size), range(v, n, size))
+    if adjacent:
+        for u in range(size):
+            yield from combinations(range(u, n, size), 2)
+
+
+_KINDS: dict[str, Callable[[random.Random, int], Iterator[Edge]]] = {
+    "random": _sparse,
+    "preferential attachment": _attached,
+    "star": _star,
+    "bipartite": _bipartite,
+    "tailed clique": _tailed_clique,
+    "parts": _parts,
+    "twins": _twins,
+}
+
+
+def methods(case: Case, graph: Graph) -> dict[str, Count]:
+    """Every method that counts the embeddings of a case."""
+    query, pattern = case.query, Pattern(case.query.size, case.query.edges, case.query.labels)
+    induced, stats = query.induced, graph.stats
+    chosen, search = plan_count(pattern, graph, induced=induced), plan_match(pattern, stats, induced=induced)
+    joins = plan_edge_joins(pattern, stats, induced=induced)
+    one_by_one = plan_match(pattern, stats, induced=induced, longest_suffix=1)
+    plans: dict[str, CountPlan] = {
+        "chosen": chosen,
+        "search": CountBySearch(pattern, 0.0, search),
+        "search, one vertex counted": CountBySearch(pattern, 0.0, one_by_one),
+        "joins": CountBySearch(pattern, 0.0, joins),
+        "candidates": CountByCandidates(pattern, 0.0, induced),
+    }
+    if least_neighbours(pattern) > 1:
+        plans["core"] = CountInCore(pattern, 0.0, chosen, induced)
+    found: dict[str, Count] = {}
+    if query.labels is None and query.size > 2:
+        plans |= _formulas(pattern, graph, induced=induced)
+        found |= _motifs(pattern, graph, induced=induced)
+    return {name: plan.count for name, plan in plans.items()} | found
+
+
+def _formulas(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, CountPlan]:
+    """Methods for patterns without labels that enumerate nothing, or know what they enumerate."""
+    k, degrees, found = pattern.num_vertices, sorted(map(len, pattern.neighbours)), {}
+
+    def kernel(count: CountRanges) -> CountPlan:
+        return CountByKernel(pattern, 0.0, RangeCount(count, 0.0))
+
+    if pattern.is_clique:
+        found["bitmaps"], found["pivots"] = kernel(CountCliques(k)), kernel(CountCliquesByPivots(k))
+    if not induced and degrees == [2] * 4:
+        found["wedges"] = kernel(CountFourCycles())
+    if not induced and degrees == [2] * 5:
+        found["five-cycles"] = kernel(CountFiveCycles())
+    if not induced and k > 3 and degrees[-2] == 1:
+        found["degrees"] = CountStars(pattern, 0.0)
+    absent = k * (k - 1) // 2 - len(pattern.edges)
+    if induced and k > count_plans.MAX_INDUCED_VERTICES and absent > count_plans.FEW_ABSENT_EDGES:
+        return found
+    more = denser(pattern) if induced else ((Pattern(k, pattern.edges), 1),)
+    patterns, signs = tuple(one for one, _ in more), tuple(sign for _, sign in more)
+    whole = replace(plan_count(pattern, graph, induced=induced), cost=inf)
+    found["leaves"] = CountWithLeaves(pattern, 0.0, whole, induced)
+    for name, costs in (("decomposition", _COSTS), ("without lists", PassCosts(1.0, 1.0, 1.0, lists=False))):
+        if (sums := plan_homomorphisms(patterns, costs)) is not None:
+            found[name] = CountByHomomorphisms(pattern, 0.0, HomomorphismCount(sums), signs)
+    if induced:
+        parts = tuple((sign, plan_count(one, graph)) for one, sign in more)
+        found["inclusion-exclusion"] = CountByInclusionExclusion(pattern, 0.0, parts)
+    return found
+
+
+def _motifs(pattern: Pattern, graph: Graph, *, induced: bool) -> dict[str, Count]:
+    """Methods that count all patterns of a size."""
+    k = pattern.num_vertices
+    if not induced or k > _MOTIF_VERTICES:
+        return {}
+    counting, enumeration = plan_counting(k, graph), plan_enumeration(k, graph.stats)
+    kinds = [nx.Graph(list(one.edges)) for one in counting.patterns]
+    (at,) = [i for i, one in enumerate(kinds) if nx.is_isomorphic(one, nx.Graph(list(pattern.edges)))]
+    return {
+        "motifs, counted": lambda env: counting.count(env)[at],
+        "motifs, enumerated": lambda env: enumeration.count(env)[at],
+    }
