@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -160,6 +161,7 @@ def _environment(spec: RunSpec, graph: Graph, resources: Resources) -> Iterator[
         forget_layout(env)
         env.close()
         release_graph(env)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _folder(spec: RunSpec) -> Path:
