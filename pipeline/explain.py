@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longwall.pipeline.config import RunSpec, load_config
-from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, read_graph, require_streaming
+from longwall.pipeline.inputs import describe_graph, open_beside, open_resources, plan_for, read_graph
 from longwall.pipeline.quoting import round_number
 from longwall.pipeline.run import COMPILING
 from longwall.storage.errors import InputError, RunError
@@ -71,8 +71,7 @@ def explain(
             clock = Clock()
             graph = read_graph(spec, observer, resources)
             read_seconds = clock.stop().quiet(engine.workers)
-            plan = spec.workload.plan(graph)
-            require_streaming(plan, graph)
+            plan = plan_for(spec, graph)
             second = open_beside(spec, graph, resources)
             if isinstance(graph, StoredGraph):
                 lies, prediction = _describe_streaming(plan, graph, resources), []

@@ -81,18 +81,20 @@ def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngi
     return SecondEngine(spec.engine.threads or max(core_count() - 1, 1))
 
 
-def require_streaming(plan: Any, graph: Graph) -> None:
-    """Refuse a plan that needs a graph in memory which stays in its store.
+def plan_for(spec: RunSpec, graph: Graph) -> Any:
+    """Plan the workload of a config for its graph.
 
     Raises
     ------
     InputError
-        Saying what is counted without it.
+        If the graph does not have what the workload needs, or stays in its store, and the plan needs it in memory.
     """
     from longwall.storage.streaming.stored_graph import StoredGraph
 
+    plan = spec.workload.plan(graph)
     if isinstance(graph, StoredGraph) and getattr(plan, "streamed", None) is None:
         raise graph.refused()
+    return plan
 
 
 def read_graph(

@@ -23,9 +23,9 @@ from longwall.pipeline.inputs import (
     describe_graph,
     open_beside,
     open_resources,
+    plan_for,
     read_graph,
     require_observer,
-    require_streaming,
 )
 from longwall.pipeline.label_names import with_label_names
 from longwall.pipeline.memory_graph import how_to_resume, shared_graph, with_graph_again
@@ -277,11 +277,9 @@ def _run(
         with engine.watch_compilation(say_compiling), user_errors(engine), observer.timed("graph"):
             graph = read_graph(spec, observer, resources, notes, cluster.adjacency if on_cluster else None)
         with observer.timed("plan"):
-            plan = spec.workload.plan(graph)
-            require_streaming(plan, graph)
+            plan = plan_for(spec, graph)
         second = open_beside(spec, graph, resources)
-        facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {})
-        facts["degrees"] = graph.degree_powers()
+        facts = describe_graph(spec, graph) | ({"columns": notes} if notes else {}) | {"degrees": graph.degree_powers()}
         engines = engine_facts(spec, engine, devices, second)
         _settle(directory, {"engine": engines, "graph": facts, "plan": plan.to_dict()})
         directory.manifest |= {"budget": resources.limits(), "plan_text": plan.describe()}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Int64s = npt.NDArray[np.int64]
 
-STREAMED = "counts of triangles and cliques, in all or per vertex"
+STREAMED = "counts of triangles and cliques (in all or per vertex)"
 """What is mined of a graph that stays in its store."""
 ROW_ARRAYS = ("indices", "edge_labels")
 """The arrays with an item for each arc."""

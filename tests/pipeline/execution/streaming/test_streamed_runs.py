@@ -139,7 +139,7 @@ def test_what_needs_the_graph_is_refused(place: Place, workload: dict[str, Any],
         longwall.run(config)
     (line,) = str(refused.value).splitlines()
     assert line.startswith(f"{place.store}: the graph needs ")
-    assert "raise memory.host; with less, counts of triangles and cliques, in all or per vertex read" in line
+    assert "raise memory.host; with less, counts of triangles and cliques (in all or per vertex) read" in line
     assert not (place.folder / "runs" / "refused").exists()
 
 
