@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
+from longwall.pipeline.cluster.devices import in_processes
 from longwall.pipeline.config import RunSpec
 from longwall.storage.arguments import brief, require_methods, require_type
 from longwall.storage.errors import InputError
@@ -72,17 +73,12 @@ def open_beside(spec: RunSpec, graph: Graph, resources: Resources) -> SecondEngi
     from longwall.storage.pages.placement import access_of
     from longwall.storage.streaming.stored_graph import StoredGraph
 
-    if _in_processes(spec) or not resources.on_device or isinstance(graph, StoredGraph):
+    if in_processes(spec) or not resources.on_device or isinstance(graph, StoredGraph):
         return None
     access = access_of(host_arrays(graph), resources, spec.memory.access)
     if not runs_beside(spec.engine.kind, access):
         return None
     return SecondEngine(spec.engine.threads or max(core_count() - 1, 1))
-
-
-def _in_processes(spec: RunSpec) -> bool:
-    """Return whether other processes do the work."""
-    return spec.scheduler.kind == "dask" or spec.engine.devices is not None
 
 
 def require_streaming(plan: Any, graph: Graph) -> None:
@@ -126,7 +122,7 @@ def read_graph(
     try:
         return _read_graph(spec, observer, resources, [] if notes is None else notes, adjacency)
     except GraphTooLarge as error:
-        if _in_processes(spec):
+        if in_processes(spec):
             raise
         return open_stored(error.path, resources.host, str(error))
     except BudgetExceeded as error:

@@ -16,6 +16,7 @@ from longwall.kernels.interface.engine import Engine, EngineLost, ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.workspaces import (
+    ArcBlock,
     Block,
     RangeCounter,
     TabledCliqueCounter,
@@ -61,6 +62,16 @@ class CountingBench(RootsBench, Protocol):
         self, first: int, last: int, tables: TabledCliqueCounter
     ) -> Iterator[tuple[int, int, Iterator[Targets | None]]]:
         """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
+        ...
+
+    def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
+        """Prepare the pages for pieces of a range, of at most so many arcs, for one block of triangles at a time."""
+        ...
+
+    def columns(
+        self, first: int, last: int, most: int
+    ) -> Iterator[tuple[int, int, Callable[[], Iterator[Targets]] | None]]:
+        """Cut a range of vertices by the arcs from larger ones, and prepare the pages of all lists in turn for each."""
         ...
 
     def root(self, at: int) -> int:
@@ -272,20 +283,6 @@ class CountCliques(CountSubgraphs):
             bench.counter.add_pieces(first, last, bench)
         else:
             super().add(first, last, bench)
-
-
-@dataclass(frozen=True)
-class CountFourCycles(CountSubgraphs):
-    """Count the cycles of 4 vertices by their wedges (Chiba and Nishizeki)."""
-
-    method = "wedge aggregation"
-    name = "wedge aggregation of 4 vertices"
-    how = "wedge aggregation: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
-    source = Roots("vertices")
-
-    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
-        """See `CountRanges`."""
-        return SubgraphCounter(engine.kernels.four_cycle_counter(engine.device, graph, memory))
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,10 @@ class Roots(Stage):
         What the kernel reads of the rows of both ends of the edges at its roots.
     copies
         Whether the kernel reads copies of the graph's pages: then these have what is left of the device.
+    streams
+        Whether the lists of all vertices are copied in turn for every range, where pages can be copied.
+    beyond
+        Whether a range reads much more than what belongs to it, so that ranges should be long on a device.
     growth
         The power of its number of continuations to which the work at an arc grows; 0: arcs are alike.
     """
@@ -94,6 +98,8 @@ class Roots(Stage):
     kind: Literal["arcs", "vertices"]
     part: NeighbourRange = NeighbourRange.ALL
     copies: bool = False
+    streams: bool = False
+    beyond: bool = False
     growth: int = 0
 
     verb = "source"

@@ -1,12 +1,14 @@
-"""Count in an R-MAT graph that a GPU's budget holds wholly, to a quarter, and to a tenth: seconds of mining.
+"""Count in R-MAT graphs that a GPU's budget holds wholly, to a quarter, and to a tenth: seconds of mining.
 
-    python -m benchmarks.gpu.out_of_core [--scale 24] [--time 200] [--limit 40] [--work FOLDER]
+    python -m benchmarks.gpu.out_of_core [--scale 24] [--time 150] [--works LIST] [--work FOLDER]
 
-The graph is made on the GPU and mined from memory. Every work is run with a budget that holds the graph, then with a
-quarter and a tenth of the graph's bytes, which must give the same count; "bring" is the part of the seconds in which
-the graph is brought to the device. The floor is what crosses the link at least once, the arcs that the work reads,
-over 55 GB/s, and the seconds with all of the graph. A run that takes longer than its limit is ended; what is left after
-`--time` is left out. The exit status is 1 if counts differ.
+The graphs are made on the GPU and mined from memory; works of many steps have one of a quarter of the size. Every work
+is run with a budget that holds the graph, then with a quarter and a tenth of its bytes, which must give the same
+counts; "bring" is the part of the seconds in which the graph is brought to the device. "Copied" are the bytes of pages
+that were copied to the device, "predicted" those that the plan of the reads says, which count more where lists are read
+in no order. The floor is the seconds with all of the graph and, over 55 GB/s, what is predicted or, where no plan is
+made, the arcs that the work reads. A run that takes longer than its limit is ended; what is left after `--time` is left
+out. The exit status is 1 if counts differ.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -30,26 +32,46 @@ from benchmarks.gpu.device_rmat import rmat_graph
 from benchmarks.lib.processors import processors
 from longwall.kernels.cuda.engine import CudaEngine
 from longwall.pipeline.execution import device_graph
+from longwall.pipeline.execution.environment import Environment
+from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
 from longwall.storage.errors import InputError, RunError
 from longwall.storage.graph.graph import Graph
+from longwall.storage.pages.hot_pages import Moves
+from longwall.storage.pages.paged_graph import GraphPages
 
 SHARES = (None, 0.25, 0.1)
 LINK = 55e9  # bytes a second
-WORKS: dict[str, tuple[dict[str, Any], float]] = {
-    "triangles": ({"kind": "triangles"}, 0.5),
-    "4-cliques": ({"kind": "cliques", "k": 4}, 0.5),
-    "triangles of vertices": ({"kind": "triangles", "output": "vertices"}, 0.5),
-    "4-cycles": ({"kind": "match", "pattern": "cycle-4"}, 1.0),
-    "diamonds": ({"kind": "match", "pattern": "diamond"}, 1.0),
+LEAST_BUDGET = 4 << 20  # for a small graph
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is counted."""
+
+    workload: dict[str, Any]
+    part: float
+    """Of the arcs, that it reads."""
+    limit: float
+    """Seconds of a run."""
+    smaller: int = 0
+    """How much smaller the scale of its graph is."""
+
+
+WORKS = {
+    "triangles": Work({"kind": "triangles"}, 0.5, 8),
+    "4-cliques": Work({"kind": "cliques", "k": 4}, 0.5, 10),
+    "diamonds": Work({"kind": "match", "pattern": "diamond"}, 0.5, 15),
+    "triangles of vertices": Work({"kind": "triangles", "output": "vertices"}, 0.5, 10),
+    "4-cycles": Work({"kind": "match", "pattern": "cycle-4"}, 1.0, 20, smaller=2),
+    "4-motifs": Work({"kind": "motifs", "k": 4}, 1.0, 20, smaller=2),
 }
-"""The workload, and the part of the arcs that it reads."""
 
 
 @dataclass(frozen=True)
 class Run:
     """What a run found and took."""
 
-    found: int | None
+    found: Any
     opened: float
     """Seconds of reading the graph's store."""
     seconds: float
@@ -66,6 +88,9 @@ class Run:
     driver: int
     """The most of the device that was not free, by the driver, beside what was taken before."""
     access: str
+    copied: int
+    """Bytes of pages that were copied to the device."""
+    predicted: float
 
 
 class Bench:
@@ -88,13 +113,14 @@ class Bench:
         self._folder, self._engine, self._numbers = folder, engine, count()
         self.bytes = size
 
-    def run(self, workload: dict[str, Any], share: float | None, limit: float) -> Run | None:
-        """Run a workload; None where that takes longer than `limit` seconds."""
+    def run(self, workload: dict[str, Any], budget: int | None, limit: float, access: str = "auto") -> Run | None:
+        """Run a workload with so many bytes of the device; None where that takes longer than `limit` seconds."""
         config = {
             "graph": self._graph,
             "workload": workload,
             "memory": {
-                "device": "auto" if share is None else int(share * self.bytes),
+                "device": "auto" if budget is None else budget,
+                "access": access,
                 "spill": str(self._folder / "spill"),
             },
             "engine": {"kind": self._engine},
@@ -103,7 +129,7 @@ class Bench:
         timer = threading.Timer(max(limit, 0.1), os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         try:
-            with timed_bring() as seconds, processors("mine") as used:
+            with timed_bring() as seconds, processors("mine") as used, watched_link() as link:
                 result = longwall.run(config)
         except KeyboardInterrupt:
             return None
@@ -111,8 +137,9 @@ class Bench:
             timer.cancel()
         memory = json.loads((Path(result.path) / "manifest.json").read_text())["memory"]
         device = memory.get("device", {"peak": 0, "driver": 0})
+        patterns = [(one.pattern, one.count) for one in result.patterns]
         return Run(
-            found=result.count,
+            found=patterns if result.count is None else result.count,
             opened=result.timings["graph"],
             seconds=result.timings["mine"],
             processors=sum(used),
@@ -122,6 +149,8 @@ class Bench:
             peak=device["peak"],
             driver=device["driver"],
             access=memory["graph"]["access"],
+            copied=link.copied,
+            predicted=sum(reads.predicted for reads in link.reads),
         )
 
 
@@ -150,52 +179,90 @@ def timed_bring() -> Iterator[list[float]]:
         device_graph._bring = bring
 
 
+@dataclass
+class Link:
+    """What crossed the link, and what was planned."""
+
+    copied: int = 0
+    reads: list[OrientedReads] = field(default_factory=list)
+
+
+@contextmanager
+def watched_link() -> Iterator[Link]:
+    """Add up the copies of pages, and keep the plans of reads."""
+    link, copy, make = Link(), GraphPages._copy, OrientedReads.__init__
+
+    def copying(self: GraphPages, moves: Moves) -> None:
+        link.copied += 4 * self.page_arcs * moves.admit.size
+        copy(self, moves)
+
+    def making(self: OrientedReads, env: Environment) -> None:
+        make(self, env)
+        link.reads.append(self)
+
+    GraphPages._copy, OrientedReads.__init__ = copying, making  # type: ignore[method-assign]
+    try:
+        yield link
+    finally:
+        GraphPages._copy, OrientedReads.__init__ = copy, make  # type: ignore[method-assign]
+
+
 def main() -> None:
     """Print a row for every work and share, as long as there is time."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=int, default=24)
-    parser.add_argument("--time", type=float, default=200, help="seconds for everything")
-    parser.add_argument("--limit", type=float, default=40, help="seconds for a run")
+    parser.add_argument("--time", type=float, default=150, help="seconds for everything")
     parser.add_argument("--works", default=",".join(WORKS))
     parser.add_argument("--work", type=Path, help="folder for runs")
     settings = parser.parse_args()
     ends = time.monotonic() + settings.time
-    small = replace(rmat_graph(CudaEngine().xp, 10, 8), content_hash="small")
-    graph = replace(rmat_graph(CudaEngine().xp, settings.scale, 16), content_hash="large")
+    xp, works = CudaEngine().xp, {name: WORKS[name] for name in settings.works.split(",")}
+    small = replace(rmat_graph(xp, 10, 8), content_hash="small")
     with tempfile.TemporaryDirectory(dir=settings.work) as folder:
-        bench = Bench(graph, read_bytes(graph), Path(folder))
         tiny = Bench(small, read_bytes(small), Path(folder) / "small")
-        print(f"R-MAT {settings.scale}: {graph.num_edges:,} edges, {bench.bytes / 1e9:.2f} GB")
-        print("| work | budget | access | count | s | bring s | of resident | floor s | arrays MB |")
-        print("|---|---|---|---:|---:|---:|---:|---:|---:|", flush=True)
-        for name in settings.works.split(","):
-            workload, part = WORKS[name]
-            tiny.run(workload, None, 60)  # compiles
-            whole: Run | None = None
-            for share in SHARES:
-                left = min(settings.limit, ends - time.monotonic())
-                if left < 1:
-                    print("time is up")
+        for smaller in sorted({work.smaller for work in works.values()}):
+            graph = replace(rmat_graph(xp, settings.scale - smaller, 16), content_hash=f"large {smaller}")
+            bench = Bench(graph, read_bytes(graph), Path(folder))
+            print(f"R-MAT {settings.scale - smaller}: {graph.num_edges:,} edges, {bench.bytes / 1e9:.2f} GB")
+            columns = "access | count | s | bring s | of resident | copied GB | predicted GB | floor s | arrays MB"
+            print(f"| work | budget | {columns} |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+            for name, work in works.items():
+                if work.smaller == smaller and not measured(name, work, bench, tiny, graph.indices.nbytes, ends):
                     return
-                title = f"| {name} | {'all' if share is None else f'{share:.0%}'} |"
-                try:
-                    run = bench.run(workload, share, left)
-                except (InputError, RunError) as error:
-                    print(title, error, "| | | | | | |", flush=True)
-                    continue
-                if run is None:
-                    print(title, f"over {left:.0f} s | | | | | | |", flush=True)
-                    continue
-                whole = whole or run
-                floor = part * graph.indices.nbytes / LINK + (whole.seconds if share else 0)
-                print(
-                    title,
-                    f"{run.access} | {run.found:,} | {run.seconds:.3f} | {run.bring:.3f} | "
-                    f"{run.seconds / whole.seconds:.2f} | {floor:.3f} | {run.peak / 1e6:,.0f} |",
-                    flush=True,
-                )
-                if run.found != whole.found:
-                    raise SystemExit(f"{name}: {run.found:,}, with all of the graph {whole.found:,}")
+
+
+def measured(name: str, work: Work, bench: Bench, tiny: Bench, arcs: int, ends: float) -> bool:
+    """Print the rows of a work on a graph with so many bytes of arcs; return whether there is time left."""
+    tiny.run(work.workload, None, 60)  # compiles
+    tiny.run(work.workload, LEAST_BUDGET, 60, "adaptive")
+    whole: Run | None = None
+    for share in SHARES:
+        if (left := min(work.limit, ends - time.monotonic())) < 1:
+            print("time is up")
+            return False
+        title = f"| {name} | {'all' if share is None else f'{share:.0%}'} |"
+        try:
+            run = bench.run(work.workload, None if share is None else int(share * bench.bytes), left)
+        except (InputError, RunError) as error:
+            print(title, error, "| | | | | | | | |", flush=True)
+            continue
+        if run is None:
+            print(title, f"over {left:.0f} s | | | | | | | | |", flush=True)
+            continue
+        resident = whole.seconds if whole else 0.0
+        crosses = run.predicted or (work.part * arcs if share else 0)
+        number = f"{run.found:,}" if isinstance(run.found, int) else f"{len(run.found)} patterns"
+        print(
+            title,
+            f"{run.access} | {number} | {run.seconds:.3f} | {run.bring:.3f} | "
+            f"{run.seconds / resident if resident else 1:.2f} | {run.copied / 1e9:.2f} | {run.predicted / 1e9:.2f} | "
+            f"{resident + crosses / LINK:.3f} | {run.peak / 1e6:,.0f} |",
+            flush=True,
+        )
+        whole = whole or run
+        if run.found != whole.found:
+            raise SystemExit(f"{name}: {run.found}, before {whole.found}")
+    return True
 
 
 if __name__ == "__main__":

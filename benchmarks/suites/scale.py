@@ -46,7 +46,7 @@ def rates(engine: str, folder: str) -> dict[str, Any]:
     from longwall.pipeline.prediction.rates import own_rates
 
     made = select_engine(engine)
-    parts = {name: part for name, (_, part) in WORKS.items()}
+    parts = {name: work.part for name, work in WORKS.items()}
     shares = SHARES if engine == "cuda" else SHARES[:1]
     found = own_rates(made, Path(folder), again=True)
     return asdict(found) | {"device": made.device.name, "shares": shares, "parts": parts}
@@ -106,8 +106,9 @@ def mine(store: str, tiny: str, size: int, name: str, share: float | None, engin
     from benchmarks.gpu.out_of_core import WORKS, Bench
 
     with tempfile.TemporaryDirectory(dir=work) as folder:
-        Bench(Path(tiny), 0, Path(folder, "tiny"), engine).run(WORKS[name][0], None, 600)
-        found = Bench(Path(store), size, Path(folder), engine).run(WORKS[name][0], share, 600)
+        Bench(Path(tiny), 0, Path(folder, "tiny"), engine).run(WORKS[name].workload, None, 600)
+        budget = None if share is None else int(share * size)
+        found = Bench(Path(store), size, Path(folder), engine).run(WORKS[name].workload, budget, 600)
     assert found is not None
     return asdict(found)
 
@@ -119,7 +120,7 @@ def mining_steps(store: str, name: str) -> float | None:
     from benchmarks.lib.floor import steps
     from longwall.pipeline.config import load_config
 
-    spec = load_config({"graph": {"path": store}, "workload": WORKS[name][0]})
+    spec = load_config({"graph": {"path": store}, "workload": WORKS[name].workload})
     plan = spec.workload.plan(longwall.open_graph(store)).to_dict()
     return steps(store, {name: [plan]}, {})[name]
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.cliques.leaves import clique_vertex_counter as clique_vertex_counter
     from longwall.kernels.cuda.cliques.tables import tabled_clique_counter as tabled_clique_counter
     from longwall.kernels.cuda.edge_extension import edge_extender as edge_extender
+    from longwall.kernels.cuda.four_cycles import column_cycle_counter as column_cycle_counter
     from longwall.kernels.cuda.four_cycles import four_cycle_counter as four_cycle_counter
     from longwall.kernels.cuda.homomorphisms.almost_cliques import almost_clique_counter as almost_clique_counter
     from longwall.kernels.cuda.homomorphisms.diamonds import diamond_counter as diamond_counter
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cuda.homomorphisms.tables import reverse_arcs as reverse_arcs
     from longwall.kernels.cuda.homomorphisms.tables import sum_neighbours as sum_neighbours
     from longwall.kernels.cuda.homomorphisms.wheels import wheel_counter as wheel_counter
+    from longwall.kernels.cuda.local_counts.arc_diamonds import arc_diamond_counter as arc_diamond_counter
     from longwall.kernels.cuda.local_counts.arc_triangles import arc_triangles as arc_triangles
     from longwall.kernels.cuda.local_counts.edges import edge_counter as edge_counter
     from longwall.kernels.cuda.local_counts.orbits import orbit_homomorphism_counter as orbit_homomorphism_counter

@@ -1,9 +1,13 @@
-"""4-cycles on the device: wedge counters, and launches of ``four_cycles.cu``."""
+"""4-cycles on the device: wedge counters, and launches of ``four_cycles.cu`` and ``column_cycles.cu``."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from longwall.kernels.cuda.runtime.launch import WARP, Device, exact, units_that_fit
+from longwall.kernels.cuda.runtime.page_buffer import places_of
+from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import Targets
 
 Array = Any  # a CuPy array
 
@@ -16,6 +20,11 @@ _VERTICES_SHARE = 8  # the part of a counter's memory that its range of vertices
 def four_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaFourCycleCounter":
     """Make a counter of 4-cycles; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     return CudaFourCycleCounter(device, graph, memory)
+
+
+def column_cycle_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaColumnCycleCounter":
+    """Make a counter of 4-cycles by columns; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CudaColumnCycleCounter(device, graph, memory)
 
 
 class CudaFourCycleCounter:
@@ -89,6 +98,86 @@ class CudaFourCycleCounter:
             "four_cycles.cu",
             "count_light",
             (*arrays, sizes, first, last, light_root, device.stop_flag, result),
+            blocks=device.multiprocessors * 2,
+            threads=_WARPS * WARP,
+            shared=2 * 2 * self._LIGHT * _WARPS * 4,
+        )
+
+
+class CudaColumnCycleCounter:
+    """Columns of the adjacency, and counters in shared memory; see ``column_cycles.cu``.
+
+    Attributes
+    ----------
+    arc_room
+        The most arcs that the columns of a range may have.
+    """
+
+    workspace_bytes = 0
+
+    _LIGHT = 512  # kLight
+    _THREADS = 1024
+    _VERTEX_BYTES = 12  # of the vertices that are counted at once: their wedges, and their numbers if they are many
+
+    def __init__(self, device: Device, graph: GraphArrays, memory: int):
+        self._device, self._graph = device, graph
+        n = graph.num_vertices
+        self._most = max(min(n, memory // _VERTICES_SHARE // self._VERTEX_BYTES), 1)
+        left = memory - self._most * self._VERTEX_BYTES - 4 * n
+        if left < 4 * max(graph.max_degree, 1):
+            raise WorkspaceTooLarge(memory - left + 4 * max(graph.max_degree, 1))
+        self.arc_room = min(left // 4, max(graph.num_arcs // 2, 1))
+        self._ends = device.xp.empty(n, device.xp.uint32)
+        self._arcs = device.xp.empty(self.arc_room, device.xp.uint32)
+
+    def count(self, first: int, last: int, rows: Callable[[], Iterable[Targets]] | None = None) -> int:
+        """Count the 4-cycles of a range of vertices, while lists come in turn; None: all are there."""
+        graph, xp = self._graph, self._device.xp
+        n = graph.num_vertices
+        ends = self._ends[: max(n - first - 1, 0)]
+        if not ends.size:
+            return 0
+        arrays = self._arrays()
+        self._device.launch_over("column_cycles.cu", "measure_columns", ends.size, (*arrays, n, first, last, ends))
+        xp.cumsum(ends, dtype=xp.uint32, out=ends)
+        self._device.launch_over(
+            "column_cycles.cu", "copy_columns", ends.size, (*arrays, n, first, last, ends, self._arcs)
+        )
+        result = self._device.result()
+        for begin, end in rows() if rows else [(first, n)]:
+            for start in range(begin, end, self._most):
+                self._run((self._arcs, ends, first, last), start, min(start + self._most, end), result)
+        return exact(result)
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return self._graph.indptr, self._graph.indices, self._graph.split, places_of(self._graph)
+
+    def _run(self, columns: tuple[Any, ...], first: int, last: int, result: Array) -> None:
+        device = self._device
+        light_root, heavy_number, num_heavy = device.xp.zeros((3, 1), device.xp.uint32)
+        sizes = device.xp.empty(last - first, device.xp.int64)
+        heavy = device.xp.empty(last - first, device.xp.uint32)
+        arrays = (*self._arrays(), *columns, first)
+        device.launch(
+            "column_cycles.cu",
+            "measure_wedges",
+            (*arrays, last, sizes, heavy, num_heavy),
+            blocks=device.multiprocessors * 4,
+            threads=_WARPS * WARP,
+        )
+        window = device.shared_memory // 4 - 4
+        device.launch(
+            "column_cycles.cu",
+            "count_heavy",
+            (*arrays, sizes, heavy, num_heavy, window, heavy_number, device.stop_flag, result),
+            blocks=min(device.multiprocessors, last - first),
+            threads=self._THREADS,
+            shared=(window + 4) * 4,
+        )
+        device.launch(
+            "column_cycles.cu",
+            "count_light",
+            (*arrays, last, sizes, light_root, device.stop_flag, result),
             blocks=device.multiprocessors * 2,
             threads=_WARPS * WARP,
             shared=2 * 2 * self._LIGHT * _WARPS * 4,

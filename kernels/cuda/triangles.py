@@ -19,6 +19,8 @@ WARPS = 8  # per block of the kernels for light vertices, here and for cliques
 # the longest rows end last: 5-cliques of ca-AstroPh take 1.6 ms with 64 and 0.4 ms with 24.
 # It makes little difference on large graphs.
 LIGHT = 16
+WARP_SLOTS, BLOCK_SLOTS = 1024, 8192  # kWarpSlots, kBlockSlots
+BLOCKS = 6  # per multiprocessor, of the kernels for triangles; half as many where tables have counts
 _WHOLE_FROM = 4  # a part of the arcs that is worth a look at each of them
 _MOST_PASSES = 16  # over the edges, to count triangles per vertex
 
@@ -56,9 +58,6 @@ class _Triangles:
 
     workspace_bytes = 0
 
-    _WARP_SLOTS, _BLOCK_SLOTS = 1024, 8192  # kWarpSlots, kBlockSlots
-    _BLOCKS = 6  # per multiprocessor
-
     def __init__(self, device: Device, graph: GraphArrays):
         self._device, self._graph = device, graph
 
@@ -85,17 +84,17 @@ class _Triangles:
             "triangles.cu",
             f"{prefix}_heavy",
             (*arrays, tasks, num_tasks, *arcs, low, high, heavy_task, device.stop_flag, *out),
-            blocks=min(device.multiprocessors * self._BLOCKS // tables, len(tasks)),
+            blocks=min(device.multiprocessors * BLOCKS // tables, len(tasks)),
             threads=WARPS * WARP,
-            shared=(4 + self._BLOCK_SLOTS * tables) * 4,
+            shared=(4 + BLOCK_SLOTS * tables) * 4,
         )
         device.launch(
             "triangles.cu",
             f"{prefix}_light",
             (*arrays, graph.num_vertices, *arcs, low, high, light_root, device.stop_flag, *out),
-            blocks=device.multiprocessors * self._BLOCKS // tables,
+            blocks=device.multiprocessors * BLOCKS // tables,
             threads=WARPS * WARP,
-            shared=self._WARP_SLOTS * WARPS * tables * 4,
+            shared=WARP_SLOTS * WARPS * tables * 4,
         )
 
 

@@ -19,8 +19,10 @@ from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
 from longwall.kernels.interface.sorting import ChunkSorter, KeyLayout, Method, RunMerger
 from longwall.kernels.interface.workspaces import (
+    ArcDiamondCounter,
     CliqueCounter,
     CliqueLister,
+    ColumnCycleCounter,
     EdgeExtender,
     LeafCounter,
     MotifCounter,
@@ -99,8 +101,16 @@ class Kernels(Protocol):
         """Workspace for counting triangles per vertex; roots are arcs."""
         ...
 
+    def arc_diamond_counter(self, device: Device, graph: GraphArrays, memory: int) -> ArcDiamondCounter:
+        """Workspace for counting diamonds, non-induced, at the edges that two triangles share; roots are arcs."""
+        ...
+
     def four_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:
         """Workspace for counting 4-cycles by aggregating wedges; roots are vertices."""
+        ...
+
+    def column_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> ColumnCycleCounter:
+        """Workspace for counting 4-cycles while lists come in turn; roots are vertices."""
         ...
 
     def five_cycle_counter(self, device: Device, graph: GraphArrays, memory: int) -> RangeCounter:

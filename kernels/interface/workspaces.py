@@ -1,7 +1,8 @@
 """Workspaces of workers, which extend and count, and their results."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Flag, auto
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +15,18 @@ Targets = tuple[int, int]
 """Vertices from the first number to the second, less one: only arcs to these count."""
 Block = tuple[int, int, Targets | None]
 """A range of arcs, from the first number to the second, less one, and the vertices to which they count; None: all."""
+
+
+class Corner(Flag):
+    """Which arcs of a triangle are counted: those of its largest vertex, or that between the two smaller ones."""
+
+    LARGEST = auto()
+    SMALLER = auto()
+    ANY = LARGEST | SMALLER
+
+
+ArcBlock = tuple[int, int, Targets | None, Corner]
+"""A `Block` whose triangles are counted, and at which of their arcs."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,56 @@ class TabledCliqueCounter(RangeCounter, Protocol):
         targets
             All vertices that arcs of these vertices lead to, in parts; None: at once. When the next part is asked for,
             kernels that read the lists of the last one have been launched.
+        """
+        ...
+
+
+class ArcDiamondCounter(RangeCounter, Protocol):
+    """Workspace of one worker that counts pairs of triangles at the arcs of a range.
+
+    Attributes
+    ----------
+    arc_room
+        The most arcs of a range.
+    """
+
+    arc_room: int
+
+    def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
+        """Count the pairs of triangles that share the edge of an arc first to last - 1, one to a smaller neighbour.
+
+        Parameters
+        ----------
+        first, last
+            The range.
+        blocks
+            All blocks that have triangles at these arcs, each once for a corner. When the next one is asked for,
+            kernels that read the lists of the last one have been launched. None: lists are read where they are.
+        """
+        ...
+
+
+class ColumnCycleCounter(RangeCounter, Protocol):
+    """Workspace of one worker that counts 4-cycles over ranges of vertices, while lists come in turn.
+
+    Attributes
+    ----------
+    arc_room
+        The most arcs that lead from larger vertices to those of a range; a single vertex may have more on a host.
+    """
+
+    arc_room: int
+
+    def count(self, first: int, last: int, rows: Callable[[], Iterable[Targets]] | None = None) -> int:
+        """Count the 4-cycles whose smallest vertices are first to last - 1.
+
+        Parameters
+        ----------
+        first, last
+            The range.
+        rows
+            Returns the vertices from `first` on, in parts. When the next part is asked for, kernels that read the lists
+            of the last one have been launched. None: all lists are where they are read.
         """
         ...
 

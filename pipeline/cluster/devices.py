@@ -47,7 +47,12 @@ def devices_of(spec: RunSpec) -> list[str]:
     return [] if here else [there[number] for number in numbers]
 
 
+def in_processes(spec: RunSpec) -> bool:
+    """Return whether other processes do the work of a run."""
+    return spec.scheduler.kind == "dask" or spec.engine.devices is not None
+
+
 def prepare_for(spec: RunSpec) -> None:
     """Begin to open the device of a run, if this process will need it: the coordinator of a cluster does not."""
-    if spec.scheduler.kind != "dask" and spec.engine.devices is None:
+    if not in_processes(spec):
         prepare_engine(spec.engine.kind)

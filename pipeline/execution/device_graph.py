@@ -27,7 +27,8 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
         What the process works with.
     part
         What kernels read of every row. Where that is the smaller neighbours, and the device's budget does not hold the
-        whole graph, only the arcs to these are brought, until a phase reads more.
+        whole graph, only the arcs to these are brought: also where a phase before has read more, unless something that
+        was made of the whole graph is still kept.
 
     Returns
     -------
@@ -44,13 +45,28 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
     if LAID_OUT in env.kept:
         env.kept.pop(LAID_OUT).close()
         env.device_graph = None
-    loaded = env.device_graph
-    if loaded is not None and loaded.graph.oriented and part != NeighbourRange.SMALLER:
-        del loaded
+    if env.device_graph is not None and _misfits(env, env.device_graph, part):
         release_graph(env)
     if env.device_graph is None:
         env.device_graph = _bring(env, part)
     return env.device_graph.graph, env.resources.work.free
+
+
+def holds_part(env: Environment) -> bool:
+    """Return whether the memory that the engine works in holds the graph only in part, page by page."""
+    if not env.resources.on_device:
+        return False
+    if (loaded := env.device_graph) is not None:
+        return loaded.graph.oriented or loaded.graph.pages is not None
+    return access_of(host_arrays(env.graph), env.resources, env.spec.memory.access) != "resident"
+
+
+def _misfits(env: Environment, loaded: DeviceGraph, part: NeighbourRange) -> bool:
+    """Return whether the graph on the engine lacks what will be read, or is read page by page though half would do."""
+    if part != NeighbourRange.SMALLER:
+        return loaded.graph.oriented
+    paged = not loaded.graph.oriented and loaded.graph.pages is not None
+    return paged and not env.kept and oriented_bytes(env.graph) <= env.resources.host.free
 
 
 class _Kept(Generic[_Value]):

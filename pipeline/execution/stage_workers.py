@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from longwall.kernels.interface.workspaces import Block, TabledCliqueCounter, Targets, Workspace
+from longwall.kernels.interface.workspaces import ArcBlock, Block, TabledCliqueCounter, Targets, Workspace
 from longwall.pipeline.execution.adaptive_batch import AdaptiveBatch, shrink_page_cache
 from longwall.pipeline.execution.device_graph import arc_of, load_graph, reads_known
 from longwall.pipeline.execution.environment import Environment
-from longwall.pipeline.execution.oriented_reads import OrientedReads
 from longwall.pipeline.execution.phase import Worker
+from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
+from longwall.pipeline.execution.reads.streamed_reads import streamed_columns
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Stage, stream
 from longwall.stages.range_counting import Counter, CountRanges
@@ -100,6 +101,23 @@ class RangeBench(StageWorker):
         """Prepare the pages for pieces of a range whose tables have room, for some of the vertices there at a time."""
         assert self._reads is not None
         return self._reads.pieces(first, last, tables)
+
+    def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
+        """Prepare the pages for pieces of a range, of at most so many arcs, for one block of triangles at a time."""
+        if self._reads is not None:
+            yield from self._reads.arc_pieces(first, last, most)
+            return
+        for begin in range(first, last, most):
+            end = min(begin + most, last)
+            self._source.prepare(begin, end, self)
+            yield begin, end, None
+
+    def columns(
+        self, first: int, last: int, most: int
+    ) -> Iterator[tuple[int, int, Callable[[], Iterator[Targets]] | None]]:
+        """Cut a range of vertices by the arcs from larger ones, and prepare the pages of all lists in turn for each."""
+        assert self.graph.pages is not None
+        return streamed_columns(self.env.graph, self.graph.pages, first, last, most)
 
     def root(self, at: int) -> int:
         """Return a root, or the end of a range of them, as the kernel's graph counts them."""

@@ -18,7 +18,7 @@ _STEPS_PER_TASK, _MOST_TASKS = 1e11, 256  # about a second of a GPU: a task that
 _ARCS_PER_TASK, _LEAST_STEPS = 1 << 8, 1e5
 _READ_BYTES = 64  # of an arc in a list of what is read
 _WORK_BYTES = 1  # of an arc where what is read needs no list: kernels list the tasks of whole blocks
-_WORK_SHARE = 8  # the part of the memory that lists of tasks may take
+_WORK_SHARE = 5  # the part of the memory that lists of tasks may take, with what a pool cannot join of it
 _READS_SHARE = 2  # the part of the memory that such lists may take
 _LEAST_TASKS = 8  # of a phase that may bring the graph anew for each, so that some of it is committed on the way
 _BIN = 16  # arcs that are weighed together
@@ -31,12 +31,15 @@ def pieces_of(env: Environment, cost: float) -> int:
     return max(env.engine.tasks(2 * env.graph.num_edges), min(int(cost / _STEPS_PER_TASK), _MOST_TASKS))
 
 
-def range_reads(env: Environment, tasks: Sequence[Task], graph: GraphArrays) -> int:
+def range_reads(env: Environment, roots: Roots, tasks: Sequence[Task], graph: GraphArrays) -> int:
     """Return the bytes that it may take to list what ranges of arcs read, and to choose the pages for it."""
     longest = max(task.last - task.first for task in tasks)
-    if reads_known(env):
+    most = env.resources.work.free // _WORK_SHARE
+    if roots.streams or (roots.beyond and reads_known(env)):
+        lists = most  # of blocks that are as long as there is room for
+    elif reads_known(env):
         # A longer range is cut where memory is short, and by the room for pages where it is brought block by block.
-        lists = min(_WORK_BYTES * longest, env.resources.work.free // _WORK_SHARE)
+        lists = min(_WORK_BYTES * longest, most)
     else:
         lists = _READ_BYTES * longest
     return lists + state_bytes(graph.num_arcs)
@@ -60,8 +63,12 @@ def _arc_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
     graph, memory = load_graph(env, roots.part)
     arcs = 2 * env.graph.num_edges  # on every engine, whatever its graph has of them
     pieces = min(pieces_of(env, cost), max(arcs // _ARCS_PER_TASK, int(cost / _LEAST_STEPS), 1))
+    if roots.beyond and env.resources.on_device and graph.pages is None:
+        pieces = 1
     if graph.pages is not None:
-        if reads_known(env):  # every range brings lists anew: the fewer, the better
+        if reads_known(env) or (
+            roots.streams and graph.pages.staged
+        ):  # every range brings lists anew: the fewer, the better
             pieces = min(pieces, max(int(cost / _STEPS_PER_TASK), _LEAST_TASKS))
         else:
             pieces = max(pieces, -(-arcs * _READ_BYTES // (memory // _READS_SHARE)))

@@ -1,13 +1,14 @@
 """Counting without enumerating: choose between a search and specialised kernels.
 
-Cliques have bitmap tables; a 4-cycle is two wedges with the same ends, so wedges are aggregated by their ends;
-many other patterns are counted through homomorphisms. Induced counts are signed sums of the non-induced counts
-of all patterns with more edges, where those are cheaper than a search.
+Cliques have bitmap tables; a 4-cycle is two wedges with the same ends, so wedges are aggregated by their ends, and two
+triangles at the same edge are a diamond; many other patterns are counted through homomorphisms. Induced counts are
+signed sums of the non-induced counts of all patterns with more edges, where those are cheaper than a search.
 """
 
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
@@ -15,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from longwall.pipeline.execution.device_graph import holds_part
 from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.phases.degree_sums import count_by_triangles
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.phases.search_count import count_matches
@@ -28,11 +31,11 @@ from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
+from longwall.stages.four_vertices import CountDiamondsOfArcs, CountFourCycles
 from longwall.stages.range_counting import (
     CountCliques,
     CountDiamonds,
     CountFiveCycles,
-    CountFourCycles,
     CountRanges,
     CountTrianglesOfVertices,
 )
@@ -87,6 +90,10 @@ class CountPlan(ABC):
             env.observer.note(f"the budget has no room for {short}: searching instead")
         return _search(self.pattern, env.graph.stats, induced=False).count(env)
 
+    def _by_triangles(self, env: Coordinator) -> int | None:
+        """Count the embeddings, non-induced, by degrees and triangles, where that is possible and reads much less."""
+        return count_by_triangles(self.pattern, env) if holds_part(env) else None
+
     def _title(self) -> str:
         pattern = self.pattern
         return (
@@ -119,7 +126,8 @@ class CountBySearch(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        return count_matches(self.search, env)
+        known = None if self.search.induced else self._by_triangles(env)
+        return count_matches(self.search, env) if known is None else known
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
         """Count the embeddings until there are so many."""
@@ -131,6 +139,8 @@ class CountByKernel(CountPlan):
     """A count that a kernel of its own takes."""
 
     phase: RangeCount
+    otherwise: RangeCount | None = None
+    """What counts them where the engine's memory does not hold the graph, if that is something else."""
 
     @property
     def streamed(self) -> RangePhase | None:
@@ -147,11 +157,12 @@ class CountByKernel(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        try:
-            found: int = self.phase.run(env)
-        except DoesNotFit:
-            return self._searched(env, self.phase.count.method)
-        return found
+        phases = [self.phase] if self.otherwise is None else [self.phase, self.otherwise]
+        for phase in reversed(phases) if holds_part(env) else phases:
+            with suppress(DoesNotFit):
+                found: int = phase.run(env)
+                return found
+        return self._searched(env, self.phase.count.method)
 
 
 @dataclass(frozen=True)
@@ -266,6 +277,8 @@ class CountByHomomorphisms(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
+        if len(self.signs) == 1 and (known := self._by_triangles(env)) is not None:
+            return known
         try:
             found = self.counted.mappings(env)
         except DoesNotFit:
@@ -357,8 +370,11 @@ def plan_cliques(pattern: Pattern, stats: GraphStats) -> CountByKernel:
     return _by_kernel(pattern, sum(plan_match(pattern, stats).rows), count)
 
 
-def _by_kernel(pattern: Pattern, cost: float, count: CountRanges) -> CountByKernel:
-    return CountByKernel(pattern, cost, RangeCount(count, cost))
+def _by_kernel(
+    pattern: Pattern, cost: float, count: CountRanges, otherwise: CountRanges | None = None
+) -> CountByKernel:
+    other = None if otherwise is None else RangeCount(otherwise, cost)
+    return CountByKernel(pattern, cost, RangeCount(count, cost), other)
 
 
 def _induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
@@ -382,7 +398,7 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     if pattern.num_vertices == 4 and degrees == [2] * 4:
         return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountFourCycles())
     if degrees == [2, 2, 3, 3]:
-        return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountDiamonds())
+        return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountDiamonds(), CountDiamondsOfArcs())
     if pattern.num_vertices == 5 and degrees == [2] * 5:
         return _by_kernel(pattern, float(stats.sum_degree_squared) * 4, CountFiveCycles())
     if pattern.num_vertices > 3 and degrees[-2] == 1:

@@ -83,8 +83,9 @@ class RangePhase(Phase):
                 yield make_worker
             return
         graph = self.arrays(env)
-        grows = self.count.source.copies and graph.pages is not None
-        reads = range_reads(env, self.tasks(env), graph) if grows else None
+        source = self.count.source
+        grows = graph.pages is not None and (source.copies or (source.streams and graph.pages.staged))
+        reads = range_reads(env, source, self.tasks(env), graph) if grows else None
         counts = self.count.host_bytes(env.engine.workers)
         with env.resources.host.reserve(counts, "the workers' counts"), growing_page_cache(env):
             yield partial(self._worker, env, graph, reads)

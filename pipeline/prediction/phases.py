@@ -105,9 +105,8 @@ def _(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
 
 
 @phases_of.register
-def _(plan: CountInCore, env: Environment) -> Phases:  # noqa: ARG001
-    raise Unpredictable("how much of the graph its core is, is known only when it is peeled")
-    yield  # a generator, as the others are
+def _(plan: CountInCore, env: Environment) -> Phases:
+    yield from phases_of(plan.whole, env)  # in a core, which is peeled in the run, it is this or less
 
 
 @phases_of.register

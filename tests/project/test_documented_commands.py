@@ -97,6 +97,7 @@ NOT_RUN = {
     "python -m benchmarks.gpu.gpu_kernels --scales 13 14 18 20 22": _LONG,
     "python -m benchmarks.gpu.host_link": _LONG,
     "python -m benchmarks.gpu.start": _LONG,
+    "python -m benchmarks.gpu.load": _LONG,
     "python -m benchmarks.suites.edge_labels --scales 12,14": _LONG,
     "python -m benchmarks.gpu.out_of_core --scale 24": _LONG,
     "python -m benchmarks.gpu.labelled_searches": _LONG,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,8 @@ from conftest import set_page_size
 
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
-from longwall.pipeline.execution.oriented_reads import OrientedReads
+from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
+from longwall.pipeline.execution.reads.streamed_reads import column_ranges, streamed_columns
 from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
@@ -55,7 +57,9 @@ def test_triangles_are_counted_by_pairs_of_blocks(
     lab: SimpleNamespace, expected: dict[str, int], page: int, pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, page)
-    monkeypatch.setattr("longwall.pipeline.execution.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf"))
+    monkeypatch.setattr(
+        "longwall.pipeline.execution.reads.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf")
+    )
     room, held, copied = pages * page // 4, [], 0
     monkeypatch.setattr(GraphPages, "cache_arcs", room)
     hold, copy = GraphPages.hold, GraphPages._copy
@@ -77,6 +81,65 @@ def test_triangles_are_counted_by_pairs_of_blocks(
     reads = OrientedReads(context)
     pieces = reads._owners(0, GRAPH.num_edges, None)
     assert page * copied <= reads._by_blocks(0, pieces) * 2 + len(held) * 4 * page
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("pages", [3, 13, 21, 400])
+def test_diamonds_are_counted_block_by_block(
+    lab: SimpleNamespace, expected: dict[str, int], pages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 128)
+    monkeypatch.setattr(GraphPages, "cache_arcs", pages * 32)
+    monkeypatch.setattr("longwall.kernels.cuda.local_counts.arc_diamonds._PAGED_SHARE", 2e-4 if pages == 13 else 1.0)
+    held = []
+    hold = GraphPages.hold
+    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert counted(context, "diamond") == expected["diamond"]
+    assert context.device_graph.graph.oriented
+    assert (len(held) > 30) == (12 < pages < 400)
+    for ranges in held:
+        assert len({arc // 32 for first, last in ranges for arc in range(first, last)}) <= pages
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("access", ["adaptive", "zero-copy", "managed"])
+def test_cycles_are_counted_by_columns(
+    lab: SimpleNamespace, expected: dict[str, int], access: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_page_size(monkeypatch, 128)
+    monkeypatch.setattr(GraphPages, "cache_arcs", 13 * 32)
+    monkeypatch.setattr("longwall.pipeline.execution.task_ranges._LEAST_TASKS", 3)
+    parts = []
+    monkeypatch.setattr(
+        "longwall.pipeline.execution.stage_workers.streamed_columns",
+        lambda *given: [parts.append(part[:2]) or part for part in streamed_columns(*given[:4], 200)],
+    )
+    held = []
+    hold = GraphPages.hold
+    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": access})
+    assert counted(context, "cycle-4") == expected["cycle-4"]
+    assert (len(parts) > 6) == (access != "managed")
+    assert (len(held) > 5 * len(parts)) == (access != "managed")
+    for ((first, last),) in held:  # as much as there is room for, or the list of one vertex
+        one = GRAPH.indptr.tolist().index(last) - GRAPH.indptr.tolist().index(first) == 1
+        assert one or (last - 1) // 32 - first // 32 < 13
+
+
+@pytest.mark.parametrize("at_once", [3, 50, 1000])
+@pytest.mark.parametrize("most", [1, 40, 700, 1 << 20])
+def test_columns_are_cut_by_arcs_from_larger_vertices(at_once: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longwall.pipeline.execution.reads.streamed_reads._VERTICES_AT_ONCE", at_once)
+    larger, n = (GRAPH.indptr[1:] - GRAPH.split).tolist(), GRAPH.num_vertices
+    for first, last in ((0, n), (5, n - 9), (7, 8)):
+        parts = column_ranges(GRAPH, first, last, most)
+        assert [v for part in parts for v in range(*part)] == list(range(first, last))
+        for begin, end in parts:
+            assert sum(larger[begin:end]) <= most or end == begin + 1
+        for (begin, end), (_, beyond) in pairwise(parts):
+            assert sum(larger[begin:end]) + larger[end] > most or end == begin + 1
+            assert beyond > end
 
 
 @pytest.mark.gpu
@@ -113,7 +176,9 @@ def test_triangles_of_vertices_are_counted_by_pairs_of_blocks(
     lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_page_size(monkeypatch, 256)
-    monkeypatch.setattr("longwall.pipeline.execution.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf"))
+    monkeypatch.setattr(
+        "longwall.pipeline.execution.reads.oriented_reads.OrientedReads._by_heat", lambda *_: float("inf")
+    )
     monkeypatch.setattr(GraphPages, "cache_arcs", 15 * 64)
     held = []
     hold = GraphPages.hold
@@ -150,7 +215,7 @@ def test_a_phase_that_reads_more_has_the_whole_graph(
     host, work = context.resources.host.used, context.resources.work.used
     for name in PATTERNS:
         assert counted(context, name) == expected[name]
-        oriented = name == "clique-4"
+        oriented = name != "cycle-4"
         assert context.device_graph.graph.oriented == oriented
         charged = context.device_graph.charged
         assert (context.resources.host.used, context.resources.work.used) == (host + charged[0], work + charged[1])

@@ -65,6 +65,7 @@ from longwall.stages.cliques.leaves import (
 )
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
 from longwall.stages.edge_counting import CountOfEdges
+from longwall.stages.four_vertices import CountDiamondsOfArcs, CountFourCycles
 from longwall.stages.homomorphisms.listed import CountAlmostCliques, CountListed, CountWheels
 from longwall.stages.homomorphisms.rows import CountHomomorphisms
 from longwall.stages.motif_counting import CountMotifClasses, CountOrbits
@@ -73,7 +74,6 @@ from longwall.stages.range_counting import (
     CountCliques,
     CountDiamonds,
     CountFiveCycles,
-    CountFourCycles,
     CountOfVertices,
     CountRanges,
     CountTrianglesOfVertices,
@@ -205,6 +205,7 @@ COUNTS = [
     CountLargeCliques(5),
     CountCliqueSizes(),
     CountCliquesOfVertices(4, 1),
+    CountDiamondsOfArcs(),
     CountFourCycles(),
     CountDiamonds(),
     homomorphisms("0-1,1-2,2-3,3-4").count,

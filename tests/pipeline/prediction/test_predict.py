@@ -14,6 +14,9 @@ from typer.testing import CliRunner
 from longwall.pipeline.cli import app
 from longwall.pipeline.execution.phase import Phase
 from longwall.pipeline.execution.thread_executor import ThreadExecutor
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.cores.core_plan import CountInCore
 from longwall.pipeline.prediction import predict
 from longwall.pipeline.prediction.predict import sample_plan
 from longwall.storage.generators.kinds import generate
@@ -76,6 +79,15 @@ def test_the_phases_of_a_run_are_sampled(lab: Any, name: str, monkeypatch: pytes
     context.spec.workload.execute(plan, context)
     assert sorted(one.name for one in samples) == sorted(noted.names)
     assert all(one.seconds >= 0 and 0 < one.share <= 1 for one in samples)
+
+
+def test_a_count_in_a_core_is_predicted_as_the_whole(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "SECONDS", 0.05)
+    context = lab.context(GRAPH)
+    whole = plan_count(parse_pattern("diamond"), GRAPH)
+    plan = CountInCore(whole.pattern, whole.cost, whole, induced=False)
+    names = [[one.name for one in sample_plan(one, context.spec, GRAPH, context.resources)] for one in (plan, whole)]
+    assert names[0] == names[1] != []
 
 
 @pytest.mark.gpu

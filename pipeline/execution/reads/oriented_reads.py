@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from longwall.kernels.interface.cliques.tables import table_words
-from longwall.kernels.interface.workspaces import Block, TabledCliqueCounter, Targets
+from longwall.kernels.interface.workspaces import ArcBlock, Block, Corner, TabledCliqueCounter, Targets
 from longwall.pipeline.execution.environment import Environment
 from longwall.storage.pages.orientation import bytes_per_page, target_blocks
 
@@ -38,6 +38,11 @@ class OrientedReads:
     ----------
     env
         What the process works with; its graph on the engine is oriented and has pages.
+
+    Attributes
+    ----------
+    predicted
+        Bytes over the link of the ranges so far, in order and at the link's rate, or as many as take the same time.
     """
 
     def __init__(self, env: Environment):
@@ -47,6 +52,7 @@ class OrientedReads:
         assert loaded.graph.pages is not None
         self._graph, self._starts, self._pages = env.graph, loaded.starts, loaded.graph.pages
         self._room, self._left = -1, 0.0
+        self.predicted = 0.0
 
     def prepare(self) -> None:
         """Have the hottest pages of the phase in the page cache."""
@@ -83,7 +89,9 @@ class OrientedReads:
         """
         owners = self._owners(first, last, tables)
         too_few = self._pages.cache_arcs < _LEAST_PAGES * self._pages.page_arcs
-        by_heat = too_few or self._by_blocks(first, owners) >= self._by_heat(first, last)
+        blocks, heat = self._by_blocks(first, owners), self._by_heat(first, last)
+        by_heat = too_few or blocks >= heat
+        self.predicted += heat if by_heat else blocks
         if by_heat:
             self.prepare()
             owners = owners if tables is not None else [owners[0], owners[-1]]
@@ -93,10 +101,55 @@ class OrientedReads:
             yield *arcs, iter([None]) if by_heat else self._held(low, high, backwards)
             backwards = not backwards
 
+    def arc_pieces(self, first: int, last: int, most: int) -> Iterator[tuple[int, int, Iterator[ArcBlock] | None]]:
+        """Cut a range of arcs into pieces, and copy what has triangles at their arcs, block by block.
+
+        Other lists than those of a piece are read in order for it, each once, so nothing is gained by hot pages.
+
+        Parameters
+        ----------
+        first, last
+            The range.
+        most
+            The most arcs of a piece.
+
+        Yields
+        ------
+        (int, int, iterator of ArcBlock or None)
+            A piece, and what has triangles at its arcs, to be asked for when the blocks before were read; None: that is
+            read where it is, since the page cache has no room for blocks.
+        """
+        room, page, starts = self._pages.cache_arcs, self._pages.page_arcs, self._starts
+        if room < _LEAST_PAGES * page:
+            self.prepare()
+            for begin in range(first, last, most):
+                yield begin, min(begin + most, last), None
+            return
+        low, high = self._owners_of(first, last)
+        size = most if starts[-1] <= room - page else min(most, room // 2)  # as much is left for the other lists
+        for owners in target_blocks(starts[low : high + 1], size):
+            begin, end = low + owners[0], low + owners[1]
+            arcs = max(first, int(starts[begin])), min(last, int(starts[end]))
+            self.predicted += _ARC_BYTES * (starts[end] - starts[begin] + starts[-1])
+            for at in range(*arcs, most):  # a list may be longer
+                yield at, min(at + most, arcs[1]), self._triangles_at(begin, end)
+
+    def _triangles_at(self, low: int, high: int) -> Iterator[ArcBlock]:
+        """Copy the lists of owners, and in turn all others, for the triangles at the owners' arcs."""
+        starts = self._starts
+        own = int(starts[low]), int(starts[high])
+        for begin, end in self._held(low, high, backwards=False):
+            yield *own, (begin, end), Corner.LARGEST
+        for begin, end in self._beside(own, low, starts.size - 1):
+            arcs = int(starts[begin]), int(starts[end])
+            self._pages.hold([own, arcs])
+            yield *arcs, (low, high), Corner.SMALLER
+
     def _held(self, low: int, high: int, backwards: bool) -> Iterator[Targets]:
         """Copy the lists of owners and, in turn, those of all vertices that their arcs lead to."""
-        starts, blocks = self._starts, self._targets(low, high)
+        starts = self._starts
         own = int(starts[low]), int(starts[high])
+        blocks = self._beside(own, 0, high)
         # To and fro, since the last block is there already when the next owners come.
         for begin, end in reversed(blocks) if backwards else blocks:
             self._pages.hold([own, (int(starts[begin]), int(starts[end]))])
@@ -105,8 +158,7 @@ class OrientedReads:
     def _owners(self, first: int, last: int, tables: TabledCliqueCounter | None) -> list[int]:
         """Cut the owners of a range of arcs: where each block of them begins, and where the last one ends."""
         room, starts = self._pages.cache_arcs, self._starts
-        low = int(np.searchsorted(starts, first, side="right")) - 1
-        high = int(np.searchsorted(starts, last, side="left"))
+        low, high = self._owners_of(first, last)
         fits = starts[high] <= room - self._pages.page_arcs
         size = max(room if fits else int(_OWNERS_SHARE * room), 1)
         if tables is None:
@@ -126,13 +178,19 @@ class OrientedReads:
                 cuts.append(begin + at)
         return cuts
 
-    def _targets(self, low: int, high: int) -> list[Targets]:
-        """Cut the vertices before `high` into blocks that have room beside the owners `low` to `high` - 1."""
+    def _owners_of(self, first: int, last: int) -> tuple[int, int]:
+        """Return the first owner of a range of arcs, and one past the last."""
+        first_owner = int(np.searchsorted(self._starts, first, side="right")) - 1
+        return first_owner, int(np.searchsorted(self._starts, last, side="left"))
+
+    def _beside(self, own: tuple[int, int], low: int, high: int) -> list[Targets]:
+        """Cut the vertices `low` to `high` - 1 into blocks whose lists have room beside a range of arcs."""
         room, page, starts = self._pages.cache_arcs, self._pages.page_arcs, self._starts
-        if starts[high] <= room - page:
-            return [(0, high)]
+        if max(own[1], starts[high]) - min(own[0], starts[low]) <= room - page:
+            return [(low, high)]
         # Both may begin and end anywhere in a page.
-        return target_blocks(starts[: high + 1], max(room - int(starts[high] - starts[low]) - 3 * page, page))
+        blocks = target_blocks(starts[low : high + 1], max(room - (own[1] - own[0]) - 3 * page, page))
+        return [(low + begin, low + end) for begin, end in blocks]
 
     def _by_blocks(self, first: int, owners: list[int]) -> float:
         """Bytes over the link: the owners' lists once, and for every block of owners all lists before its last one."""

@@ -1,0 +1,90 @@
+"""Count diamonds: the pairs of triangles that share an edge, edge by edge."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from longwall.kernels.cpu.engine import CpuDevice, fitting
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import ArcBlock
+from longwall.kernels.jit import compiled
+
+
+def arc_diamond_counter(device: CpuDevice, graph: GraphArrays, memory: int) -> "CpuArcDiamondCounter":
+    """Make a counter of diamonds; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    return CpuArcDiamondCounter(device, graph, memory)
+
+
+class CpuArcDiamondCounter:
+    """Places and triangles of the out-neighbours of one vertex."""
+
+    def __init__(self, device: CpuDevice, graph: GraphArrays, memory: int):
+        self.workspace_bytes = fitting(4 * graph.num_vertices + 8 * graph.max_out_degree, memory)
+        self.arc_room = max(graph.num_arcs, 1)
+        self._graph = graph
+        self._place = np.zeros(graph.num_vertices, np.uint32)
+        self._triangles = np.zeros(graph.max_out_degree, np.int64)
+        self._stop_flag = device.stop_flag
+
+    def count(self, first: int, last: int, blocks: Iterable[ArcBlock] | None = None) -> int:
+        """Count the pairs of triangles at a range of arcs; all lists are where they are read."""
+        for _ in blocks or ():
+            pass
+        g = self._graph
+        low, high = count_diamonds(
+            g.indptr, g.indices, g.split, first, last, self._place, self._triangles, self._stop_flag
+        )
+        return int(low) + (int(high) << 32)
+
+
+@compiled
+def count_diamonds(indptr, indices, split, first, last, place, triangles, stop_flag):
+    """Count the pairs of triangles that share an edge, of those edges whose larger ends own the arcs first to last - 1.
+
+    An edge of v and a smaller x has a triangle with each w whose out-neighbours x is one of, if w is a neighbour of v,
+    and with each out-neighbour of x that is one of v.
+
+    Parameters
+    ----------
+    indptr, indices, split, first, last, stop_flag
+        As in :func:`longwall.kernels.cpu.triangles.count_triangles`; the whole adjacency.
+    place : uint32[num_vertices]
+        Workspace, all zero; it is left all zero.
+    triangles : int64[longest list of out-neighbours]
+        Workspace.
+
+    Returns
+    -------
+    (int, int)
+        The sum of the lower 32 bits of the edges' numbers, and that of the upper ones.
+    """
+    low, high = np.int64(0), np.int64(0)
+    v = np.searchsorted(indptr, first, side="right") - 1
+    while v < indptr.size - 1 and indptr[v] < last and not stop_flag[0]:
+        a, z = indptr[v], split[v]
+        begin, end = max(a, first), min(z, last)
+        if begin < end:
+            for i in range(a, z):
+                place[indices[i]] = i - a + 1
+                triangles[i - a] = 0
+            for i in range(a, indptr[v + 1]):
+                w = indices[i]
+                found = np.int64(0)
+                for j in range(indptr[w], split[w]):
+                    x = indices[j]
+                    if x >= v:
+                        break
+                    at = place[x]
+                    if at:
+                        triangles[at - 1] += 1
+                        found += 1
+                if i < z:
+                    triangles[i - a] += found
+            for i in range(a, z):
+                place[indices[i]] = 0
+            for i in range(begin, end):
+                pairs = triangles[i - a] * (triangles[i - a] - 1) // 2
+                low += pairs & 0xFFFFFFFF
+                high += pairs >> 32
+        v += 1
+    return low, high

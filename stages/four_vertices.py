@@ -1,0 +1,68 @@
+"""The counting stages for 4-cycles and diamonds: pairs of wedges with the same ends, and of triangles with an edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longwall.kernels.interface.engine import Engine
+from longwall.kernels.interface.frontier import NeighbourRange
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.workspaces import ArcDiamondCounter, ColumnCycleCounter
+from longwall.stages.range_counting import Counter, CountingBench, CountSubgraphs, SubgraphCounter
+from longwall.stages.source import Roots
+
+
+class _Diamonds(SubgraphCounter):
+    _kernel: ArcDiamondCounter
+
+    def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
+        self._sum += sum(self._kernel.count(*piece) for piece in bench.arc_pieces(first, last, self._kernel.arc_room))
+
+
+@dataclass(frozen=True)
+class CountDiamondsOfArcs(CountSubgraphs):
+    """Count the diamonds, non-induced: an edge of t triangles is the middle one of t (t - 1) / 2."""
+
+    method = "triangles per edge"
+    name = "diamonds by triangles per edge"
+    how = "triangles of every edge: t of them at the same edge are t (t - 1) / 2 diamonds"
+    source = Roots("arcs", NeighbourRange.SMALLER, copies=True, beyond=True)
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        return _Diamonds(engine.kernels.arc_diamond_counter(engine.device, graph, memory))
+
+    def add(self, first: int, last: int, bench: CountingBench) -> None:
+        """See `CountRanges`."""
+        assert isinstance(bench.counter, _Diamonds)
+        bench.counter.add_pieces(first, last, bench)
+
+
+class _ByColumns(SubgraphCounter):
+    _kernel: ColumnCycleCounter
+
+    def add_pieces(self, first: int, last: int, bench: CountingBench) -> None:
+        self._sum += sum(self._kernel.count(*piece) for piece in bench.columns(first, last, self._kernel.arc_room))
+
+
+@dataclass(frozen=True)
+class CountFourCycles(CountSubgraphs):
+    """Count the cycles of 4 vertices by their wedges (Chiba and Nishizeki)."""
+
+    method = "wedge aggregation"
+    name = "wedge aggregation of 4 vertices"
+    how = "wedge aggregation: wedges grouped by their ends; c with the same ends are c (c - 1) / 2 cycles"
+    source = Roots("vertices", streams=True)
+
+    def counter(self, engine: Engine, graph: GraphArrays, memory: int) -> Counter:
+        """See `CountRanges`."""
+        if graph.pages is not None and graph.pages.staged:
+            return _ByColumns(engine.kernels.column_cycle_counter(engine.device, graph, memory))
+        return SubgraphCounter(engine.kernels.four_cycle_counter(engine.device, graph, memory))
+
+    def add(self, first: int, last: int, bench: CountingBench) -> None:
+        """See `CountRanges`."""
+        if isinstance(bench.counter, _ByColumns):
+            bench.counter.add_pieces(first, last, bench)
+        else:
+            super().add(first, last, bench)

@@ -1,0 +1,72 @@
+"""Diamonds at ranges of arcs: in the whole adjacency and in arcs to smaller neighbours alone, in blocks and at once."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from longwall.kernels import select_engine
+from longwall.kernels.interface.workspaces import Corner
+from longwall.stages.source import host_arrays
+from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.build import build_graph
+from longwall.storage.pages.orientation import orient
+
+GRAPHS = {
+    "rmat": generate("rmat", seed=4, scale=7, edge_factor=8),
+    "dense": generate("erdos-renyi", seed=1, vertices=70, edges=1500),
+    "one clique": generate("erdos-renyi", seed=1, vertices=30, edges=435),
+    "path": build_graph(np.arange(50), np.arange(1, 51)),
+}
+
+
+def pairs_of(graph: Graph) -> np.ndarray:
+    """Pairs of triangles at each arc, 0 at arcs to larger neighbours; by the neighbours of both ends."""
+    whole: Any = nx.Graph()
+    ends = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
+    whole.add_edges_from(zip(ends.tolist(), graph.indices.tolist(), strict=True))
+    common = [len(list(nx.common_neighbors(whole, v, int(x)))) if x < v else 0 for v, x in whole_arcs(graph)]
+    return np.array([c * (c - 1) // 2 for c in common])
+
+
+def whole_arcs(graph: Graph) -> list[tuple[int, int]]:
+    ends = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
+    return list(zip(ends.tolist(), graph.indices.tolist(), strict=True))
+
+
+def test_the_oracle_finds_diamonds() -> None:
+    assert pairs_of(GRAPHS["one clique"]).sum() == 6 * len(list(combinations(range(30), 4)))
+
+
+@pytest.mark.parametrize("engine", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("name", list(GRAPHS))
+def test_pairs_of_triangles_at_ranges_of_arcs(name: str, engine: str) -> None:
+    graph, chosen = GRAPHS[name], select_engine(engine)
+    host, expected = host_arrays(graph), pairs_of(graph)
+    counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
+    end = host.num_arcs
+    assert counter.count(0, end) == expected.sum()
+    for first, last in pairwise([0, 1, end // 3, end // 3 + 7, end]):
+        assert counter.count(first, last) == expected[first:last].sum()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", list(GRAPHS))
+def test_pairs_of_triangles_block_by_block(name: str) -> None:
+    graph, chosen = GRAPHS[name], select_engine("cuda")
+    host, expected = orient(graph, np.empty), pairs_of(graph)
+    expected = expected[graph.indices < np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))]
+    counter = chosen.kernels.arc_diamond_counter(chosen.device, chosen.load(host), 1 << 28)
+    starts, n = host.indptr.tolist(), graph.num_vertices
+    for low, high in ((0, n // 3), (n // 3, n // 2), (n // 2, n)):
+        own, cuts = (starts[low], starts[high]), [*range(0, high, 7), high]
+        below = [(*own, part, Corner.LARGEST) for part in pairwise(cuts)]
+        cuts = [*range(low, n, 11), n]
+        above = [(starts[a], starts[b], (low, high), Corner.SMALLER) for a, b in pairwise(cuts)]
+        for first, last in pairwise([own[0], (own[0] + own[1]) // 2, own[1]]):
+            assert counter.count(first, last, iter(below + above)) == expected[first:last].sum()

@@ -1,0 +1,82 @@
+"""Paths and triangles with a tail by degrees and triangles: equal to what a search finds, and exact however large."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.phases import degree_sums
+from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.phases.degree_sums import count_by_triangles
+from longwall.storage.generators.kinds import generate
+from longwall.storage.graph.graph import Graph
+from longwall.storage.ingest.build import build_graph
+
+GRAPHS = {
+    "rmat": generate("rmat", seed=7, scale=8, edge_factor=6),
+    "star": build_graph(np.zeros(50, np.int64), np.arange(1, 51)),
+    "one edge": build_graph(np.array([0]), np.array([1])),
+}
+
+
+def naively(graph: Graph, name: str) -> int:
+    """By neighbours in networkx, edge by edge and triangle by triangle."""
+    whole: Any = nx.Graph()
+    ends = np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr))
+    whole.add_edges_from(zip(ends.tolist(), graph.indices.tolist(), strict=True))
+    if name == "path-4":
+        sides = ((set(whole[u]) - {v}, set(whole[v]) - {u}) for u, v in whole.edges)
+        return sum(len(one) * len(other) - len(one & other) for one, other in sides)
+    return sum(
+        sum(w in whole[u] for u, w in combinations(whole[v], 2)) * (whole.degree[v] - 2) for v in whole if whole[v]
+    )
+
+
+@pytest.mark.parametrize("name", ["path-4", "tailed-triangle"])
+@pytest.mark.parametrize("kind", list(GRAPHS))
+def test_counts_are_those_of_the_definition(
+    lab: SimpleNamespace, kind: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(degree_sums, "_VERTICES_AT_ONCE", 37)
+    monkeypatch.setattr(degree_sums, "_ARCS_AT_ONCE", 100)
+    assert count_by_triangles(parse_pattern(name), lab.context(GRAPHS[kind])) == naively(GRAPHS[kind], name)
+
+
+def test_sums_are_exact_past_64_bits(lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = GRAPHS["star"]
+
+    @contextmanager
+    def run(*_: Any) -> Any:
+        yield np.full(graph.num_vertices, (1 << 62) - 5)
+
+    monkeypatch.setattr(CountPerVertex, "run", run)
+    assert count_by_triangles(parse_pattern("tailed-triangle"), lab.context(graph)) == ((1 << 62) - 5) * 48
+
+
+def test_other_patterns_are_not_counted_so(lab: SimpleNamespace) -> None:
+    for name in ("clique-4", "cycle-4", "diamond", "star-3", "path-5"):
+        assert count_by_triangles(parse_pattern(name), lab.context(GRAPHS["rmat"])) is None
+
+
+@pytest.mark.gpu
+def test_motifs_of_a_graph_that_the_device_holds_in_part(lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longwall.pipeline.workloads.motifs.by_counting import plan_counting
+
+    plan = plan_counting(4, GRAPHS["rmat"])
+    expected = plan.count(lab.context(GRAPHS["rmat"]))
+    counted = []
+    plain = count_by_triangles
+    monkeypatch.setattr(
+        "longwall.pipeline.phases.count_plans.count_by_triangles",
+        lambda *given: counted.append(plain(*given)) or counted[-1],
+    )
+    context = lab.context(GRAPHS["rmat"], engine="cuda", device=1 << 20, memory={"access": "adaptive"})
+    assert plan.count(context) == expected
+    assert [number is not None for number in counted].count(True) == 2
