@@ -33,7 +33,8 @@ from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_matc
 from longwall.pipeline.workloads.motifs.by_counting import plan_counting
 from longwall.pipeline.workloads.motifs.by_enumeration import plan_enumeration
 from longwall.stages.cliques.leaves import CountCliquesByPivots
-from longwall.stages.range_counting import CountCliques, CountFiveCycles, CountFourCycles, CountRanges
+from longwall.stages.four_vertices import CountFourCycles
+from longwall.stages.range_counting import CountCliques, CountFiveCycles, CountRanges
 from longwall.storage.graph.graph import Graph
 
 Edge = tuple[int, int]
