@@ -13,6 +13,7 @@ from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages.orientation import orient, oriented_arc, oriented_bytes
 from longwall.storage.pages.paged_graph import GraphPages
 from longwall.storage.pages.placement import access_of, adjacency_maker, bring_graph, place_graph
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 _LABELS_SHARE = 4
 _Value = TypeVar("_Value")
@@ -54,7 +55,7 @@ def load_graph(env: Environment, part: NeighbourRange = NeighbourRange.ALL) -> t
 
 def holds_part(env: Environment) -> bool:
     """Return whether the memory that the engine works in holds the graph only in part, page by page."""
-    if not env.resources.on_device:
+    if not env.resources.on_device or isinstance(env.graph, StoredGraph):  # its parts fit
         return False
     if (loaded := env.device_graph) is not None:
         return loaded.graph.oriented or loaded.graph.pages is not None

@@ -23,7 +23,7 @@ class CudaAlmostCliqueCounter:
     def __init__(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int):
         self._device, self._graph, self._tables = device, graph, tables
         most = graph.max_out_degree * ((graph.max_degree + 31) // 32 | 1)
-        self._words = min(most, (device.shared_memory // _BLOCKS - 1024 - _CONTROL_BYTES) // 4)
+        self._words = min(most, max(device.shared_memory // _BLOCKS - 1024 - _CONTROL_BYTES, 0) // 4)
         self._store_words = most if most > self._words else 0
         self._blocks = units_that_fit(device.multiprocessors * _BLOCKS, 4 * self._store_words, memory)
         self._store = device.xp.empty(max(self._blocks * self._store_words, 1), device.xp.uint32)

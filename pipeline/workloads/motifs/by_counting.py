@@ -13,7 +13,13 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.cores.core_plan import count_with_leaves, find_core, plan_in_core, worth_a_core
+from longwall.pipeline.phases.cores.core_plan import (
+    count_with_leaves,
+    find_core,
+    pays_on_engine,
+    plan_in_core,
+    worth_a_core,
+)
 from longwall.pipeline.phases.count_plans import CountPlan, pass_costs
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
@@ -99,7 +105,8 @@ class CountingPlan:
         """Count the mappings of the patterns that are counted together; none where there is no room for that."""
         if self.together is None:
             return {}
-        found = self._with_leaves(env) if self.in_core else None
+        in_core = self.in_core and pays_on_engine(self.together.sums.cost, env)
+        found = self._with_leaves(env) if in_core else None
         if found is not None:
             return dict(zip(self.shared, found, strict=True))
         try:
