@@ -418,6 +418,9 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     alone = (
         "almost_cliques",
         "arc_cliques",
+        "arc_diamonds",
+        "clique_rows",
+        "column_cycles",
         "degeneracy_order",
         "edge_extension",
         "gather_blocks",

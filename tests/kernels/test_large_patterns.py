@@ -78,7 +78,9 @@ def test_a_count_may_end_once_it_has_found_enough(lab: Any, engine_kind: str, mo
     plan = plan_match(make_pattern([(0, 1), (1, 2), (2, 3)]), context.graph.stats, longest_suffix=1)
     whole = count(context, graph, plan.program)
     assert whole == 24 * 23 * 22 * 21 // 2 * plan.redundancy
-    assert most <= count(context, graph, plan.program, most) < whole
+    found = count(context, graph, plan.program, most)
+    assert most <= found <= whole
+    assert found < whole or engine_kind == "cuda"  # a device may do all of so small a graph at once
     assert count(context, graph, plan.program, whole + 1) == whole
 
 

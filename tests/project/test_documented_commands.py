@@ -109,6 +109,8 @@ NOT_RUN = {
     "python -m benchmarks.suites.scale --scales 18 20": _LONG,
     "python -m benchmarks.suites.scale --engine cuda --scales 24": _LONG,
     "python -m benchmarks.suites.beyond": _LONG,
+    "python -m benchmarks.gpu.hubs --engine cpu --leaves 100000": _LONG,
+    "python -m benchmarks.suites.plan_choice --data DATA --graphs ca-GrQc,p2p-Gnutella04 --seconds 1.5": _LONG,
     "python -m benchmarks.gpu.decompositions --scales 13 16 --time 240": _LONG,
     "python -m benchmarks.gpu.both_engines": _LONG,
     "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,
