@@ -112,7 +112,7 @@ def lay_out(graph: Graph, layout: LabelLayout, host: MemoryBudget, new_array: Ne
     if ANY in layout.roles:
         number = n
     slices = 4 * (roles + 1)
-    reserved = host.reserve(12 * n + number * (2 * slices + _VERTEX_BYTES), _WHAT)
+    reserved = host.reserve(16 * n + number * (2 * slices + _VERTEX_BYTES), _WHAT)
     try:
         vertices = _number(graph, layout)
         number = len(vertices.origin)
@@ -202,6 +202,10 @@ class _Arrays:
         labels = np.zeros(1, np.int32) if graph.edge_labels is None else graph.edge_labels
         self._sliced = sliced
         self._rows, self._vertices, self._kept = (graph.indptr, graph.indices, graph.split, labels), vertices, kept
+        self._rules: NDArray[np.int64] | None = None
+        if sliced and graph.edge_labels is None:  # the roles have one label each, and are the kinds
+            self._rules = np.pad(kept.allowed[:, :, 0].astype(np.int64), ((0, 0), (0, 1)))
+            self._numbers = vertices.final[vertices.place] if len(vertices.final) else vertices.place
         arcs = np.cumsum(np.diff(graph.indptr)[vertices.origin])
         total = int(arcs[-1]) if len(arcs) else 0
         at_once = max(_LEAST_ARCS, total // (_PARTS * core_count()))
@@ -227,6 +231,11 @@ class _Arrays:
     def fill(self, first: int, last: int, counts: NDArray[np.uint32], *out: NDArray[Any]) -> None:
         """Write the rows of a range of vertices."""
         cursor = np.zeros(counts.shape[1], np.int64)
+        if self._rules is not None:
+            kind, _, origin, role, *_ = self._vertices
+            of_row = kind, self._numbers, origin, role, self._rules
+            _fill_slices(*self._rows[:3], *of_row, first, last, counts, cursor, *out[:3])
+            return
         arguments = (*self._rows, *self._vertices, *self._kept, first, last, self._room(), counts, self._sliced, cursor)
         _fill_rows(*arguments, *out)
 
@@ -313,6 +322,30 @@ def _count_rows(
                 for r in range(first_role[k], first_role[k + 1]):
                     for told in range(kept.shape[1]):
                         counts[v, r + 1] += found[k, told] * kept[r, told]
+
+
+@lazy_kernel
+def _fill_slices(
+    indptr: Any, indices: Any, halves: Any, kind: Any, numbers: Any, origin: Any, role: Any, rules: Any,
+    first: int, last: int, slices: Any, cursor: Any, new_indptr: Any, new_indices: Any, split: Any,
+) -> None:  # fmt: skip
+    """Do as `_fill_rows` where rows have slices and edges no labels: a vertex of kind k is in role k, or in none."""
+    nowhere = new_indices.size - 1
+    for v in range(first, last):
+        u, own = origin[v], role[v]
+        for r in range(cursor.size - 1):
+            cursor[r] = new_indptr[v] + slices[v, r]
+        for larger in range(2):
+            begin, end = (halves[u], indptr[u + 1]) if larger else (indptr[u], halves[u])
+            for arc in range(begin, end):
+                x = indices[arc]
+                k = kind[x]
+                keep = rules[own, k]
+                at = cursor[k] if keep else nowhere
+                new_indices[at] = numbers[x]
+                cursor[k] += keep
+            if not larger:
+                split[v] = cursor[own]
 
 
 @lazy_kernel
