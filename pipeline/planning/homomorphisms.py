@@ -8,11 +8,11 @@ spokes and the clique of five less an edge have kernels of their own, which coun
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from math import factorial
+from math import factorial, prod
 from typing import Literal, NamedTuple
 
 from longwall.kernels.interface.homomorphism_program import Make, RowProgram, TableProgram
@@ -185,19 +185,25 @@ def _pattern(edges: Edges) -> Pattern:
     return Pattern(1 + max(v for _, v in edges), edges)
 
 
+def loop_free_quotients(edges: Edges, size: int) -> Iterator[tuple[list[list[int]], Edges, int]]:
+    """Yield the partitions of `size` vertices with no edge inside a block: blocks, their edges, the coefficient.
+
+    The injective maps of a pattern are the sum of its quotients' homomorphisms, times these coefficients.
+    """
+    for partition in set_partitions(range(size)):
+        merged = {v: i for i, block in enumerate(partition) for v in block}
+        joined = {(min(merged[u], merged[v]), max(merged[u], merged[v])) for u, v in edges}
+        if all(u != v for u, v in joined):
+            coefficient = prod((-1) ** (len(block) - 1) * factorial(len(block) - 1) for block in partition)
+            yield partition, tuple(sorted(joined)), coefficient
+
+
 @lru_cache(maxsize=1 << 10)
 def quotients(pattern: Pattern) -> tuple[tuple[Edges, int], ...]:
     """Return the canonical edges of all loop-free quotients of a pattern, with their coefficients."""
     found: Counter[Edges] = Counter()
-    for partition in set_partitions(range(pattern.num_vertices)):
-        merged = {v: i for i, block in enumerate(partition) for v in block}
-        edges = {(min(merged[u], merged[v]), max(merged[u], merged[v])) for u, v in pattern.edges}
-        if any(u == v for u, v in edges):
-            continue
-        coefficient = 1
-        for block in partition:
-            coefficient *= (-1) ** (len(block) - 1) * factorial(len(block) - 1)
-        found[canonical_pattern(tuple(sorted(edges)), None, len(partition))[0]] += coefficient
+    for partition, edges, coefficient in loop_free_quotients(pattern.edges, pattern.num_vertices):
+        found[canonical_pattern(edges, None, len(partition))[0]] += coefficient
     return tuple((edges, coefficient) for edges, coefficient in found.items() if coefficient)
 
 

@@ -161,7 +161,7 @@ def _(plan: MatchPlan, env: Environment) -> Phases:
     layout = None if limited else layout_of(plan, env.graph.stats)
     try:
         if layout is not None and laid_out(env, layout).graph.num_edges:
-            listing = OnLayout(layout, listing)
+            listing = OnLayout(listing, layout)
     except DoesNotFit:
         pass
     yield listing
@@ -172,7 +172,7 @@ def _on_layout(layout: LabelLayout, phases: Phases) -> Phases:
     with suppress(StopIteration):
         phase = next(phases)
         while True:
-            sample = yield OnLayout(layout, phase)
+            sample = yield OnLayout(phase, layout)
             phase = phases.send(sample)
 
 

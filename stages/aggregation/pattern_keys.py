@@ -97,7 +97,7 @@ class PatternKeys:
 
     @property
     def most_labels(self) -> int:
-        """How many labels can be told apart by keys that can be sorted."""
+        """How many labels can be distinguished by keys that can be sorted."""
         return (1 << (_MOST_BITS - self.pairs) // self.vertices) - 1
 
     @property

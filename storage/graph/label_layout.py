@@ -176,7 +176,7 @@ class _Kept(NamedTuple):
     Attributes
     ----------
     labels : int32[k]
-        Labels of edges that are told apart; all others are number k.
+        Labels of edges that are distinguished; all others are number k.
     allowed : int8[roles, roles, k + 1]
         1: edges with such ends and such a label are kept; 2: if the first end has the smaller id; 3: the larger one.
     """
@@ -295,9 +295,9 @@ def _edge_kind(label: int, labels: NDArray[np.int32]) -> int:
 def _rules(allowed: Any, role: int, larger: int, kept: Any) -> None:
     """Set ``kept[r, label]`` to whether edges to vertices in role r are kept: to those of larger ids, or of smaller."""
     for r in range(kept.shape[0]):
-        for told in range(kept.shape[1]):
-            rule = allowed[role, r, told]
-            kept[r, told] = rule == 1 or rule == 3 - larger
+        for edge_kind in range(kept.shape[1]):
+            rule = allowed[role, r, edge_kind]
+            kept[r, edge_kind] = rule == 1 or rule == 3 - larger
 
 
 @lazy_kernel
@@ -316,12 +316,12 @@ def _count_rows(
             found[:] = 0
             begin, end = (halves[u], indptr[u + 1]) if larger else (indptr[u], halves[u])
             for arc in range(begin, end):
-                told = _edge_kind(edge_labels[arc], labels) if labels.size else 0
-                found[kind[indices[arc]], told] += 1
+                edge_kind = _edge_kind(edge_labels[arc], labels) if labels.size else 0
+                found[kind[indices[arc]], edge_kind] += 1
             for k in range(first_role.size - 1):
                 for r in range(first_role[k], first_role[k + 1]):
-                    for told in range(kept.shape[1]):
-                        counts[v, r + 1] += found[k, told] * kept[r, told]
+                    for edge_kind in range(kept.shape[1]):
+                        counts[v, r + 1] += found[k, edge_kind] * kept[r, edge_kind]
 
 
 @lazy_kernel
@@ -365,10 +365,10 @@ def _fill_rows(
             begin, end = (halves[u], indptr[u + 1]) if larger else (indptr[u], halves[u])
             for arc in range(begin, end):
                 x = indices[arc]
-                told = _edge_kind(edge_labels[arc], labels) if labels.size else 0
+                edge_kind = _edge_kind(edge_labels[arc], labels) if labels.size else 0
                 number = place[x]
                 for r in range(first_role[kind[x]], first_role[kind[x] + 1]):
-                    keep = kept[r, told]
+                    keep = kept[r, edge_kind]
                     row = r if sliced else 0
                     at = cursor[row] if keep else nowhere
                     new_indices[at] = final[number]

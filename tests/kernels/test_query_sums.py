@@ -64,7 +64,7 @@ def test_sums_are_counts_of_brute_force(lab, small, query, choice):
 @pytest.mark.parametrize("most", [0, 3, 1000])
 @pytest.mark.parametrize("worth", [0.0, 2.0, 1e9])
 def test_pairs_are_told_apart_in_either_way(lab, monkeypatch, most, worth):
-    """Whatever is left to inclusion-exclusion, and whatever is told apart while matching, the count is the same."""
+    """Whatever is left to inclusion-exclusion, and whatever is kept apart while matching, the count is the same."""
     monkeypatch.setattr(terms, "_MOST_TERMS", most)
     monkeypatch.setattr(terms, "_WORTH", worth)
     monkeypatch.setattr(terms, "TERM_COST", 0.0)

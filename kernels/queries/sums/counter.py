@@ -22,7 +22,7 @@ CACHE_BYTES = 64 << 20
 _VALUE_BYTES = 16  # of a value in the cache, beside the images
 _ROOM = 16.0  # places for each image of a separator that is expected: there may be more
 _FULL = 1.5  # places for each that there can be
-_LARGEST = 40.0  # logarithms above this are not told apart
+_LARGEST = 40.0  # logarithms above this are not distinguished
 _IN_ALL = 2
 
 

@@ -1,4 +1,4 @@
-"""Vertices of a query that may be matched to the same one: told apart while matching, or by inclusion-exclusion.
+"""Vertices of a query that may be matched to the same one: kept apart while matching, or by inclusion-exclusion.
 
 The number of matches in which u and w are distinct is the number of those in which they need not be, less the number
 of those in which they are the same vertex: a smaller query. Every pair that is counted so is no longer a constraint.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from longwall.kernels.queries.sums.separators import Constraints, SeparatorTree, bits, separator_tree, tree_of
 
-_MOST_TERMS = 1 << 12  # after which all other pairs are told apart while matching
+_MOST_TERMS = 1 << 12  # after which all other pairs are kept apart while matching
 _ORDERS = 2  # the last good ones, which are tried for each term
 _WORTH = 2.0  # times the work for one pair less to expand, which would double what is counted at worst
 TERM_COST = 300.0  # candidates that could be tried meanwhile
@@ -151,7 +151,7 @@ class Coincidences:
 
 
 def plan_terms(known: Coincidences, number: int) -> list[Term]:
-    """Choose which vertices are told apart while matching; the others are by inclusion-exclusion.
+    """Choose which vertices are kept apart while matching; the others are by inclusion-exclusion.
 
     Parameters
     ----------

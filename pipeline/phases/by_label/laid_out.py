@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from longwall.pipeline.execution.device_graph import release_graph
 from longwall.pipeline.execution.environment import LAID_OUT, Coordinator, Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task
-from longwall.pipeline.run_store.commit_log import PhaseRecord
-from longwall.stages.base import Aggregation
+from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Task
+from longwall.pipeline.phases.on_graph import ExecutorOnGraph, OnGraph
 from longwall.storage.graph.graph import Graph
 from longwall.storage.graph.label_layout import LabelLayout, lay_out
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
@@ -45,7 +45,10 @@ class LaidOut:
         self.env = replace(whole, graph=graph, device_graph=None, kept={})
         if isinstance(self.env, Coordinator):
             assert isinstance(whole, Coordinator)
-            self.env.executor, self.env.suffix = _Executor(whole, layout), OnLayout.suffix_of(layout) + whole.suffix
+            self.env.executor, self.env.suffix = (
+                ExecutorOnGraph(whole, partial(OnLayout, layout=layout)),
+                OnLayout.suffix_of(layout) + whole.suffix,
+            )
 
     @property
     def lent(self) -> dict[LabelLayout, Graph]:
@@ -86,32 +89,17 @@ def forget_layout(env: Environment) -> None:
         env.device_graph = None
 
 
-class _Executor:
-    """Has the phases of a coordinator done on the graph of a layout, wherever others are done."""
-
-    def __init__(self, whole: Coordinator, layout: LabelLayout):
-        self._whole, self._layout = whole, layout
-        self.engines = whole.executor.engines
-
-    def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:  # noqa: ARG002 - each process has its own
-        """See `Executor`."""
-        return self._whole.run(OnLayout(self._layout, phase))
-
-
 @dataclass(frozen=True)
-class OnLayout(Phase):
+class OnLayout(OnGraph):
     """A phase on the graph of a layout.
 
     Attributes
     ----------
     layout
         The layout.
-    phase
-        The phase; its roots are those of the graph of the layout.
     """
 
     layout: LabelLayout
-    phase: Phase
 
     @staticmethod
     def suffix_of(layout: LabelLayout) -> str:
@@ -119,29 +107,9 @@ class OnLayout(Phase):
         return f", by label {' '.join(map(str, layout.roles))}"
 
     @property
-    def name(self) -> str:
-        """See `Phase`."""
-        return self.phase.name + self.suffix_of(self.layout)
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return self.phase.activity
-
-    @property
-    def unit(self) -> str:
-        """See `Phase`."""
-        return self.phase.unit
-
-    @property
-    def wanted_rows(self) -> int | None:
-        """See `Phase`."""
-        return self.phase.wanted_rows
-
-    @property
-    def aggregation(self) -> Aggregation[Any, Any] | None:
-        """See `Phase`."""
-        return self.phase.aggregation
+    def suffix(self) -> str:
+        """See `OnGraph`."""
+        return self.suffix_of(self.layout)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """See `Phase`."""

@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.pipeline.execution.device_graph import load_graph, release_graph
 from longwall.pipeline.execution.environment import Coordinator, Environment
-from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Phase, Task
-from longwall.pipeline.run_store.commit_log import PhaseRecord
-from longwall.stages.base import Aggregation
+from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Task
+from longwall.pipeline.phases.on_graph import ExecutorOnGraph, OnGraph
 from longwall.storage.errors import InputError
 from longwall.storage.graph.derived.core import Core, core_bytes, core_degrees, core_graph, peel_bytes
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 
 
 @dataclass(frozen=True)
-class InCore(Phase):
-    """Another phase, whose graph is a core of the run's graph.
+class InCore(OnGraph):
+    """A phase in a core of the run's graph.
 
     Attributes
     ----------
-    phase
-        The phase.
     least
         Neighbours that every vertex of the core has there.
     """
 
-    phase: Phase
     least: int
 
     @staticmethod
@@ -39,29 +36,9 @@ class InCore(Phase):
         return f", in the {least}-core"
 
     @property
-    def name(self) -> str:
-        """See `Phase`."""
-        return self.phase.name + self.suffix_of(self.least)
-
-    @property
-    def activity(self) -> str:
-        """See `Phase`."""
-        return self.phase.activity
-
-    @property
-    def unit(self) -> str:
-        """See `Phase`."""
-        return self.phase.unit
-
-    @property
-    def wanted_rows(self) -> int | None:
-        """See `Phase`."""
-        return self.phase.wanted_rows
-
-    @property
-    def aggregation(self) -> Aggregation[Any, Any] | None:
-        """See `Phase`."""
-        return self.phase.aggregation
+    def suffix(self) -> str:
+        """See `OnGraph`."""
+        return self.suffix_of(self.least)
 
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the roots of the core."""
@@ -91,18 +68,6 @@ class CoreEnvironment(Environment):
 @dataclass(kw_only=True)
 class CoreCoordinator(Coordinator, CoreEnvironment):
     """What a plan works with in a core: its phases are those of the run."""
-
-
-class _Executor:
-    """Has the phases of a coordinator done in a core, wherever others are done."""
-
-    def __init__(self, whole: Coordinator, least: int):
-        self._whole, self._least = whole, least
-        self.engines = whole.executor.engines
-
-    def run(self, phase: Phase, env: Coordinator) -> PhaseRecord:  # noqa: ARG002 - each process has its own
-        """See `Executor`."""
-        return self._whole.run(InCore(phase, self._least))
 
 
 class _Kept:
@@ -145,7 +110,11 @@ class _Kept:
             "core": core,
         }
         if isinstance(env, Coordinator):
-            own: dict[str, Any] = {"log": env.log, "metrics": env.metrics, "executor": _Executor(env, least)}
+            own: dict[str, Any] = {
+                "log": env.log,
+                "metrics": env.metrics,
+                "executor": ExecutorOnGraph(env, partial(InCore, least=least)),
+            }
             self.env = CoreCoordinator(**fields, **own, answer=env.answer, suffix=InCore.suffix_of(least))
         else:
             self.env = CoreEnvironment(**fields)

@@ -11,15 +11,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import factorial
 
 from longwall.kernels.interface.homomorphism_program import MAX_SCALARS, TableProgram
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.decompositions import Decomposer
-from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, HomomorphismSums, Term, kernel_of, without_multiples
+from longwall.pipeline.planning.homomorphisms import (
+    MAX_VERTICES,
+    HomomorphismSums,
+    Term,
+    kernel_of,
+    loop_free_quotients,
+    without_multiples,
+)
 from longwall.pipeline.planning.leaves.elimination import Weighed, canonical, without_leaves
 from longwall.pipeline.planning.pattern_core import Expression, NoDecomposition, PassCosts, Sum, Table, product
-from longwall.pipeline.planning.set_partitions import set_partitions
 from longwall.pipeline.planning.table_compiler import compile_sums, compile_vertex_tables
 
 
@@ -135,18 +140,11 @@ def _quotients(pattern: Weighed) -> Iterable[tuple[Weighed, int]]:
     Cliques and five-cycles without weights stand for the number of their subgraphs.
     """
     found: Counter[Weighed] = Counter()
-    for partition in set_partitions(range(pattern.size)):
-        merged = {v: i for i, block in enumerate(partition) for v in block}
-        edges = {(min(merged[u], merged[v]), max(merged[u], merged[v])) for u, v in pattern.edges}
-        if any(u == v for u, v in edges):
-            continue
-        coefficient = 1
-        for block in partition:
-            coefficient *= (-1) ** (len(block) - 1) * factorial(len(block) - 1)
+    for partition, edges, coefficient in loop_free_quotients(pattern.edges, pattern.size):
         weights = tuple(
             tuple(sorted((factor for v in block for factor in pattern.weights[v]), key=repr)) for block in partition
         )
-        found[canonical(tuple(sorted(edges)), weights)] += coefficient
+        found[canonical(edges, weights)] += coefficient
     plain = {one.edges: coefficient for one, coefficient in found.items() if one.size > 1 and not any(one.weights)}
     weighed = [(one, coefficient) for one, coefficient in found.items() if one.edges not in plain or any(one.weights)]
     counted = without_multiples(list(plain.items()), lists=False)

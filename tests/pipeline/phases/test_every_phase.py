@@ -178,7 +178,7 @@ def labelled_cliques(env: Coordinator) -> Phase:
 
 def on_layout(layout: LabelLayout | None, phase: Phase) -> OnLayout:
     assert layout is not None
-    return OnLayout(layout, phase)
+    return OnLayout(phase, layout)
 
 
 def algorithm(env: Coordinator) -> Phase:

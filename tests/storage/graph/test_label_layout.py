@@ -60,9 +60,9 @@ def expected_edges(graph: Graph, layout: LabelLayout) -> set[tuple[Vertex, Verte
     found = set()
     for u, v, kind in arcs_of(graph):
         for first, second, wanted in layout.edges:
-            told = graph.edge_labels is None or wanted in (ANY, kind)
+            fits = graph.edge_labels is None or wanted in (ANY, kind)
             one_label = first != second and layout.roles[first] == layout.roles[second]
-            if told and has(u, first) and has(v, second) and (not one_label or u < v):
+            if fits and has(u, first) and has(v, second) and (not one_label or u < v):
                 ends = (int(graph.original_ids[u]), first), (int(graph.original_ids[v]), second)
                 found |= {ends, ends[::-1]}
     return found
