@@ -43,7 +43,7 @@ struct StoreElements {
 
 // Pass the members whose presence in the sorted array equals KEEP to a sink.
 template <bool KEEP, typename Sink>
-DEVICE void combine(const u32* members, int count, const u32* array, int length, Sink& sink) {
+PER_SET void combine(const u32* members, int count, const u32* array, int length, Sink& sink) {
   const int lane = lane_id();
   int base = 0;
   for (int i = 0; i < count; i += 32) {
@@ -238,7 +238,7 @@ struct Search {
 
   // Compute a set; false if it must not be empty and is, or if it may be too long for the workspace.
   template <int S>
-  DEVICE bool run_set() {
+  PER_SET bool run_set() {
     constexpr SetOp op = kSets[S];
     const Operands with = operands<S, op.below, op.above>();
     if constexpr (op.kind == ADJACENCY) {
