@@ -1,6 +1,6 @@
 """Time the kernels for cliques of one size, of every size and per vertex on the device, after checking them.
 
-    python -m benchmarks.gpu.all_cliques [--scales 13 16 18 20] [--data FOLDER] [--limit 30] [--time 300]
+    python -m benchmarks.gpu.all_cliques [--scales 13 16 18 20] [--data FOLDER] [--sizes 7] [--limit 30] [--time 300]
 
 First both methods are compared with closed forms, and with the CPU engine on R-MAT 10; counts of ca-AstroPh must be the
 published ones (``graphs`` and ``truth`` in FOLDER, by default ``LONGWALL_DATA``). Then milliseconds of the kernels are
@@ -152,6 +152,7 @@ def main() -> None:
     """Check, then measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scales", type=int, nargs="*", default=[13, 16, 18, 20])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[], help="of the cliques; else each graph has its own")
     parser.add_argument("--data", type=Path, default=os.environ.get("LONGWALL_DATA"))
     parser.add_argument("--limit", type=float, default=30, help="seconds for one count")
     parser.add_argument("--time", type=float, default=300, help="seconds for everything")
@@ -166,6 +167,7 @@ def main() -> None:
         truth = json.loads((data / "truth" / "counts.json").read_text())[_PUBLISHED]["cliques"]
     check(engine, published, truth)
     for title, make_graph, sizes in works(settings, published, engine.xp):
+        sizes = tuple(settings.sizes) or sizes
         if time.monotonic() + 5 > deadline:
             print(f"\n{title}: no time left", flush=True)
             continue

@@ -27,6 +27,39 @@ CONSTANT int scattered_from(int dense) {
 }
 
 constexpr bool kWide = has_wide_pass();
+constexpr int kLongRow = 1024, kLongThreads = 256;  // arcs of a row of several warps, and how many threads that are
+
+// What an operation works on: entries of the row or vertices within reach, each of which is one thread's, or more.
+enum Works { NOTHING, ENTRIES, REACHED, ALL, EDGES };
+
+CONSTANT Works works_on(int code) {
+  switch (code) {
+    case LOAD:
+      return NOTHING;
+    case ONES: case SCATTER: case MULTIPLY: case WEIGH: case WEIGH_ARC: case WEIGH_ACROSS: case GATHER: case STORE_LOCAL:
+    case SUM:
+      return ENTRIES;
+    case COPY_DENSE: case MULTIPLY_DENSE: case WEIGH_DENSE: case SUM_DENSE: case SUM_PRODUCT:
+      return REACHED;
+    case SUM_EDGES:
+      return EDGES;
+    default:
+      return ALL;
+  }
+}
+
+// Whether an operation has to wait until all threads are done with those since the last barrier.
+CONSTANT bool waits(Works since, int code) {
+  const Works works = works_on(code);
+  if (since == NOTHING || works == NOTHING) return false;
+  if (since == EDGES && (code == SUM_DENSE || code == SUM_PRODUCT || code == SUM_EDGES)) return false;  // all read
+  return since != works || works == ALL;
+}
+
+CONSTANT Works works_since(Works since, int code) {
+  if (works_on(code) == NOTHING || (since == EDGES && !waits(since, code))) return since;
+  return works_on(code);
+}
 
 struct RowRunner {
   const i64* indptr;
@@ -44,6 +77,7 @@ struct RowRunner {
   Value *near, *far;              // dense vectors: of the first `window` vertices, and of the others
   u32 *near_narrow, *far_narrow;  // the same of those whose numbers have 32 bits
   i64 window;
+  u32 num_long;  // vertices of kLongRow arcs or more: the first ones
   Value* scalars;
   u32* reached;  // the vertices within two steps of v
   u32* bitmap;   // the same as bits; all zero between rows
@@ -91,12 +125,27 @@ struct RowRunner {
     return W < 0 ? value : reduced(value * arc_tables[(W < 0 ? 0 : W) * num_arcs + arc]);
   }
 
-  // Call visit(i, z, arc) for the neighbours z of neighbour i of v, a warp for each i.
+  // Call visit(i, z, arc) for the neighbours z of neighbour i of v, as far as these are wanted; a warp for each i, several
+  // warps for hubs.
   template <typename Visit>
   DEVICE void for_second_neighbours(Visit visit) const {
-    for (int i = warp_in_block(); i < degree; i += blockDim.x >> 5) {
-      const u32 x = row[i];
-      for (i64 j = indptr[x] + lane_id(); j < indptr[x + 1]; j += 32) visit(i, indices[j], j);
+    int number_long = 0;
+    if (!kArcs && num_long) {
+      number_long = lower_bound(row, degree, num_long);
+      const int own = threadIdx.x % kLongThreads, groups = blockDim.x / kLongThreads;
+      for (int i = threadIdx.x / kLongThreads; i < number_long; i += groups) walk(i, own, kLongThreads, visit);
+    }
+    for (int i = number_long + warp_in_block(); i < degree; i += blockDim.x >> 5) walk(i, lane_id(), 32, visit);
+  }
+
+  template <typename Visit>
+  DEVICE void walk(int i, int thread, int threads, Visit visit) const {
+    const u32 x = row[i];
+    const i64 end = indptr[x + 1];
+    for (i64 j = indptr[x] + thread; j < end; j += threads) {
+      const u32 z = indices[j];
+      if (!wanted(z)) break;  // rows ascend
+      visit(i, z, j);
     }
   }
 
@@ -125,30 +174,77 @@ struct RowRunner {
     }
   }
 
-  // dense[T][z] = pairs (x, y) of adjacent common neighbours of v and z: walks v, y, z in the neighbourhood of x.
-  template <int T>
-  DEVICE void push_edges() {
-    for (int i = warp_in_block(); i < degree; i += blockDim.x >> 5) {
-      const u32 a = reverse[begin + i];
-      const i64 end = common_indptr[a + 1];
-      for (i64 base = common_indptr[a]; base < end; base += 32) {
-        // The lanes fetch the bounds of the next lists together; x < y is enough.
-        const u32 b = base + lane_id() < end ? common[base + lane_id()] : 0;
-        const bool in = base + lane_id() < end && indices[b] > row[i];
-        const i64 from = in ? common_indptr[b] : 0, to = in ? common_indptr[b + 1] : 0;
-        for (u32 todo = __ballot_sync(kAll, in); todo; todo &= todo - 1) {
-          const int j = __ffs(todo) - 1;
-          const i64 list_end = __shfl_sync(kAll, to, j);
-          for (i64 k = __shfl_sync(kAll, from, j) + lane_id(); k < list_end; k += 32) {
-            const u32 z = indices[common[k]];
-            if (!wanted(z)) break;
-            push<T>(z, 2);
-          }
-          __syncwarp();
-        }
+  // The same in 32 bits, of one; z is listed, if it is the first.
+  template <int D>
+  DEVICE void push_one(u32 z) {
+    constexpr int place = kDense[D].place;
+    const i64 at = z - base;
+    u32* number = at < window ? &near_narrow[place * window + at] : &far_narrow[place * length + at];
+    if (atomicAdd(number, 1u) == 0) reached[atomicAdd(num_reached, 1u)] = z;
+  }
+
+  // Call visit(z) for walks v, y, z in the neighbourhood of each neighbour x of v, once for those with x and y exchanged.
+  template <typename Visit>
+  DEVICE void for_edges(Visit visit) const {
+    const int lane = lane_id(), warps = blockDim.x >> 5;  // a power of two
+    for (int first = 0; first < degree; first += 32) {
+      // The lists of 32 neighbours are cut into pieces, which are dealt to the warps.
+      const bool in = first + lane < degree;
+      const u32 own = in ? row[first + lane] : 0, a = in ? reverse[begin + first + lane] : 0;
+      const i64 own_list = in ? common_indptr[a] : 0;
+      const int own_length = in ? static_cast<int>(common_indptr[a + 1] - own_list) : 0;
+      const int own_piece = (warp_in_block() - first - lane) & (warps - 1);
+      for (u32 some = __ballot_sync(kAll, 32 * own_piece < own_length); some; some &= some - 1) {
+        const int i = __ffs(some) - 1, size = __shfl_sync(kAll, own_length, i);
+        const u32 x = __shfl_sync(kAll, own, i);
+        const i64 list = __shfl_sync(kAll, own_list, i);
+        for (int piece = __shfl_sync(kAll, own_piece, i); 32 * piece < size; piece += warps)
+          walk_edges(x, list, 32 * piece + lane, size, visit);
       }
     }
   }
+
+  // The same for a piece of a list of the neighbours y that v and x have in common, one of a lane.
+  template <typename Visit>
+  DEVICE void walk_edges(u32 x, i64 list, int at, int size, Visit visit) const {
+    const int lane = lane_id();
+    const u32 b = at < size ? common[list + at] : 0;
+    const bool in = at < size && indices[b] > x;  // x < y is enough
+    const i64 own_from = in ? common_indptr[b] : 0, own_to = in ? common_indptr[b + 1] : 0;
+    u32 todo = __ballot_sync(kAll, own_from < own_to);
+    int j = todo ? __ffs(todo) - 1 : 0;
+    i64 from = __shfl_sync(kAll, own_from, j), to = __shfl_sync(kAll, own_to, j);
+    u32 arc = from + lane < to ? common[from + lane] : 0;
+    while (todo) {
+      // The next list is read before the vertices of this one.
+      todo &= todo - 1;
+      j = todo ? __ffs(todo) - 1 : 0;
+      const i64 next = __shfl_sync(kAll, own_from, j), next_to = __shfl_sync(kAll, own_to, j);
+      const u32 next_arc = next + lane < next_to ? common[next + lane] : 0;
+      for (i64 k = from + lane; k < to; k += 32) {
+        const u32 z = indices[k < from + 32 ? arc : common[k]];
+        if (!wanted(z)) break;
+        visit(z);
+      }
+      __syncwarp();
+      from = next;
+      to = next_to;
+      arc = next_arc;
+    }
+  }
+
+  // Dense product P at a vertex.
+  template <int P, int C = 0>
+  DEVICE Value dense_product(u32 z) const {
+    if constexpr (C < kDenseFactors && kDenseProducts[P][C < kDenseFactors ? C : 0] >= 0) {
+      return reduced(get<kDenseProducts[P][C]>(z) * dense_product<P, C + 1>(z));
+    } else {
+      return 1;
+    }
+  }
+
+  // How often the number of a dense vector counts.
+  DEVICE Value times(u32 z) const { return kSymmetric && z != v ? 2 : 1; }
 
   // local[T][i] = sum of dense[D], times arc table W, over the neighbours of neighbour i.
   template <int T, int D, int W>
@@ -175,10 +271,7 @@ struct RowRunner {
 
   // List the vertices within two steps of v.
   DEVICE void reach() {
-    if (threadIdx.x == 0) *num_reached = 0;
-    __syncthreads();
     for_second_neighbours([&](int, u32 z, i64) {
-      if (!wanted(z)) return;
       const u32 at = static_cast<u32>(z - base), bit = 1u << (at & 31);
       if (load_volatile(&bitmap[at >> 5]) & bit) return;
       if (!(atomicOr(&bitmap[at >> 5], bit) & bit)) reached[atomicAdd(num_reached, 1u)] = z;
@@ -200,12 +293,13 @@ struct RowRunner {
     }
   }
 
-  template <int O = 0>
+  template <int O = 0, Works SINCE = NOTHING>
   DEVICE void run_ops() {
     if constexpr (O < kNumOps) {
       constexpr RowOp op = kOps[O];
       constexpr int t = op.target, s = op.source, w = op.weight;
-      if constexpr (O == first_push() && !kWide) reach();
+      if constexpr (waits(SINCE, op.code)) __syncthreads();
+      if constexpr (O == first_push() && !kWide && !kOnesFirst) reach();
       if constexpr (op.code == ONES) {
         for_neighbours([&](int i) { local[t * max_degree + i] = 1; });
       } else if constexpr (op.code == PULL) {
@@ -226,15 +320,23 @@ struct RowRunner {
       } else if constexpr (op.code == STORE_LOCAL) {
         for_neighbours([&](int i) { arc_tables[t * num_arcs + begin + i] = local[s * max_degree + i]; });
       } else if constexpr (op.code == LOAD) {
-        if (threadIdx.x == 0) scalars[t] = tables[s * num_rows + v];
+        if (threadIdx.x == (32 * t) % blockDim.x) scalars[t] = tables[s * num_rows + v];  // another warp for each
+      } else if constexpr (op.code == PUSH && O == first_push() && kOnesFirst) {
+        for_second_neighbours([&](int, u32 z, i64) { push_one<t>(z); });
       } else if constexpr (op.code == PUSH) {
-        for_second_neighbours([&](int i, u32 z, i64 arc) {
-          if (wanted(z)) push<t>(z, weighed<w>(local[s * max_degree + i], arc));
-        });
+        for_second_neighbours([&](int i, u32 z, i64 arc) { push<t>(z, weighed<w>(local[s * max_degree + i], arc)); });
         reduce_dense<t>();
       } else if constexpr (op.code == PUSH_EDGES) {
-        push_edges<t>();
+        for_edges([&](u32 z) { push<t>(z, 2); });
         reduce_dense<t>();
+      } else if constexpr (op.code == SUM_EDGES) {
+        Value sum = 0;
+        for_edges([&](u32 z) { sum += 2 * times(z) * dense_product<s>(z); });
+        add_scalar<t>(sum);
+      } else if constexpr (op.code == SUM_PRODUCT) {
+        Value sum = 0;
+        for_reached([&](u32 z) { sum += times(z) * dense_product<s>(z); });
+        add_scalar<t>(sum);
       } else if constexpr (op.code == COPY_DENSE) {
         for_reached([&](u32 z) { dense<t>(z) = get<s>(z); });
       } else if constexpr (op.code == MULTIPLY_DENSE) {
@@ -254,11 +356,12 @@ struct RowRunner {
         add_scalar<t>(sum);
       } else {
         Value sum = 0;
-        for_reached([&](u32 z) { sum += kSymmetric && z != v ? 2 * get<s>(z) : get<s>(z); });
+        for_reached([&](u32 z) { sum += times(z) * get<s>(z); });
         add_scalar<t>(sum);
       }
+      run_ops<O + 1, works_since(SINCE, op.code)>();
+    } else {
       __syncthreads();
-      run_ops<O + 1>();
     }
   }
 
@@ -309,12 +412,23 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
   run.bitmap = bitmaps ? bitmaps + block * bitmap_words : shared_bitmap;
   run.num_reached = dynamic_shared + 1;
   run.base = 0;
+  // Ids are degree ranks.
+  run.num_long = 0;
+  if (!kArcs && max_degree >= kLongRow && blockDim.x >= kLongThreads) {
+    for (i64 some = num_rows; some > 0; some >>= 1) {
+      const i64 at = run.num_long + (some >> 1);
+      const bool is_long = indptr[at + 1] - indptr[at] >= kLongRow;
+      if (is_long) run.num_long = static_cast<u32>(at + 1);
+      if (is_long) --some;
+    }
+  }
   for (i64 i = threadIdx.x; i < kNumWide * window; i += blockDim.x) run.near[i] = 0;
   for (i64 i = threadIdx.x; i < kNumNarrow * window; i += blockDim.x) run.near_narrow[i] = 0;
   for (i64 i = threadIdx.x; i < bitmap_words; i += blockDim.x) run.bitmap[i] = 0;
   for (int p = threadIdx.x; p < kNumProducts; p += blockDim.x) sums->totals[p] = 0, sums->estimates[p] = 0;
   for (;;) {
     if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
+    if (threadIdx.x == 0) *run.num_reached = 0;
     for (int i = threadIdx.x; i < kNumScalars; i += blockDim.x) run.scalars[i] = 0;
     __syncthreads();
     const i64 v = first + dynamic_shared[0];
@@ -334,7 +448,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     run.run_ops();
     if (threadIdx.x == 0) add_products(run.scalars, v, num_rows, tables, *sums);
     run.clear();
-    if constexpr (!kWide && first_push() < kNumOps) {
+    if constexpr (!kWide && !kOnesFirst && first_push() < kNumOps) {
       run.for_reached([&](u32 z) { run.bitmap[(z - run.base) >> 5] = 0; });
     }
     __syncthreads();

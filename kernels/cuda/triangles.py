@@ -1,11 +1,14 @@
-"""Triangles on the device, in all or per vertex: launches of ``triangles.cu``, or of ``row_pairs.cu`` for most arcs."""
+"""Triangles on the device, in all or per vertex: launches of ``triangles.cu``.
+
+Those of most arcs of a resident graph are one launch, of ``warp_triangles.cu`` or ``row_pairs.cu``.
+"""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs
+from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs, launch_state
 from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
@@ -22,6 +25,8 @@ LIGHT = 16
 WARP_SLOTS, BLOCK_SLOTS = 1024, 8192  # kWarpSlots, kBlockSlots
 BLOCKS = 6  # per multiprocessor, of the kernels for triangles; half as many where tables have counts
 _WHOLE_FROM = 4  # a part of the arcs that is worth a look at each of them
+_SHORT, _SHARE = 128, 4  # most smaller neighbours of a vertex where each is a warp's work; kShare
+_SHORT_BLOCKS = 6  # per multiprocessor, of that kernel: all at once
 _MOST_PASSES = 16  # over the edges, to count triangles per vertex
 
 
@@ -98,6 +103,31 @@ class _Triangles:
         )
 
 
+class ShortTriangles:
+    """Counts triangles of a graph without long lists of smaller neighbours; see ``warp_triangles.cu``."""
+
+    def __init__(self, device: Device, graph: GraphArrays):
+        self._device, self._graph = device, graph
+        self._state, self._result = launch_state(device)
+        slots = 1 << (max(_SHARE * graph.max_out_degree, WARP) - 1).bit_length()
+        self._slots, self._shared = slots, 16 + 4 * WARPS * (slots + WARP)
+        self._blocks = min(device.multiprocessors * _SHORT_BLOCKS, max(-(-graph.num_vertices // WARPS), 1))
+
+    def start(self, first: int, last: int) -> Array:
+        """Launch the kernel for a range of arcs; see `RowPairs.start`."""
+        graph = self._graph
+        arrays = (graph.indptr, graph.indices, graph.split, graph.num_vertices)
+        self._device.launch(
+            "warp_triangles.cu",
+            "count_triangles",
+            (*arrays, first, last, self._slots, self._state, self._device.stop_flag, self._result),
+            blocks=self._blocks,
+            threads=WARPS * WARP,
+            shared=self._shared,
+        )
+        return self._result
+
+
 class CudaTriangleCounter(_Triangles):
     """Counts triangles; its tables are in shared memory."""
 
@@ -105,7 +135,8 @@ class CudaTriangleCounter(_Triangles):
         super().__init__(device, graph)
         self._whole = graph.pages is None and not graph.oriented  # rows with larger neighbours, too, may be read often
         if self._whole:
-            self._pairs = RowPairs(device, graph, "count_triangles")
+            short = graph.max_out_degree <= _SHORT and graph.num_arcs < 1 << 32
+            self._launch = ShortTriangles(device, graph) if short else RowPairs(device, graph, "count_triangles")
 
     def count(self, first: int, last: int, targets: Targets | None = None) -> int:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
@@ -114,7 +145,7 @@ class CudaTriangleCounter(_Triangles):
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
         if self._whole and targets is None and _WHOLE_FROM * (last - first) >= self._graph.num_arcs:
-            return self._pairs.start(first, last)
+            return self._launch.start(first, last)
         result = self._device.result()
         self._run("count", (first, last), targets, self._work(first, last), 1, (result,))
         return result

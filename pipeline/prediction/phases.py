@@ -26,11 +26,10 @@ from longwall.pipeline.phases.count_plans import (
     CountTrianglesPerVertex,
 )
 from longwall.pipeline.phases.homomorphisms.count import (
-    WRAPS_FROM,
     HomomorphismCount,
     drop_tables,
     kernel_stage,
-    largest_scalar,
+    may_wrap,
 )
 from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.range_count import RangeCount
@@ -192,7 +191,7 @@ def _homomorphisms(counted: HomomorphismCount, env: Environment) -> Phases:
     vertices = max(pattern.num_vertices for pattern in counted.sums.patterns)
     try:
         largest = 0.0
-        wraps = largest_scalar(vertices, env.graph) >= WRAPS_FROM
+        wraps = may_wrap(vertices, env.graph)
         for modulus in (FLOATING, WORD) if wraps else (WORD,):
             for phase in counted.phases(modulus):
                 sample = yield phase

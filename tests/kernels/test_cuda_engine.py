@@ -430,6 +430,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "prefix_tree",
         "row_pairs",
         "step_rate",
+        "warp_triangles",
     )
     for name in (*alone, "stage_lists", "triangles", "four_cycles", "wheels"):
         yield name, *source_text(f"{name}.cu")

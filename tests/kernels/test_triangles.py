@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from longwall.kernels import select_engine
+from longwall.kernels.cuda import triangles as cuda_triangles
 from longwall.stages.source import host_arrays
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
@@ -48,6 +49,24 @@ def test_triangles_of_arcs_to_some_vertices(name: str, oriented: bool, engine: s
     half = host.num_arcs // 2
     parts = [counter.count(*arcs, (3, 30)) for arcs in ((0, half), (half, host.num_arcs))]
     assert sum(parts) == np.count_nonzero((middle >= 3) & (middle < 30))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("short", [0, 1000])
+@pytest.mark.parametrize("name", list(GRAPHS))
+def test_triangles_of_long_ranges_by_warps_and_by_blocks(
+    name: str, short: int, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda_triangles, "_SHORT", short)
+    graph, chosen = GRAPHS[name], select_engine(engine)
+    counter = chosen.kernels.triangle_counter(chosen.device, chosen.load(host_arrays(graph)), 1 << 28)
+    arcs, expected = 2 * graph.num_edges, triangles(graph)
+    begins = [
+        graph.indptr[v] + np.searchsorted(graph.indices[slice(*graph.indptr[v : v + 2])], u) for v, u, _ in expected
+    ]
+    for first, last in ((0, arcs), (0, arcs // 2), (arcs // 3, arcs), (arcs // 4 + 7, arcs * 3 // 4), (0, arcs)):
+        wanted = np.count_nonzero((first <= np.array(begins)) & (np.array(begins) < last))
+        assert counter.count(first, last) == wanted
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -11,7 +11,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 
 Array = Any  # a CuPy array
 
-_STATE_BYTES = 24  # of LaunchState
+_STATE_WORDS, _RESULT_WORDS = 3, 2  # of LaunchState; of a result
 
 
 def diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaDiamondCounter":  # noqa: ARG001
@@ -19,13 +19,18 @@ def diamond_counter(device: Device, graph: GraphArrays, memory: int) -> "CudaDia
     return CudaDiamondCounter(device, graph)
 
 
+def launch_state(device: Device) -> tuple[Array, Array]:
+    """Make what the blocks of a launch share, and what the last of them writes; see ``row_bitmap.cuh``."""
+    both = device.xp.zeros(_STATE_WORDS + _RESULT_WORDS, np.uint64)
+    return both[:_STATE_WORDS], both[_STATE_WORDS:]
+
+
 class RowPairs:
     """What is shared by the blocks of a launch, and the launch."""
 
     def __init__(self, device: Device, graph: GraphArrays, function: str):
         self._device, self._graph, self._function = device, graph, function
-        self._state = device.xp.zeros(_STATE_BYTES // 8, np.uint64)
-        self._result = device.xp.zeros(2, np.uint64)
+        self._state, self._result = launch_state(device)
 
     def start(self, first: int, last: int) -> Array:
         """Launch the kernel for a range of arcs or vertices.

@@ -1,11 +1,13 @@
 """Row programs on the device: workspace, and launches of ``homomorphisms.cu`` and ``flat_rows.cu``."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.cuda.homomorphisms.fused_rows import FusedRows, fuse
 from longwall.kernels.cuda.runtime.compile import array, constants
 from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, units_that_fit
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -13,11 +15,17 @@ from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op
 
 _VERTEX_THREADS, _ARC_THREADS = 1024, 128
 _ARC_BLOCKS = 8  # per multiprocessor: rows of arcs are short
+_VERTEX_BLOCKS = 2  # per multiprocessor, where all of its dense vectors are in shared memory
 _LARGEST_PAIRS = (1 << 16) - 1  # entries of a row whose ordered pairs 32 bits hold
 _FLAT_BLOCKS = 8  # per multiprocessor
 _ARC_LANES = 8  # of a row of arcs without dense vectors
 _CONTROL_BYTES = 16
 _BITMAP_SHARE = 0.5  # of the shared memory, at most
+
+
+def _shared_room(device: Device, blocks: int) -> int:
+    """Return the bytes of shared memory that each of so many blocks of a multiprocessor may have."""
+    return device.shared_memory if blocks == 1 else device.shared_memory // blocks - 1024  # which the system takes
 
 
 def row_counter(
@@ -27,7 +35,7 @@ def row_counter(
     return CudaRowCounter(device, graph, tables, program, domain, memory)
 
 
-def narrow_vectors(program: RowProgram, max_degree: int) -> list[bool]:
+def narrow_vectors(program: FusedRows, max_degree: int) -> list[bool]:
     """Return which dense vectors have numbers of 32 bits: pushed ones, and pairs of adjacent entries of a row."""
     writing = {Op.SCATTER, Op.PUSH, Op.COPY_DENSE, Op.MULTIPLY_DENSE, Op.WEIGH_DENSE, Op.WIDEN, Op.PUSH_EDGES}
     weighing = {Op.PULL, Op.MULTIPLY, Op.WEIGH, Op.GATHER, Op.WEIGH_ARC, Op.WEIGH_ACROSS}
@@ -42,32 +50,46 @@ def narrow_vectors(program: RowProgram, max_degree: int) -> list[bool]:
     return found
 
 
+def ones_first(program: FusedRows, narrow: Sequence[bool]) -> bool:
+    """Return whether the first pass counts ones in 32 bits, so that it sees which vertices it reaches."""
+    passes = (op for op in program.ops if op[0] in (Op.PUSH, Op.PUSH_EDGES, Op.WIDEN))
+    code, target, _, weight = next(passes, (Op.WIDEN, 0, 0, 0))
+    widens = any(op[0] == Op.WIDEN for op in program.ops)
+    return code == Op.PUSH and weight < 0 and narrow[target] and not widens
+
+
 def row_header(program: RowProgram, domain: Domain, modulus: int, max_degree: int) -> str:
     """Write the ``generated.cuh`` that ``homomorphisms.cu`` and ``flat_rows.cu`` include."""
-    narrow = narrow_vectors(program, max_degree)
+    fused = fuse(program)
+    narrow = narrow_vectors(fused, max_degree)
     width = max([len(product) for product in program.products] + [1])
+    factors = max([len(product) for product in fused.products] + [1])
     sizes = {
         "kModulus": max(modulus, 0),
-        "kNumOps": len(program.ops),
+        "kNumOps": len(fused.ops),
         "kNumLocal": program.num_local,
         "kNumWide": narrow.count(False),
         "kNumNarrow": narrow.count(True),
         "kNumScalars": program.num_scalars,
         "kNumProducts": len(program.products),
         "kFactors": width,
+        "kDenseFactors": factors,
         "kNumStored": len(program.stored),
         "kArcs": int(domain == "arcs"),
         "kSymmetric": int(program.symmetric),
+        "kOnesFirst": int(ones_first(fused, narrow)),
         "kAcross": int(any(op[0] == Op.WEIGH_ACROSS for op in program.ops)),
         "kLanes": 1 if not program.num_local else _ARC_LANES if domain == "arcs" else WARP,
     }
     products = [(*product, *[-1] * (width - len(product))) for product in program.products]
+    dense = [(*product, *[-1] * (factors - len(product))) for product in fused.products]
     return (
         f"using Value = {'double' if modulus == FLOATING else 'u64'};\n"
         + constants(sizes)
-        + array("RowOp kOps[]", program.ops or [(0, 0, 0, -1)])
+        + array("RowOp kOps[]", fused.ops or [(0, 0, 0, -1)])
         + array("DenseVector kDense[]", [(int(one), narrow[:place].count(one)) for place, one in enumerate(narrow)])
         + array("int kProducts[][kFactors]", products or [(-1,)])
+        + array("int kDenseProducts[][kDenseFactors]", dense or [(-1,)])
         + array("int kStored[][2]", program.stored or [(-1, 0)])
     )
 
@@ -101,16 +123,23 @@ class CudaRowCounter:
         device, graph, tables, xp = self._device, self._graph, self._tables, self._device.xp
         self._longest = tables.longest if self._arcs else graph.max_degree
         self._length = graph.max_degree if self._arcs else graph.num_vertices  # of a dense vector
-        codes = {op[0] for op in program.ops}
+        fused = fuse(program)
+        narrow = narrow_vectors(fused, graph.max_degree)
+        codes = {op[0] for op in fused.ops}
         reaches = Op.WIDEN not in codes and bool(codes & {Op.PUSH, Op.PUSH_EDGES})
-        shared_memory = device.shared_memory // (_ARC_BLOCKS if self._arcs else 1) - (1024 if self._arcs else 0)
-        self._bitmap_words = (self._length + 31) // 32 if reaches else 0
-        in_shared = self._bitmap_words * 4 <= shared_memory * _BITMAP_SHARE
-        shared = _CONTROL_BYTES + 8 * program.num_scalars + 16 * max(self._number, 1)
-        shared += self._bitmap_words * 4 if in_shared else 0
-        room = max(shared_memory - shared, 0)
-        narrow = narrow_vectors(program, graph.max_degree)
+        bits = (self._length + 31) // 32 if reaches and not ones_first(fused, narrow) else 0
+        fixed = _CONTROL_BYTES + 8 * program.num_scalars + 16 * max(self._number, 1)
         number = 2 * narrow.count(False) + narrow.count(True)  # words of a vertex
+        blocks, self._threads = (_ARC_BLOCKS, _ARC_THREADS) if self._arcs else (1, _VERTEX_THREADS)
+        room = _shared_room(device, _VERTEX_BLOCKS)
+        if not self._arcs and fixed + 4 * (bits + number * self._length) <= room:
+            # Rows are short for so many threads.
+            blocks, self._threads = _VERTEX_BLOCKS, _VERTEX_THREADS // _VERTEX_BLOCKS
+        shared_memory = _shared_room(device, blocks)
+        self._bitmap_words = bits
+        in_shared = bits * 4 <= shared_memory * _BITMAP_SHARE
+        shared = fixed + (bits * 4 if in_shared else 0)
+        room = max(shared_memory - shared, 0)
         self._window = min(self._length, room // (4 * number))
         self._shared = shared + 4 * number * self._window
         local = program.num_local * self._longest
@@ -121,8 +150,7 @@ class CudaRowCounter:
         reached = self._length if reaches else 0
         bitmap = 0 if in_shared else self._bitmap_words
         each = 8 * (local + far) + 4 * (far_narrow + reached + bitmap)
-        wanted = device.multiprocessors * (_ARC_BLOCKS if self._arcs else 1)
-        self._blocks = units_that_fit(wanted, each, memory)
+        self._blocks = units_that_fit(device.multiprocessors * blocks, each, memory)
         dtype = self._totals.dtype
         self._local = xp.empty(max(self._blocks * local, 1), dtype)
         self._far = xp.zeros(max(self._blocks * far, 1), dtype)
@@ -204,7 +232,7 @@ class CudaRowCounter:
                 self._estimates,
             ),
             blocks=min(self._blocks, last - first),
-            threads=_ARC_THREADS if self._arcs else _VERTEX_THREADS,
+            threads=self._threads,
             shared=self._shared,
             generated=self._header,
         )

@@ -60,12 +60,20 @@ struct LaunchState {
   u64 parts[2];
 };
 
-// Add the lanes' counts; the last block writes the sum to result, and clears what is shared.
+// Add the lanes' counts, those of a block in the first 16 bytes of its shared memory, so that few add to the same place of
+// the device's memory; the last block writes the sum to result, and clears what is shared.
 DEVICE void finish(LaunchState* shared, u64 total, u64* result) {
-  add_parts(shared->parts, total);
-  __threadfence();
+  u64* own = reinterpret_cast<u64*>(dynamic_shared);
   __syncthreads();
-  if (threadIdx.x == 0 && atomicAdd(&shared->done, 1u) == gridDim.x - 1) {
+  if (threadIdx.x < 2) own[threadIdx.x] = 0;
+  __syncthreads();
+  add_parts(own, total);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int i = 0; i < 2; ++i)
+    if (own[i]) atomicAdd(&shared->parts[i], own[i]);
+  __threadfence();
+  if (atomicAdd(&shared->done, 1u) == gridDim.x - 1) {
     __threadfence();
     for (int i = 0; i < 2; ++i) result[i] = atomicExch(&shared->parts[i], 0ull);
     shared->next = 0;

@@ -4,7 +4,8 @@
 
 enum Op {
   ONES, PULL, SCATTER, MULTIPLY, WEIGH, PUSH, COPY_DENSE, MULTIPLY_DENSE, WEIGH_DENSE, WIDEN, SUM, SUM_DENSE,
-  GATHER, LOAD, WEIGH_ARC, STORE_LOCAL, PUSH_EDGES, WEIGH_ACROSS
+  GATHER, LOAD, WEIGH_ARC, STORE_LOCAL, PUSH_EDGES, WEIGH_ACROSS,
+  SUM_PRODUCT, SUM_EDGES  // of longwall.kernels.cuda.homomorphisms.fused_rows
 };
 
 struct RowOp {
@@ -18,7 +19,8 @@ struct DenseVector {
 };
 
 // Value (u64, or double), kModulus (0: 2^64), kNumOps, kOps, kNumLocal, kNumWide, kNumNarrow, kDense, kNumScalars, kNumProducts, kFactors,
-// kProducts (padded with -1), kNumStored, kStored (product, table), kArcs (whether rows are those of arcs), kSymmetric,
+// kProducts (padded with -1), kDenseFactors, kDenseProducts (dense vectors, padded with -1), kNumStored, kStored (product, table),
+// kArcs (whether rows are those of arcs), kSymmetric, kOnesFirst (whether the first pass counts ones in 32 bits),
 // kAcross (whether WEIGH_ACROSS occurs), kLanes (a power of two, at most 32: how many have a row without dense vectors);
 // lists that are empty have one entry.
 #include "generated.cuh"

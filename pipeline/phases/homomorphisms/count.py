@@ -210,7 +210,7 @@ def exact_totals(run: Callable[[int], Totals], patterns: Sequence[Pattern], grap
     """
     vertices = max(pattern.num_vertices for pattern in patterns)
     known = None
-    if largest_scalar(vertices, graph) >= WRAPS_FROM:  # floating-point twins of numbers that wrapped say nothing
+    if may_wrap(vertices, graph):  # floating-point twins of numbers that wrapped say nothing
         _, known = run(FLOATING)
     counts, magnitudes = run(WORD)
     residues = {2**64: counts}
@@ -237,16 +237,25 @@ def kernel_stage(kind: str, number: int) -> CountRanges:
     return stages[kind]()
 
 
-def largest_scalar(vertices: int, graph: Graph) -> float:
-    """Return a bound on the numbers of a row: homomorphisms of a tree of `vertices`, one of which is fixed."""
+def may_wrap(vertices: int, graph: Graph) -> bool:
+    """Return whether a number of a row may pass `WRAPS_FROM`: the mappings of a tree, one vertex of which is fixed."""
     degree = float(graph.stats.max_degree)
-    if degree ** (vertices - 1) < WRAPS_FROM or vertices < 3:
-        return degree ** (vertices - 1)
-    # The fixed vertex, one below it and one below that are a walk of two steps.
+    if vertices < 3 or degree ** (vertices - 1) < WRAPS_FROM:
+        return degree ** (vertices - 1) >= WRAPS_FROM
+    # The fixed vertex, one below it and one below that are a walk of two steps: these are as many as the fixed vertex
+    # has neighbours at least, and as the graph has arcs at most.
+    others = degree ** (vertices - 3)
+    if degree * others >= WRAPS_FROM or len(graph.indices) * others < WRAPS_FROM:
+        return degree * others >= WRAPS_FROM
+    return _most_walks(graph) * others >= WRAPS_FROM
+
+
+def _most_walks(graph: Graph) -> int:
+    """Return the most walks of two steps from a vertex."""
     degrees, walks = np.diff(graph.indptr), 0
     cuts = np.searchsorted(graph.indptr, range(0, len(graph.indices), _ARCS_AT_ONCE), side="right") - 1
     for first, last in pairwise(np.unique([*cuts, graph.num_vertices]).tolist()):
         rows = graph.indptr[first : last + 1]
         sums: Any = np.add.reduceat(degrees[graph.indices[rows[0] : rows[-1]]], rows[:-1] - rows[0])
         walks = max(walks, int(sums.max()))
-    return walks * degree ** (vertices - 3)
+    return walks
