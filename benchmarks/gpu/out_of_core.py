@@ -8,7 +8,8 @@ which must give the same counts; "bring" is the part of the seconds in which the
 "Copied" are the bytes of pages that were copied to the device, "predicted" those that the plan of the reads says, which
 count more where lists are read in no order. The floor is the seconds with all of the graph and, over 55 GB/s, what is
 predicted or, where no plan is made, the arcs that the work reads. A run that takes longer than its limit (of the work,
-or `--limit`) is ended; what is left after `--time` is left out. The exit status is 1 if counts differ.
+or `--limit`) is ended; what is left after `--time` is left out. The exit status is 1 if counts differ. With `--kernels`
+every kernel is waited for, so that runs take longer, and the seconds of each are printed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -31,6 +32,7 @@ import longwall
 from benchmarks.gpu.device_rmat import rmat_graph
 from benchmarks.lib.processors import processors
 from longwall.kernels.cuda.engine import CudaEngine
+from longwall.kernels.cuda.runtime.launch import Device
 from longwall.pipeline.execution import device_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
@@ -179,6 +181,26 @@ def timed_bring() -> Iterator[list[float]]:
         device_graph._bring = bring
 
 
+@contextmanager
+def timed_kernels() -> Iterator[dict[str, list[float]]]:
+    """Wait for every kernel, and note how long each took, by its name."""
+    seconds: dict[str, list[float]] = {}
+    launch = Device.launch
+
+    def timed(self: Device, source: str, function: str, *arguments: Any, **options: Any) -> None:
+        self.synchronize()
+        began = time.perf_counter()
+        launch(self, source, function, *arguments, **options)
+        self.synchronize()
+        seconds.setdefault(f"{source}:{function}", []).append(time.perf_counter() - began)
+
+    Device.launch = timed  # type: ignore[method-assign]
+    try:
+        yield seconds
+    finally:
+        Device.launch = launch  # type: ignore[method-assign]
+
+
 @dataclass
 class Link:
     """What crossed the link, and what was planned."""
@@ -215,6 +237,7 @@ def main() -> None:
     parser.add_argument("--works", default=",".join(WORKS))
     parser.add_argument("--shares", help="of the graph's bytes, that a budget has, e.g. 0.5,0.25")
     parser.add_argument("--limit", type=float, help="seconds of a run")
+    parser.add_argument("--kernels", action="store_true", help="print the seconds of every kernel")
     parser.add_argument("--work", type=Path, help="folder for runs")
     settings = parser.parse_args()
     shares = (None, *map(float, settings.shares.split(","))) if settings.shares else SHARES
@@ -233,11 +256,18 @@ def main() -> None:
             print(f"| work | budget | {columns} |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
             for name, work in works.items():
                 if work.smaller == smaller:
-                    measured(name, work, shares, (bench, tiny), graph.indices.nbytes, ends)
+                    with timed_kernels() if settings.kernels else nullcontext({}) as kernels:
+                        measured(name, work, shares, (bench, tiny), graph.indices.nbytes, ends, kernels)
 
 
 def measured(
-    name: str, work: Work, shares: tuple[float | None, ...], benches: tuple[Bench, Bench], arcs: int, ends: float
+    name: str,
+    work: Work,
+    shares: tuple[float | None, ...],
+    benches: tuple[Bench, Bench],
+    arcs: int,
+    ends: float,
+    kernels: dict[str, list[float]],
 ) -> None:
     """Print the rows of a work on the first bench, whose graph has so many bytes of arcs, as long as there is time."""
     bench, tiny = benches
@@ -248,6 +278,7 @@ def measured(
         if (left := min(work.limit, ends - time.monotonic())) < 1:
             print(f"| {name} | time is up | | | | | | | | | |")
             return
+        kernels.clear()
         title = f"| {name} | {'all' if share is None else f'{share:.0%}'} |"
         try:
             run = bench.run(work.workload, None if share is None else int(share * bench.bytes), left)
@@ -267,6 +298,8 @@ def measured(
             f"{resident + crosses / LINK:.3f} | {run.peak / 1e6:,.0f} |",
             flush=True,
         )
+        for kernel, seconds in sorted(kernels.items(), key=lambda item: -sum(item[1])):
+            print(f"    {kernel}: {sum(seconds):.3f} s, {len(seconds)} times, {max(seconds):.3f} s at most", flush=True)
         whole = whole or run
         if run.found != whole.found:
             raise SystemExit(f"{name}: {run.found}, before {whole.found}")
