@@ -217,9 +217,9 @@ def watched_link() -> Iterator[Link]:
     """Add up the copies of pages, and keep the plans of reads."""
     link, copy, make = Link(), GraphPages._copy, OrientedReads.__init__
 
-    def copying(self: GraphPages, moves: Moves) -> None:
+    def copying(self: GraphPages, moves: Moves, behind: Any = None) -> None:
         link.copied += 4 * self.page_arcs * moves.admit.size
-        copy(self, moves)
+        copy(self, moves, behind)
 
     def making(self: OrientedReads, env: Environment) -> None:
         make(self, env)

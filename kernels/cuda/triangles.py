@@ -1,5 +1,6 @@
 """Triangles on the device, in all or per vertex: launches of ``triangles.cu``, or of ``row_pairs.cu`` for most arcs."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_p
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import Targets
+from longwall.kernels.interface.workspaces import Block, Targets
 
 Array = Any  # a CuPy array
 
@@ -69,12 +70,26 @@ class CudaTriangleCounter:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
         return sum_of_parts(self.start(first, last, targets))
 
+    def count_blocks(self, blocks: Iterable[Block]) -> int:
+        """Count the triangles of blocks, while their lists come in turn: the host does not wait for their kernels."""
+        if self._whole:
+            return sum(self.count(*block) for block in blocks)
+        result = self._device.result()
+        for first, last, targets in blocks:
+            self._launch(first, last, targets, result)
+        return sum_of_parts(result)
+
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
         if self._whole and targets is None and _WHOLE_FROM * (last - first) >= self._graph.num_arcs:
             return self._pairs.start(first, last)
+        result = self._device.result()
+        self._launch(first, last, targets, result)
+        return result
+
+    def _launch(self, first: int, last: int, targets: Targets | None, result: Array) -> None:
         device, graph = self._device, self._graph
-        result, tasks = device.result(), arc_tasks(device, graph, last - first)
+        tasks = arc_tasks(device, graph, last - first)
         device.launch(
             "triangles.cu",
             "count_pairs",
@@ -87,7 +102,6 @@ class CudaTriangleCounter:
             threads=THREADS,
             shared=tasks.shared,
         )
-        return result
 
 
 class CudaTriangleVertexCounter:
