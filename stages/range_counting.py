@@ -209,7 +209,7 @@ class _TriangleSum(SubgraphCounter):
     _kernel: TriangleCounter
 
     def add_blocks(self, blocks: Iterable[Block]) -> None:
-        self._sum += sum(self._kernel.count(*block) for block in blocks)
+        self._sum += self._kernel.count_blocks(blocks)
 
 
 class _TabledSum(SubgraphCounter):

@@ -83,13 +83,26 @@ def moves(array: ManagedArray, rng: np.random.Generator) -> Iterator[tuple[str, 
                 yield f"pages of {size >> 10} KiB, memory taken per byte moved", used, ""
 
 
-def copied(host: Any) -> tuple[str, float, str]:
-    """Copy an array in page-locked memory to the device."""
-    there = cp.empty(host.size, np.uint32)
-    runtime, stream = cp.cuda.runtime, cp.cuda.get_current_stream().ptr
+def copied(pointer: int, size: int) -> Iterator[tuple[str, float, str]]:
+    """Let the copy engine copy host memory to the device: as one, and page by page."""
+    there = cp.empty(size // 4, np.uint32)
+    runtime, stream, target = cp.cuda.runtime, cp.cuda.get_current_stream().ptr, there.data.ptr
     way = runtime.memcpyHostToDevice
-    taken = seconds(lambda: runtime.memcpyAsync(there.data.ptr, host.ctypes.data, host.nbytes, way, stream))
-    return "copied to the device", host.nbytes / taken / 1e9, "GB/s"
+    for page in (size, *PAGES):
+        ends = range(page, min(size, max(page, 2 * MOVED)) + 1, page)
+
+        def copy(page: int = page, ends: range = ends) -> None:
+            for end in ends:
+                runtime.memcpyAsync(target + end - page, pointer + end - page, page, way, stream)
+
+        copy()
+        cp.cuda.Device().synchronize()
+        began = time.perf_counter()
+        taken = seconds(copy)
+        whole, amount = time.perf_counter() - began, page * len(ends)
+        name = "copied to the device" + (f", {page >> 10} KiB each" if page < size else "")
+        yield f"{name}, by the device", amount / taken / 1e9, "GB/s"
+        yield f"{name}, by the host", amount / whole / 1e9, "GB/s"
 
 
 def registered(size: int, rng: np.random.Generator) -> Iterator[tuple[str, float, str]]:
@@ -99,7 +112,7 @@ def registered(size: int, rng: np.random.Generator) -> Iterator[tuple[str, float
     there = mapped(cp, host)
     yield "locked", size / (time.perf_counter() - began) / 1e9, "GB/s"
     yield from reads(there, rng)
-    yield copied(host)
+    yield from copied(host.ctypes.data, host.nbytes)
 
 
 def managed(size: int, rng: np.random.Generator) -> Iterator[tuple[str, float, str]]:
@@ -108,6 +121,7 @@ def managed(size: int, rng: np.random.Generator) -> Iterator[tuple[str, float, s
     values[:] = 1
     array = ManagedArray(cp, values, home="host")
     yield from reads(array.array, rng)
+    yield from copied(array.array.data.ptr, array.array.nbytes)
     yield from moves(array, rng)
 
 

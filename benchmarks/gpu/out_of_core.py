@@ -1,14 +1,15 @@
 """Count in R-MAT graphs that a GPU's budget holds wholly, to a quarter, and to a tenth: seconds of mining.
 
-    python -m benchmarks.gpu.out_of_core [--scale 24] [--time 150] [--works LIST] [--work FOLDER]
+    python -m benchmarks.gpu.out_of_core [--scale 24] [--time 150] [--works LIST] [--shares LIST] [--work FOLDER]
 
 The graphs are made on the GPU and mined from memory; works of many steps have one of a quarter of the size. Every work
-is run with a budget that holds the graph, then with a quarter and a tenth of its bytes, which must give the same
-counts; "bring" is the part of the seconds in which the graph is brought to the device. "Copied" are the bytes of pages
-that were copied to the device, "predicted" those that the plan of the reads says, which count more where lists are read
-in no order. The floor is the seconds with all of the graph and, over 55 GB/s, what is predicted or, where no plan is
-made, the arcs that the work reads. A run that takes longer than its limit is ended; what is left after `--time` is left
-out. The exit status is 1 if counts differ.
+is run with a budget that holds the graph, then with a quarter and a tenth of its bytes, or the `--shares` of them,
+which must give the same counts; "bring" is the part of the seconds in which the graph is brought to the device.
+"Copied" are the bytes of pages that were copied to the device, "predicted" those that the plan of the reads says, which
+count more where lists are read in no order. The floor is the seconds with all of the graph and, over 55 GB/s, what is
+predicted or, where no plan is made, the arcs that the work reads. A run that takes longer than its limit (of the work,
+or `--limit`) is ended; what is left after `--time` is left out. The exit status is 1 if counts differ. With `--kernels`
+every kernel is waited for, so that runs take longer, and the seconds of each are printed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import longwall
 from benchmarks.gpu.device_rmat import rmat_graph
 from benchmarks.lib.processors import processors
 from longwall.kernels.cuda.engine import CudaEngine
+from longwall.kernels.cuda.runtime.launch import Device
 from longwall.pipeline.execution import device_graph
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
@@ -39,7 +41,7 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.pages.hot_pages import Moves
 from longwall.storage.pages.paged_graph import GraphPages
 
-SHARES = (None, 0.25, 0.1)
+SHARES = (None, 0.25, 0.1)  # of the graph's bytes, that a budget has; None: all that the device has
 LINK = 55e9  # bytes a second
 LEAST_BUDGET = 4 << 20  # for a small graph
 
@@ -179,6 +181,29 @@ def timed_bring() -> Iterator[list[float]]:
         device_graph._bring = bring
 
 
+@contextmanager
+def timed_kernels(wanted: bool) -> Iterator[dict[str, list[float]]]:
+    """If wanted, wait for every kernel, and note how long each took, by its name."""
+    seconds: dict[str, list[float]] = {}
+    if not wanted:
+        yield seconds
+        return
+    launch = Device.launch
+
+    def timed(self: Device, source: str, function: str, *arguments: Any, **options: Any) -> None:
+        self.synchronize()
+        began = time.perf_counter()
+        launch(self, source, function, *arguments, **options)
+        self.synchronize()
+        seconds.setdefault(f"{source}:{function}", []).append(time.perf_counter() - began)
+
+    Device.launch = timed  # type: ignore[method-assign]
+    try:
+        yield seconds
+    finally:
+        Device.launch = launch  # type: ignore[method-assign]
+
+
 @dataclass
 class Link:
     """What crossed the link, and what was planned."""
@@ -192,9 +217,9 @@ def watched_link() -> Iterator[Link]:
     """Add up the copies of pages, and keep the plans of reads."""
     link, copy, make = Link(), GraphPages._copy, OrientedReads.__init__
 
-    def copying(self: GraphPages, moves: Moves) -> None:
+    def copying(self: GraphPages, moves: Moves, behind: Any = None) -> None:
         link.copied += 4 * self.page_arcs * moves.admit.size
-        copy(self, moves)
+        copy(self, moves, behind)
 
     def making(self: OrientedReads, env: Environment) -> None:
         make(self, env)
@@ -213,10 +238,16 @@ def main() -> None:
     parser.add_argument("--scale", type=int, default=24)
     parser.add_argument("--time", type=float, default=150, help="seconds for everything")
     parser.add_argument("--works", default=",".join(WORKS))
+    parser.add_argument("--shares", help="of the graph's bytes, that a budget has, e.g. 0.5,0.25")
+    parser.add_argument("--limit", type=float, help="seconds of a run")
+    parser.add_argument("--kernels", action="store_true", help="print the seconds of every kernel")
     parser.add_argument("--work", type=Path, help="folder for runs")
     settings = parser.parse_args()
+    shares = (None, *map(float, settings.shares.split(","))) if settings.shares else SHARES
     ends = time.monotonic() + settings.time
     xp, works = CudaEngine().xp, {name: WORKS[name] for name in settings.works.split(",")}
+    if settings.limit:
+        works = {name: replace(work, limit=settings.limit) for name, work in works.items()}
     small = replace(rmat_graph(xp, 10, 8), content_hash="small")
     with tempfile.TemporaryDirectory(dir=settings.work) as folder:
         tiny = Bench(small, read_bytes(small), Path(folder) / "small")
@@ -227,19 +258,30 @@ def main() -> None:
             columns = "access | count | s | bring s | of resident | copied GB | predicted GB | floor s | arrays MB"
             print(f"| work | budget | {columns} |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
             for name, work in works.items():
-                if work.smaller == smaller and not measured(name, work, bench, tiny, graph.indices.nbytes, ends):
-                    return
+                if work.smaller == smaller:
+                    with timed_kernels(settings.kernels) as kernels:
+                        measured(name, work, shares, (bench, tiny), graph.indices.nbytes, ends, kernels)
 
 
-def measured(name: str, work: Work, bench: Bench, tiny: Bench, arcs: int, ends: float) -> bool:
-    """Print the rows of a work on a graph with so many bytes of arcs; return whether there is time left."""
+def measured(
+    name: str,
+    work: Work,
+    shares: tuple[float | None, ...],
+    benches: tuple[Bench, Bench],
+    arcs: int,
+    ends: float,
+    kernels: dict[str, list[float]],
+) -> None:
+    """Print the rows of a work on the first bench, whose graph has so many bytes of arcs, as long as there is time."""
+    bench, tiny = benches
     tiny.run(work.workload, None, 60)  # compiles
     tiny.run(work.workload, LEAST_BUDGET, 60, "adaptive")
     whole: Run | None = None
-    for share in SHARES:
+    for share in shares:
         if (left := min(work.limit, ends - time.monotonic())) < 1:
-            print("time is up")
-            return False
+            print(f"| {name} | time is up | | | | | | | | | |")
+            return
+        kernels.clear()
         title = f"| {name} | {'all' if share is None else f'{share:.0%}'} |"
         try:
             run = bench.run(work.workload, None if share is None else int(share * bench.bytes), left)
@@ -259,10 +301,11 @@ def measured(name: str, work: Work, bench: Bench, tiny: Bench, arcs: int, ends: 
             f"{resident + crosses / LINK:.3f} | {run.peak / 1e6:,.0f} |",
             flush=True,
         )
+        for kernel, seconds in sorted(kernels.items(), key=lambda item: -sum(item[1])):
+            print(f"    {kernel}: {sum(seconds):.3f} s, {len(seconds)} times, {max(seconds):.3f} s at most", flush=True)
         whole = whole or run
         if run.found != whole.found:
             raise SystemExit(f"{name}: {run.found}, before {whole.found}")
-    return True
 
 
 if __name__ == "__main__":

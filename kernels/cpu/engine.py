@@ -66,7 +66,10 @@ class _NoFrames:
 
     origin = 0
 
-    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64]) -> None:
+    def mark(self) -> None:
+        """Nothing is waited for."""
+
+    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64], behind: Any = None) -> None:
         """Nothing is copied."""
 
     def settle(self) -> None:

@@ -1,11 +1,13 @@
 """Count triangles, in all or per vertex: a triangle is found once, at its member with the largest id."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice, fitting
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import Targets
+from longwall.kernels.interface.workspaces import Block, Targets
 from longwall.kernels.jit import compiled
 
 
@@ -33,6 +35,10 @@ class CpuTriangleCounter:
         g = self._graph
         low, high = targets or (0, g.num_vertices)
         return int(count_triangles(g.indptr, g.indices, g.split, first, last, low, high, self._marks, self._stop_flag))
+
+    def count_blocks(self, blocks: Iterable[Block]) -> int:
+        """Count the triangles of blocks, while their lists come in turn."""
+        return sum(self.count(*block) for block in blocks)
 
 
 class CpuTriangleVertexCounter:

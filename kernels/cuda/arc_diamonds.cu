@@ -5,7 +5,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     add_light(const i64* indptr, const u32* indices, const i64* split, const i64* places, i64 num_vertices, i64 first,
               i64 last, i64 low, i64 high, u32* next, const u32* stop, u32* counts, u64 first_count, u64 num_counts,
               i64 largest, i64 smaller) {
-  light_vertices<ArcCounts>({indptr, indices, split, places}, num_vertices, first, last, {low, high}, next, stop, nullptr,
+  light_vertices<ArcCounts>({indptr, indices, split, places}, num_vertices, first, last, {low, high}, next, stop,
                             {counts, first_count, num_counts, largest != 0, smaller != 0});
 }
 
@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
               const u32* num_tasks, i64 first, i64 last, i64 low, i64 high, u32* next, const u32* stop, u32* counts,
               u64 first_count, u64 num_counts, i64 largest, i64 smaller) {
   heavy_vertices<ArcCounts>({indptr, indices, split, places}, tasks, num_tasks, first, last, {low, high}, next, stop,
-                            nullptr, {counts, first_count, num_counts, largest != 0, smaller != 0});
+                            {counts, first_count, num_counts, largest != 0, smaller != 0});
 }
 
 // Add the pairs of triangles of each of the arcs.

@@ -3,17 +3,19 @@
 Those of most arcs of a resident graph are one launch, of ``warp_triangles.cu`` or ``row_pairs.cu``.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.cuda.homomorphisms.diamonds import RowPairs, launch_state
-from longwall.kernels.cuda.runtime.launch import WARP, Device, sum_of_parts, units_that_fit
+from longwall.kernels.cuda.local_counts.arc_triangles import arc_tasks
+from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, sum_of_parts, units_that_fit
 from longwall.kernels.cuda.runtime.page_buffer import places_of
 from longwall.kernels.interface.engine import EngineLost
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.workspaces import Targets
+from longwall.kernels.interface.workspaces import Block, Targets
 
 Array = Any  # a CuPy array
 
@@ -23,7 +25,7 @@ WARPS = 8  # per block of the kernels for light vertices, here and for cliques
 # It makes little difference on large graphs.
 LIGHT = 16
 WARP_SLOTS, BLOCK_SLOTS = 1024, 8192  # kWarpSlots, kBlockSlots
-BLOCKS = 6  # per multiprocessor, of the kernels for triangles; half as many where tables have counts
+BLOCKS = 3  # per multiprocessor, of the kernels whose tables have counts
 _WHOLE_FROM = 4  # a part of the arcs that is worth a look at each of them
 _SHORT, _SHARE = 128, 4  # most smaller neighbours of a vertex where each is a warp's work; kShare
 _SHORT_BLOCKS = 6  # per multiprocessor, of that kernel: all at once
@@ -58,51 +60,6 @@ def heavy_tasks(
     return tasks
 
 
-class _Triangles:
-    """What counting triangles in all and per vertex share; see ``triangles.cu``."""
-
-    workspace_bytes = 0
-
-    def __init__(self, device: Device, graph: GraphArrays):
-        self._device, self._graph = device, graph
-
-    def _work(self, first: int, last: int) -> tuple[Array, Array]:
-        """Allocate what a range takes: the tasks of its heavy vertices; their number, and how far both kernels are."""
-        state = self._device.xp.zeros((3, 1), self._device.xp.uint32)
-        longest = self._graph.max_out_degree + 1
-        return heavy_tasks(self._device, self._graph, (first, last), LIGHT, longest, state[0]), state
-
-    def _run(
-        self,
-        prefix: str,
-        arcs: tuple[int, int],
-        targets: Targets | None,
-        work: tuple[Array, Array],
-        tables: int,
-        out: tuple[Array, ...],
-    ) -> None:
-        device, graph = self._device, self._graph
-        low, high = targets or (0, graph.num_vertices)
-        tasks, (num_tasks, heavy_task, light_root) = work
-        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
-        device.launch(
-            "triangles.cu",
-            f"{prefix}_heavy",
-            (*arrays, tasks, num_tasks, *arcs, low, high, heavy_task, device.stop_flag, *out),
-            blocks=min(device.multiprocessors * BLOCKS // tables, len(tasks)),
-            threads=WARPS * WARP,
-            shared=(4 + BLOCK_SLOTS * tables) * 4,
-        )
-        device.launch(
-            "triangles.cu",
-            f"{prefix}_light",
-            (*arrays, graph.num_vertices, *arcs, low, high, light_root, device.stop_flag, *out),
-            blocks=device.multiprocessors * BLOCKS // tables,
-            threads=WARPS * WARP,
-            shared=WARP_SLOTS * WARPS * tables * 4,
-        )
-
-
 class ShortTriangles:
     """Counts triangles of a graph without long lists of smaller neighbours; see ``warp_triangles.cu``."""
 
@@ -128,34 +85,61 @@ class ShortTriangles:
         return self._result
 
 
-class CudaTriangleCounter(_Triangles):
-    """Counts triangles; its tables are in shared memory."""
+class CudaTriangleCounter:
+    """Counts triangles; bitmaps are in shared memory."""
+
+    workspace_bytes = 0
 
     def __init__(self, device: Device, graph: GraphArrays):
-        super().__init__(device, graph)
+        self._device, self._graph = device, graph
         self._whole = graph.pages is None and not graph.oriented  # rows with larger neighbours, too, may be read often
         if self._whole:
             short = graph.max_out_degree <= _SHORT and graph.num_arcs < 1 << 32
-            self._launch = ShortTriangles(device, graph) if short else RowPairs(device, graph, "count_triangles")
+            self._at_once = ShortTriangles(device, graph) if short else RowPairs(device, graph, "count_triangles")
 
     def count(self, first: int, last: int, targets: Targets | None = None) -> int:
         """Count the triangles of a range of arcs, or those of its arcs to `targets`."""
         return sum_of_parts(self.start(first, last, targets))
 
+    def count_blocks(self, blocks: Iterable[Block]) -> int:
+        """Count the triangles of blocks, while their lists come in turn: the host does not wait for their kernels."""
+        if self._whole:
+            return sum(self.count(*block) for block in blocks)
+        result = self._device.result()
+        for first, last, targets in blocks:
+            self._launch(first, last, targets, result)
+        return sum_of_parts(result)
+
     def start(self, first: int, last: int, targets: Targets | None = None) -> Array:
         """Launch the kernels. Return what :func:`longwall.kernels.cuda.runtime.launch.sum_of_parts` fetches."""
         if self._whole and targets is None and _WHOLE_FROM * (last - first) >= self._graph.num_arcs:
-            return self._launch.start(first, last)
+            return self._at_once.start(first, last)
         result = self._device.result()
-        self._run("count", (first, last), targets, self._work(first, last), 1, (result,))
+        self._launch(first, last, targets, result)
         return result
 
+    def _launch(self, first: int, last: int, targets: Targets | None, result: Array) -> None:
+        device, graph = self._device, self._graph
+        tasks = arc_tasks(device, graph, last - first)
+        device.launch(
+            "triangles.cu",
+            "count_pairs",
+            (
+                *(graph.indptr, graph.indices, graph.split, places_of(graph), graph.num_vertices, first, last),
+                *(targets or (0, graph.num_vertices)),
+                *(tasks.size, tasks.words, device.xp.zeros(1, np.uint32), device.stop_flag, result),
+            ),
+            blocks=tasks.blocks,
+            threads=THREADS,
+            shared=tasks.shared,
+        )
 
-class CudaTriangleVertexCounter(_Triangles):
+
+class CudaTriangleVertexCounter:
     """Counts triangles per vertex; for as many vertices at a time as there is room for, a part of them at least."""
 
     def __init__(self, device: Device, graph: GraphArrays, memory: int):
-        super().__init__(device, graph)
+        self._device, self._graph = device, graph
         n = graph.num_vertices
         least = -(-n // _MOST_PASSES)
         self._counts = device.xp.zeros(least * units_that_fit(_MOST_PASSES, 8 * least, memory), np.int64)
@@ -177,6 +161,12 @@ class CudaTriangleVertexCounter(_Triangles):
         host: NDArray[np.int64] = self._counts[: self._graph.num_vertices].get()
         return host
 
+    def _work(self, first: int, last: int) -> tuple[Array, Array]:
+        """Allocate what a range takes: the tasks of its heavy vertices; their number, and how far both kernels are."""
+        state = self._device.xp.zeros((3, 1), self._device.xp.uint32)
+        longest = self._graph.max_out_degree + 1
+        return heavy_tasks(self._device, self._graph, (first, last), LIGHT, longest, state[0]), state
+
     def _add_all(self, arcs: tuple[int, int], targets: Targets | None, work: tuple[Array, Array]) -> None:
         if self._sums is None:
             self._add(arcs, targets, work, 0)
@@ -190,5 +180,25 @@ class CudaTriangleVertexCounter(_Triangles):
 
     def _add(self, arcs: tuple[int, int], targets: Targets | None, work: tuple[Array, Array], begin: int) -> None:
         """Add those of the vertices from `begin` on."""
-        self._run("add", arcs, targets, work, 2, (self._counts, begin, self._counts.size))
-        self._device.synchronize()
+        device, graph = self._device, self._graph
+        low, high = targets or (0, graph.num_vertices)
+        tasks, (num_tasks, heavy_task, light_root) = work
+        arrays = (graph.indptr, graph.indices, graph.split, places_of(graph))
+        out = (self._counts, begin, self._counts.size)
+        device.launch(
+            "triangles.cu",
+            "add_heavy",
+            (*arrays, tasks, num_tasks, *arcs, low, high, heavy_task, device.stop_flag, *out),
+            blocks=min(device.multiprocessors * BLOCKS, len(tasks)),
+            threads=WARPS * WARP,
+            shared=(4 + BLOCK_SLOTS * 2) * 4,
+        )
+        device.launch(
+            "triangles.cu",
+            "add_light",
+            (*arrays, graph.num_vertices, *arcs, low, high, light_root, device.stop_flag, *out),
+            blocks=device.multiprocessors * BLOCKS,
+            threads=WARPS * WARP,
+            shared=WARP_SLOTS * WARPS * 2 * 4,
+        )
+        device.synchronize()

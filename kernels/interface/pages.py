@@ -57,8 +57,17 @@ class Pages(Protocol):
         """
         ...
 
-    def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Have copies of the pages of ranges of arcs, as many as there is room for, and begin to make them."""
+    def hold(self, ranges: Sequence[tuple[int, int]], reading: Sequence[tuple[int, int]] = ()) -> None:
+        """Have copies of the pages of ranges of arcs, as many as there is room for, and begin to make them.
+
+        Parameters
+        ----------
+        ranges
+            The ranges.
+        reading
+            Ranges that were held before: what kernels read that were launched since the last call. Pages are copied
+            while these run, beside those of their ranges. Without, copies wait for all kernels.
+        """
         ...
 
     @property
@@ -94,8 +103,12 @@ class PageFrames(Protocol):
 
     origin: int
 
-    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        """Begin to copy pages to places, once the kernels have ended that were launched before."""
+    def mark(self) -> Any:
+        """Return the kernels that were launched so far, for `fill`."""
+        ...
+
+    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64], behind: Any = None) -> None:
+        """Begin to copy pages to places, once the kernels have ended that `behind` names; None: all before."""
         ...
 
     def settle(self) -> None:

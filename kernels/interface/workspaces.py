@@ -116,6 +116,10 @@ class TriangleCounter(Workspace, Protocol):
         """
         ...
 
+    def count_blocks(self, blocks: Iterable[Block]) -> int:
+        """Count those of blocks, each a range of arcs and `targets`, while their lists come in turn."""
+        ...
+
 
 class TabledCliqueCounter(RangeCounter, Protocol):
     """Workspace of one worker that counts cliques over ranges of arcs, while the lists of vertices come in turn.

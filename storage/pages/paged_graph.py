@@ -84,6 +84,7 @@ class GraphPages:
         self._heat, self._record = AccessHeat(number), HeatRecord(number)
         self._pages, self._used = HeatPolicy(number), LruPolicy(number)
         self._buffer: PageFrames | None = None  # made when the first page is admitted
+        self._mark: Any = None  # the kernels before the last `hold`
         self._frames = np.empty(0, np.int64)  # the page in each frame, -1 where it is free
         self.growth, self._shrunk, self._chosen = 0, False, False
         self._empty_table = self._page_table(self._frames) if self.staged or access == "adaptive" else None
@@ -117,14 +118,19 @@ class GraphPages:
             self._chosen = True
             self._record.record(level, coming, self.hot)
 
-    def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
+    def hold(self, ranges: Sequence[tuple[int, int]], reading: Sequence[tuple[int, int]] = ()) -> None:
         """Have the pages of ranges of arcs in the page cache, as many as fit; see `Pages`."""
         wanted = np.zeros(self.hot.size, bool)
-        for first, last in ranges:
+        for first, last in (*ranges, *reading):
             wanted[first // self.page_arcs : -(-last // self.page_arcs)] = True
+        fits = np.count_nonzero(wanted) <= self._room
         wanted[np.flatnonzero(wanted)[self._room :]] = False
         self._chosen = False
-        self._admit(lambda: self._pages.take(wanted))
+        # Frames of all other pages than those of `reading` may be filled while the kernels since the last call run.
+        behind, self._mark = self._mark if reading and fits else None, None
+        self._admit(lambda: self._pages.take(wanted), behind)
+        if self._buffer is not None:
+            self._mark = self._buffer.mark()
 
     @property
     def cache_arcs(self) -> int:
@@ -185,13 +191,13 @@ class GraphPages:
     def _choose(self, heat: NDArray[np.float64]) -> None:
         self._admit(lambda: self._pages.choose(heat, self._room, _COPY_SHARE * self._page_bytes))
 
-    def _admit(self, choose: Callable[[], Moves]) -> None:
+    def _admit(self, choose: Callable[[], Moves], behind: Any = None) -> None:
         if self._access != "adaptive" or not self._room:
             return
         try:
             moves = choose()
             if moves:
-                self._copy(moves)
+                self._copy(moves, behind)
         except BaseException as error:  # an interrupt, too, must leave nothing half done
             self._forget()
             if self._buffer is not None or not isinstance(error, ShortOfMemory):
@@ -212,7 +218,7 @@ class GraphPages:
             self._demand(spatial)
         return spatial, self._heat.observe(spatial)
 
-    def _copy(self, moves: Moves) -> None:
+    def _copy(self, moves: Moves, behind: Any = None) -> None:
         if self._buffer is None:
             self._frames = np.full(self._room, -1)
             self._buffer = self._engine.paging.frames(self._arrays, self._room, self.page_arcs)
@@ -224,7 +230,7 @@ class GraphPages:
         places = self._page_table(frames)
         self.places = self._empty_table  # until the pages are copied, in case that fails
         if free.size:
-            self._buffer.fill(moves.admit, free)
+            self._buffer.fill(moves.admit, free, behind)
         self._frames, self.places = frames, places
 
     def _limit(self, room: int) -> None:
@@ -241,7 +247,7 @@ class GraphPages:
         self._forget()
         if self._buffer is not None:
             self._buffer.close()
-        self._buffer, self._frames = None, np.empty(0, np.int64)
+        self._buffer, self._mark, self._frames = None, None, np.empty(0, np.int64)
 
     def _page_table(self, frames: NDArray[np.int64]) -> Array:
         """Return a new page table for `places`: kernels launched before may still read the old one."""

@@ -9,12 +9,7 @@ constexpr int kLight = 16;
 constexpr u32 kWarpSlots = 1024, kBlockSlots = 8192;
 constexpr int kPiece = kBlockSlots / 2;  // out-neighbours in the table at a time
 
-// Where triangles are counted besides in all: nowhere.
-struct NoCounts {
-  static constexpr bool vertices = false, arcs = false;
-};
-
-// At the vertices from `first` on, as many as there is room for.
+// Where triangles are counted: at the vertices from `first` on, as many as there is room for.
 struct VertexCounts {
   static constexpr bool vertices = true, arcs = false;
 
@@ -122,13 +117,11 @@ DEVICE void flush(const u32* table, const u32* hits, u32 slots, const u32* eleme
 
 template <typename Counts>
 DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 last, const Targets& targets, u32* next,
-                           const u32* stop, u64* result, const Counts& counts) {
-  constexpr bool kHits = Counts::vertices || Counts::arcs;
+                           const u32* stop, const Counts& counts) {
   const int lane = lane_id();
   const VertexRange range = vertices_of_slots(graph.indptr, num_vertices, first, last);
-  u32* table = dynamic_shared + warp_in_block() * kWarpSlots * (kHits ? 2 : 1);
+  u32* table = dynamic_shared + warp_in_block() * 2 * kWarpSlots;
   u32* hits = table + kWarpSlots;
-  u64 total = 0;
   for (;;) {
     const i64 from = range.begin + take(next, 8);
     if (from >= range.end || stop_asked(stop)) break;
@@ -144,36 +137,30 @@ DEVICE void light_vertices(const Rows& graph, i64 num_vertices, i64 first, i64 l
       const u32 slots = table_slots(degree, 4);
       for (u32 slot = lane; slot < slots; slot += 32) {
         table[slot] = kNoVertex;
-        if (kHits) hits[slot] = 0;
+        hits[slot] = 0;
       }
       __syncwarp();
       for (int i = lane; i < degree; i += 32) insert(table, slots, graph.indices[a + shift + i]);
       __syncwarp();
       u64 found = look_up(graph, begin + shift, end + shift, shift, 1, table, slots, hits, counts);
-      if constexpr (kHits) {
-        __syncwarp();
-        flush(table, hits, slots, graph.indices + a + shift, degree, a, lane, 32, counts);
-      }
+      __syncwarp();
+      flush(table, hits, slots, graph.indices + a + shift, degree, a, lane, 32, counts);
       if constexpr (Counts::vertices) {
         found = warp_sum(found);
         if (lane == 0 && found) counts.add(v, found);
       }
-      total += found;
       __syncwarp();
     }
   }
-  if constexpr (!kHits) add_parts(result, total);
 }
 
 // A block for each vertex; `tasks` as find_heavy lists them, one for each vertex.
 template <typename Counts>
 DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_tasks, i64 first, i64 last,
-                           const Targets& targets, u32* next, const u32* stop, u64* result, const Counts& counts) {
-  constexpr bool kHits = Counts::vertices || Counts::arcs;
+                           const Targets& targets, u32* next, const u32* stop, const Counts& counts) {
   const int warps = blockDim.x >> 5;
   u32* table = dynamic_shared + 4;
   u32* hits = table + kBlockSlots;
-  u64 total = 0;
   for (;;) {
     if (threadIdx.x == 0) dynamic_shared[0] = load_volatile(stop) ? kNoVertex : atomicAdd(next, 1u);
     __syncthreads();
@@ -192,23 +179,19 @@ DEVICE void heavy_vertices(const Rows& graph, const u32* tasks, const u32* num_t
       const u32 slots = min(table_slots(elements, 4), kBlockSlots);
       for (u32 slot = threadIdx.x; slot < slots; slot += blockDim.x) {
         table[slot] = kNoVertex;
-        if (kHits) hits[slot] = 0;
+        hits[slot] = 0;
       }
       __syncthreads();
       for (int i = threadIdx.x; i < elements; i += blockDim.x) insert(table, slots, graph.indices[piece + shift + i]);
       __syncthreads();
       found += look_up(graph, begin + shift + warp_in_block(), end + shift, shift, warps, table, slots, hits, counts);
       __syncthreads();
-      if constexpr (kHits) {
-        flush(table, hits, slots, graph.indices + piece + shift, elements, piece, threadIdx.x, blockDim.x, counts);
-        __syncthreads();
-      }
+      flush(table, hits, slots, graph.indices + piece + shift, elements, piece, threadIdx.x, blockDim.x, counts);
+      __syncthreads();
     }
     if constexpr (Counts::vertices) {
       found = warp_sum(found);
       if (lane_id() == 0 && found) counts.add(v, found);
     }
-    total += found;
   }
-  if constexpr (!kHits) add_parts(result, total);
 }

@@ -75,7 +75,7 @@ class CudaArcDiamondCounter:
             "arc_diamonds.cu",
             "add_heavy",
             (*arrays, tasks, num_tasks, first, last, low, high, heavy_task, device.stop_flag, *where),
-            blocks=min(device.multiprocessors * BLOCKS // 2, len(tasks)),
+            blocks=min(device.multiprocessors * BLOCKS, len(tasks)),
             threads=WARPS * WARP,
             shared=(4 + BLOCK_SLOTS * 2) * 4,
         )
@@ -83,7 +83,7 @@ class CudaArcDiamondCounter:
             "arc_diamonds.cu",
             "add_light",
             (*arrays, graph.num_vertices, first, last, low, high, light_root, device.stop_flag, *where),
-            blocks=device.multiprocessors * BLOCKS // 2,
+            blocks=device.multiprocessors * BLOCKS,
             threads=WARPS * WARP,
             shared=WARP_SLOTS * WARPS * 2 * 4,
         )

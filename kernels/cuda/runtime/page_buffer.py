@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.interface.graph_arrays import GraphArrays
 
+_THREADS = 128  # as in the kernel's launch bounds
+
 
 class CudaPageFrames:
     """Places for pages in memory of the device; see :class:`longwall.kernels.interface.pages.PageFrames`.
@@ -36,20 +38,25 @@ class CudaPageFrames:
         self._filled: Any = None  # an event
         device.memory.sample()
 
-    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        """Begin to copy pages to places, once the kernels have ended that were launched before."""
+    def mark(self) -> Any:
+        """Return the kernels that were launched so far, for `fill`."""
+        return self._device.xp.cuda.get_current_stream().record()
+
+    def fill(self, pages: NDArray[np.int64], places: NDArray[np.int64], behind: Any = None) -> None:
+        """Begin to copy pages to places, once the kernels have ended that `behind` names; None: all before."""
         xp, indices = self._device.xp, self._graph.indices
         self.settle()
-        # Kept until the next copies, and before these begin: an interrupt must not free what a kernel reads.
-        self._reading = what = xp.asarray(np.stack([pages, places]))
-        self._stream.wait_event(xp.cuda.get_current_stream().record())
-        with self._stream:
+        self._stream.wait_event(self.mark() if behind is None else behind)
+        with self._stream:  # also what is copied from the host: on another stream it would wait for its kernels
             try:
-                self._device.launch_over(
+                # Kept until the next copies begin: an interrupt must not free what a kernel reads.
+                self._reading = what = xp.asarray(np.stack([pages, places]))
+                self._device.launch(
                     "page_buffer.cu",
                     "copy_pages",
-                    pages.size * self._page_arcs,
                     (indices, indices.size, what, pages.size, self._page_arcs.bit_length() - 1, self._arcs),
+                    blocks=self._device.multiprocessors,
+                    threads=_THREADS,
                 )
             finally:
                 self._filled = self._stream.record()

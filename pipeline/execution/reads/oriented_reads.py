@@ -10,7 +10,7 @@ taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -140,20 +140,24 @@ class OrientedReads:
         own = int(starts[low]), int(starts[high])
         for begin, end in self._held(low, high, backwards=False):
             yield *own, (begin, end), Corner.LARGEST
-        for begin, end in self._beside(own, low, starts.size - 1):
-            arcs = int(starts[begin]), int(starts[end])
-            self._pages.hold([own, arcs])
-            yield *arcs, (low, high), Corner.SMALLER
+        for begin, end in self._in_turn(own, self._beside(own, low, starts.size - 1)):
+            yield int(starts[begin]), int(starts[end]), (low, high), Corner.SMALLER
 
     def _held(self, low: int, high: int, backwards: bool) -> Iterator[Targets]:
         """Copy the lists of owners and, in turn, those of all vertices that their arcs lead to."""
-        starts = self._starts
-        own = int(starts[low]), int(starts[high])
+        own = int(self._starts[low]), int(self._starts[high])
         blocks = self._beside(own, 0, high)
         # To and fro, since the last block is there already when the next owners come.
-        for begin, end in reversed(blocks) if backwards else blocks:
-            self._pages.hold([own, (int(starts[begin]), int(starts[end]))])
+        yield from self._in_turn(own, blocks[::-1] if backwards else blocks)
+
+    def _in_turn(self, own: tuple[int, int], blocks: Sequence[Targets]) -> Iterator[Targets]:
+        """Copy a range of arcs, and the lists of blocks of vertices, each while kernels read the block before."""
+        reading: list[tuple[int, int]] = []
+        for begin, end in blocks:
+            arcs = int(self._starts[begin]), int(self._starts[end])
+            self._pages.hold([own, arcs], reading)
             yield begin, end
+            reading = [own, arcs]
 
     def _owners(self, first: int, last: int, tables: TabledCliqueCounter | None) -> list[int]:
         """Cut the owners of a range of arcs: where each block of them begins, and where the last one ends."""
@@ -184,12 +188,12 @@ class OrientedReads:
         return first_owner, int(np.searchsorted(self._starts, last, side="left"))
 
     def _beside(self, own: tuple[int, int], low: int, high: int) -> list[Targets]:
-        """Cut the vertices `low` to `high` - 1 into blocks whose lists have room beside a range of arcs."""
+        """Cut the vertices `low` to `high` - 1 into blocks, two of whose lists have room beside a range of arcs."""
         room, page, starts = self._pages.cache_arcs, self._pages.page_arcs, self._starts
         if max(own[1], starts[high]) - min(own[0], starts[low]) <= room - page:
             return [(low, high)]
-        # Both may begin and end anywhere in a page.
-        blocks = target_blocks(starts[low : high + 1], max(room - (own[1] - own[0]) - 3 * page, page))
+        # Two blocks that follow each other, and the range, may begin and end anywhere in a page.
+        blocks = target_blocks(starts[low : high + 1], max((room - (own[1] - own[0]) - 3 * page) // 2, page))
         return [(low + begin, low + end) for begin, end in blocks]
 
     def _by_blocks(self, first: int, owners: list[int]) -> float:

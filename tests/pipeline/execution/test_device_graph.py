@@ -6,9 +6,11 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import set_page_size
 
+from longwall.kernels.cuda.runtime.page_buffer import CudaPageFrames
 from longwall.kernels.interface.frontier import NeighbourRange
 from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
 from longwall.pipeline.execution.reads.oriented_reads import OrientedReads
@@ -64,23 +66,68 @@ def test_triangles_are_counted_by_pairs_of_blocks(
     monkeypatch.setattr(GraphPages, "cache_arcs", room)
     hold, copy = GraphPages.hold, GraphPages._copy
 
-    def copying(self: GraphPages, moves: Any) -> None:
+    def copying(self: GraphPages, moves: Any, behind: Any) -> None:
         nonlocal copied
         copied += moves.admit.size
-        copy(self, moves)
+        copy(self, moves, behind)
 
-    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
     monkeypatch.setattr(GraphPages, "_copy", copying)
     context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     assert counted(context, "clique-3") == expected["clique-3"]
     assert len(held) > 4
-    for owners, targets in held:
+    for (owners, targets), *reading in held:
         assert targets[1] <= owners[1]
-        assert len({arc * 4 // page for first, last in (owners, targets) for arc in range(first, last)}) <= pages
+        both = [owners, targets, *(part for parts in reading for part in parts)]
+        assert len({arc * 4 // page for first, last in both for arc in range(first, last)}) <= pages
     # As often as the algorithm must, with a page more at either end of each range.
     reads = OrientedReads(context)
     pieces = reads._owners(0, GRAPH.num_edges, None)
     assert page * copied <= reads._by_blocks(0, pieces) * 2 + len(held) * 4 * page
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("pattern", ["clique-3", "clique-4", "diamond"])
+@pytest.mark.parametrize("pages", [13, 16, 30])
+def test_what_running_kernels_read_is_not_written_over(
+    lab: SimpleNamespace, expected: dict[str, int], pattern: str, pages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks are copied while kernels read the ones before: to other places, behind the kernels before these."""
+    set_page_size(monkeypatch, 128)
+    monkeypatch.setattr(OrientedReads, "_by_heat", lambda *_: float("inf"))
+    monkeypatch.setattr(GraphPages, "cache_arcs", pages * 32)
+    running: set[int] = set()  # places that may be read while copies are made
+    marks: list[object] = []
+    early = 0
+    hold, fill, mark = GraphPages.hold, CudaPageFrames.fill, CudaPageFrames.mark
+
+    def holding(self: GraphPages, ranges: Any, reading: Any = ()) -> None:
+        if self._buffer is None:
+            self._room = pages
+        read = {arc // 32 for first, last in reading for arc in range(first, last)}
+        running.clear()
+        running.update(np.flatnonzero(np.isin(self._frames, list(read))).tolist())
+        assert not reading or len(running) == len(read)  # all of it is there
+        hold(self, ranges, reading)
+
+    def filling(self: CudaPageFrames, wanted: Any, places: Any, behind: Any = None) -> None:
+        nonlocal early
+        if behind is not None:
+            early += 1
+            assert behind is marks[-1]
+            assert not running & set(places.tolist())
+        fill(self, wanted, places, behind)
+
+    def marking(self: CudaPageFrames) -> object:
+        marks.append(mark(self))
+        return marks[-1]
+
+    monkeypatch.setattr(GraphPages, "hold", holding)
+    monkeypatch.setattr(CudaPageFrames, "fill", filling)
+    monkeypatch.setattr(CudaPageFrames, "mark", marking)
+    context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
+    assert counted(context, pattern) == expected[pattern]
+    assert early > 4
 
 
 @pytest.mark.gpu
@@ -93,13 +140,13 @@ def test_diamonds_are_counted_block_by_block(
     monkeypatch.setattr("longwall.kernels.cuda.local_counts.arc_diamonds._PAGED_SHARE", 2e-4 if pages == 13 else 1.0)
     held = []
     hold = GraphPages.hold
-    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
     context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     assert counted(context, "diamond") == expected["diamond"]
     assert context.device_graph.graph.oriented
     assert (len(held) > 30) == (12 < pages < 400)
-    for ranges in held:
-        assert len({arc // 32 for first, last in ranges for arc in range(first, last)}) <= pages
+    for parts in held:
+        assert len({arc // 32 for ranges in parts for first, last in ranges for arc in range(first, last)}) <= pages
 
 
 @pytest.mark.gpu
@@ -117,12 +164,12 @@ def test_cycles_are_counted_by_columns(
     )
     held = []
     hold = GraphPages.hold
-    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
     context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": access})
     assert counted(context, "cycle-4") == expected["cycle-4"]
     assert (len(parts) > 6) == (access != "managed")
     assert (len(held) > 5 * len(parts)) == (access != "managed")
-    for ((first, last),) in held:  # as much as there is room for, or the list of one vertex
+    for (((first, last),),) in held:  # as much as there is room for, or the list of one vertex
         one = GRAPH.indptr.tolist().index(last) - GRAPH.indptr.tolist().index(first) == 1
         assert one or (last - 1) // 32 - first // 32 < 13
 
@@ -161,7 +208,7 @@ def test_cliques_are_counted_in_pieces_whose_tables_have_room(
             yield piece
 
     monkeypatch.setattr(OrientedReads, "pieces", watched)
-    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
     expected = plan_count(parse_pattern(f"clique-{k}"), GRAPH).count(lab.context(GRAPH))
     context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})
     assert CountCliques(k) == plan_count(parse_pattern(f"clique-{k}"), GRAPH).phase.count
@@ -182,7 +229,7 @@ def test_triangles_of_vertices_are_counted_by_pairs_of_blocks(
     monkeypatch.setattr(GraphPages, "cache_arcs", 15 * 64)
     held = []
     hold = GraphPages.hold
-    monkeypatch.setattr(GraphPages, "hold", lambda self, ranges: (held.append(ranges), hold(self, ranges)))
+    monkeypatch.setattr(GraphPages, "hold", lambda self, *ranges: (held.append(ranges), hold(self, *ranges)))
     phase = CountPerVertex(CountTrianglesOfVertices(), 1.0)
     with phase.run(lab.context(GRAPH)) as wanted:
         context = lab.context(GRAPH, engine="cuda", device=4 << 20, memory={"access": "adaptive"})

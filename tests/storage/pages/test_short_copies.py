@@ -153,10 +153,10 @@ def test_copies_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     asked = 0
     plain = GraphPages._copy
 
-    def copy(self: GraphPages, moves: Any) -> None:
+    def copy(self: GraphPages, *given: Any) -> None:
         nonlocal asked
         asked += 1
-        plain(self, moves)
+        plain(self, *given)
 
     monkeypatch.setattr(GraphPages, "_copy", copy)
     for name, workload in WORKLOADS.items():
