@@ -127,7 +127,7 @@ def _floors(graph: Graph, path: Path, clock: Clock) -> None:
     starts = list(range(0, len(array), size))
     target = np.empty_like(array)
     files = [file for file in (path / "indices" / "c").iterdir() if file.is_file()]
-    codec = Blosc(**BLOSC, shuffle=Blosc.BITSHUFFLE)
+    codec = Blosc(**BLOSC, shuffle=Blosc.SHUFFLE)
     rows = RowChecks(graph.indptr, graph.split, graph.transactions)
     hashed = ArrayHash(array.dtype, len(array))
     encoded: dict[int, bytes] = {}
@@ -160,7 +160,7 @@ def _floors(graph: Graph, path: Path, clock: Clock) -> None:
         assert np.array_equal(array, target)
         stored = StoredArray(path, "indices", array.dtype, len(array))
         clock.measure(
-            "read, decode", all_of(lambda block: stored.read(block[0], target[slice(*block)]), stored.blocks(size))
+            "read, decode", all_of(lambda block: stored.read(block[0], target[slice(*block)]), stored.blocks())
         )
         clock.measure("rows", all_of(lambda start: rows.check(start, array[start : start + size]), starts))
 

@@ -94,7 +94,7 @@ class ArrayWriter:
 
         self._layout, self._threads, self._waiting, self._hashed = layout, threads, waiting, hashed
         self._whole_segments = layout.chunk % hashed.segment == 0 or layout.chunks <= 1
-        self._blosc = Blosc(**BLOSC, shuffle=Blosc.BITSHUFFLE)
+        self._blosc = Blosc(**BLOSC, shuffle=Blosc.SHUFFLE)
         self._folder = folder / name / "c"
         self._folder.mkdir(parents=True)
         (folder / name / "zarr.json").write_text(json.dumps(layout.document(), indent=2))

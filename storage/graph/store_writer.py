@@ -98,12 +98,11 @@ class StoreSink(Sink):
 
             def block(bounds: tuple[int, int]) -> Array:
                 items = np.empty(bounds[1] - bounds[0], written.dtype)
-                stored.read(bounds[0], items)
-                read.put(bounds[0], items)
+                stored.read(bounds[0], items, read)
                 return items
 
-            blocks = stored.blocks(read.segment)
-            each = _READ_BACK * read.segment * written.dtype.itemsize
+            blocks = stored.blocks()
+            each = _READ_BACK * stored.block_bytes()
             yield from map_ordered(block, blocks, max(1, min(self._threads.width, memory // each - 1)))
             if read.line(name) != written.line(name):
                 raise Damage(name)
