@@ -24,7 +24,7 @@ NO_CHUNK = 2**64 - 1
 CRC_BYTES = 4
 _MOST_METADATA = 2**16  # bytes
 _MOST_FILES = 256  # that are kept open
-_NO_BYTES, _NO_DIGESTS = np.empty(0, np.uint8), np.empty(0, np.uint64)
+_NO_BYTES, NO_DIGESTS = np.empty(0, np.uint8), np.empty(0, np.uint64)
 
 
 class StoredArray:
@@ -87,7 +87,7 @@ class StoredArray:
             shard, first = divmod((start + done) // size, per_shard)
             last = min(first + -(-(len(out) - done) // size), per_shard)
             part = out[done : done + (last - first) * size]
-            digests = meanwhile.digests(start + done) if meanwhile else _NO_DIGESTS
+            digests = meanwhile.digests(start + done) if meanwhile else NO_DIGESTS
             self._read_shard(shard, first, last, part, digests)
             done += len(part)
         if hashed and not meanwhile:

@@ -1,4 +1,4 @@
-"""Decode chunks that Blosc encoded, if they are of the kind that Longwall writes."""
+"""Encode chunks with Blosc, and decode those that are of the kind that Longwall writes."""
 
 import ctypes
 import struct
@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.arrays.raw_memory import address_of, call_decoder, load_byte, load_word, store_byte
+from longwall.storage.arrays.raw_memory import (
+    BYTE_SHUFFLE,
+    LEVEL,
+    address_of,
+    call_decoder,
+    call_encoder,
+    load_byte,
+    load_word,
+    store_byte,
+)
 from longwall.storage.arrays.xxh64 import hash_segments
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.stored_files import Damage
@@ -18,6 +27,8 @@ OVERHEAD = _HEADER.size
 """A chunk is at most so many bytes longer than what is in it."""
 _VERSIONS = 2, 1  # of Blosc's format, and of LZ4's in it
 _LZ4 = 1  # among the flags
+_CODEC_NAME = "lz4"
+_CODEC = ctypes.create_string_buffer(_CODEC_NAME.encode())
 
 
 def decode_chunk(encoded: memoryview | bytes | npt.NDArray[np.uint8], out: npt.NDArray[Any], what: str) -> None:
@@ -85,7 +96,7 @@ def decode_chunks(
         The first chunk that `decode_chunk` would refuse; -1 if there is none.
     """
     padded = np.empty(chunk if len(out) % chunk else 0, out.dtype)
-    decoder = _decoder()
+    decoder = _address("blosc_decompress_ctx")
     if decoder:
         places = address_of(encoded), begins, address_of(out), out.nbytes, address_of(padded)
         return int(_decode(decoder, *places, out.itemsize, chunk * out.itemsize, segment_bytes, digests))
@@ -103,13 +114,60 @@ def decode_chunks(
     return -1
 
 
+def encode_chunks(
+    items: npt.NDArray[Any],
+    chunk: int,
+    length: int,
+    segment_bytes: int,
+    digests: npt.NDArray[np.uint64],
+    out: npt.NDArray[np.uint8],
+) -> npt.NDArray[np.int64]:
+    """Encode chunks, one behind the other, and hash what is in them: in one call for all of them.
+
+    Parameters
+    ----------
+    items
+        Whole chunks, contiguous and little endian.
+    chunk
+        Items of a chunk.
+    length
+        How many items are hashed: those behind are padding.
+    segment_bytes, digests
+        As of `decode_chunks`.
+    out
+        Takes the chunks, each at most `OVERHEAD` bytes longer than its items.
+
+    Returns
+    -------
+    int64[chunks]
+        The bytes of each.
+    """
+    sizes = np.zeros(len(items) // chunk, np.int64)
+    encoder, size = _address("blosc_compress_ctx"), chunk * items.itemsize
+    if encoder:
+        places = address_of(items), size, items.itemsize, address_of(out), len(out), sizes
+        hashing = length * items.itemsize, segment_bytes, digests
+        if _encode(encoder, ctypes.addressof(_CODEC), *places, *hashing):
+            return sizes
+    from numcodecs.blosc import Blosc
+
+    codec, end = Blosc(_CODEC_NAME, LEVEL, BYTE_SHUFFLE), 0
+    for at in range(len(sizes)):
+        encoded = np.frombuffer(codec.encode(items[at * chunk : (at + 1) * chunk]), np.uint8)
+        out[end : end + len(encoded)] = encoded
+        sizes[at], end = len(encoded), end + len(encoded)
+    if len(digests):
+        hash_segments(address_of(items), length * items.itemsize, segment_bytes, digests)
+    return sizes
+
+
 @cache
-def _decoder() -> int:
-    """Return the address of the decoder in the library that `numcodecs` brings; 0 where it does not show it."""
+def _address(function: str) -> int:
+    """Return the address of a function of Blosc in the library that `numcodecs` brings; 0 where it does not show it."""
     from numcodecs import blosc
 
     try:
-        return ctypes.cast(ctypes.CDLL(blosc.__file__).blosc_decompress_ctx, ctypes.c_void_p).value or 0
+        return ctypes.cast(getattr(ctypes.CDLL(blosc.__file__), function), ctypes.c_void_p).value or 0
     except (OSError, AttributeError):
         return 0
 
@@ -150,3 +208,32 @@ def _decode(
         if digests.size:
             hash_segments(out + place, length, segment_bytes, digests[place // segment_bytes :])
     return -1
+
+
+@lazy_kernel
+def _encode(
+    encoder: int,
+    codec: int,
+    items: int,
+    chunk_bytes: int,
+    itemsize: int,
+    out: int,
+    room: int,
+    sizes: npt.NDArray[np.int64],
+    nbytes: int,
+    segment_bytes: int,
+    digests: npt.NDArray[np.uint64],
+) -> bool:
+    """Do the work of `encode_chunks` on memory; says whether it was done, which it is but where Blosc has no memory."""
+    end = 0
+    for at in range(sizes.size):
+        place = at * chunk_bytes
+        if digests.size and place < nbytes:
+            part = digests[place // segment_bytes :]
+            hash_segments(items + place, min(chunk_bytes, nbytes - place), segment_bytes, part)
+        size = call_encoder(encoder, codec, itemsize, items + place, chunk_bytes, out + end, room - end)
+        if size <= 0:
+            return False
+        sizes[at] = size
+        end += size
+    return True

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from longwall.storage.arrays.raw_memory import LEVEL
 from longwall.storage.arrays.xxh64 import STRIPE
 
 CHUNK_BYTES = 2**20  # at most, where an array is read; a power of two
 CHUNKS_PER_SHARD = 64
 _SHORTER = 16  # where memory is short, chunks are shorter by this at most, and a shard has as many more
-BLOSC = {"cname": "lz4", "clevel": 5}
+BLOSC = {"cname": "lz4", "clevel": LEVEL}
 
 
 @dataclass(frozen=True)

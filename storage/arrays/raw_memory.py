@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from longwall.kernels.jit import Intrinsic
 
+LEVEL, BYTE_SHUFFLE = 5, 1
+"""Of what `call_encoder` makes."""
+
 
 def address_of(array: npt.NDArray[Any]) -> int:
     """Return where the items of a contiguous array lie; the caller keeps the array."""
@@ -58,18 +61,46 @@ def store_byte(_typing_context, address, byte):  # noqa: ARG001 - Numba reads th
 
 @Intrinsic
 def call_decoder(_typing_context, function, source, target, size):  # noqa: ARG001 - Numba reads the signature
-    """Call ``int function(const void *source, void *target, size_t size, int 1)``, an address; return what it does."""
-    from llvmlite import ir
+    """Call Blosc's ``int decompress(source, target, size, 1 thread)`` at an address; return what it does."""
     from numba import types
 
     def generate(_context, builder, _signature, arguments):
-        pointer, word, number = ir.IntType(8).as_pointer(), ir.IntType(64), ir.IntType(32)
-        kind = ir.FunctionType(number, [pointer, pointer, word, number])
-        called, *places = (
-            builder.inttoptr(argument, to)
-            for argument, to in zip(arguments[:3], (kind.as_pointer(), pointer, pointer), strict=True)
-        )
-        found = builder.call(called, [*places, arguments[3], ir.Constant(number, 1)])
-        return builder.sext(found, word)
+        function, source, target, size = arguments
+        return _called(builder, function, (source, "pointer"), (target, "pointer"), (size, "size"), (1, "int"))
 
-    return types.int64(types.int64, types.int64, types.int64, types.int64), generate
+    return types.int64(*[types.int64] * 4), generate
+
+
+@Intrinsic
+def call_encoder(_typing_context, function, codec, itemsize, source, size, target, room):  # noqa: ARG001 - see above
+    """Call Blosc's ``int compress(level, shuffle, itemsize, size, source, target, room, codec, block, threads)``."""
+    from numba import types
+
+    def generate(_context, builder, _signature, arguments):
+        function, codec, itemsize, source, size, target, room = arguments
+        return _called(
+            builder,
+            function,
+            *((LEVEL, "int"), (BYTE_SHUFFLE, "int"), (itemsize, "size"), (size, "size"), (source, "pointer")),
+            *((target, "pointer"), (room, "size"), (codec, "pointer"), (0, "size"), (1, "int")),
+        )
+
+    return types.int64(*[types.int64] * 7), generate
+
+
+def _called(builder, function, *arguments):
+    """Write a call of a function in C that returns an int: of values or constants, each with its kind."""
+    from llvmlite import ir
+
+    kinds = {"int": ir.IntType(32), "size": ir.IntType(64), "pointer": ir.IntType(8).as_pointer()}
+    types = [kinds[kind] for _, kind in arguments]
+    called = builder.inttoptr(function, ir.FunctionType(kinds["int"], types).as_pointer())
+    values = [
+        ir.Constant(kinds[kind], value)
+        if isinstance(value, int)
+        else builder.inttoptr(value, kinds[kind])
+        if kind == "pointer"
+        else value
+        for value, kind in arguments
+    ]
+    return builder.sext(builder.call(called, values), ir.IntType(64))

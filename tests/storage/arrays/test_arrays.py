@@ -21,11 +21,13 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(array_hash, "SEGMENT_BYTES", 64)
 
 
-def write(folder: Path, array: np.ndarray, memory: int | None = None, piece: int = 11, **options: bool) -> str:
+def write(
+    folder: Path, array: np.ndarray, memory: int | None = None, piece: int = 11, together: int = 1, **options: bool
+) -> str:
     """Write an array in pieces; returns its hash's line."""
     hashed = ArrayHash(array.dtype, len(array))
     cut = Layout.of(array.dtype, len(array), memory)
-    with WritingThreads() as threads, ArrayWriter(folder, "a", cut, threads, 2, hashed) as writer:
+    with WritingThreads() as threads, ArrayWriter(folder, "a", cut, threads, 2, hashed, together) as writer:
         for at in range(0, len(array), piece):
             writer.append(array[at : at + piece], **options)
         writer.finish()
@@ -65,11 +67,12 @@ def test_zarr_and_the_reader_read_what_is_written(tmp_path: Path, length: int, m
 def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The decoder of Blosc is called by its address, or as where the library does not show it."""
     if not request.param:
-        monkeypatch.setattr(blosc_chunks, "_decoder", lambda: 0)
+        monkeypatch.setattr(blosc_chunks, "_address", lambda function: 0)
 
 
-def test_the_decoder_has_an_address() -> None:
-    assert blosc_chunks._decoder()
+def test_functions_of_blosc_have_addresses() -> None:
+    for function in ("blosc_compress_ctx", "blosc_decompress_ctx"):
+        assert blosc_chunks._address(function)
 
 
 def test_short_chunks_have_as_long_shards(tmp_path: Path) -> None:
@@ -77,6 +80,32 @@ def test_short_chunks_have_as_long_shards(tmp_path: Path) -> None:
     assert (large.chunk_bytes, large.per_shard) == (256, 3)
     assert (small.chunk_bytes, small.per_shard) == (64, 12)
     assert Layout.of(np.dtype("<i8"), 5000, 1).chunk_bytes == 32
+
+
+def test_both_ways_to_encode_make_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.random.default_rng(1).integers(0, 2**40, 500)
+    found = []
+    for way in ("by address", "by numcodecs"):
+        folder = tmp_path / way
+        folder.mkdir()
+        line = write(folder, array)
+        files = sorted((folder / "a" / "c").iterdir(), key=lambda path: int(path.name))
+        found.append((line, [path.read_bytes() for path in files]))
+        monkeypatch.setattr(blosc_chunks, "_address", lambda function: 0)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("together", [2, 3, 4])
+def test_pieces_of_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int) -> None:
+    """A shard has so many chunks that no piece is in two, whatever its size."""
+    monkeypatch.setattr(layout, "CHUNKS_PER_SHARD", 6)
+    array = np.random.default_rng(1).integers(0, 2**40, 500)
+    for number, (piece, kept) in enumerate([(11, False), (1000, True), (200, True)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        line, hashed = write(folder, array, None, piece, together, kept=kept), ArrayHash(array.dtype, len(array))
+        np.testing.assert_array_equal(read(folder, array, 2, hashed), array)
+        assert hashed.line("a") == line
 
 
 @pytest.mark.usefixtures("decoder")
