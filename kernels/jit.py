@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache, update_wrapper
 from importlib import import_module
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -100,6 +100,10 @@ class Intrinsic:
         self.__doc__ = define.__doc__
         self._define = define
         self._type: Any = None
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *arguments: Any) -> Any: ...  # noqa: D102 - kernels only call it
 
     @property
     def _numba_type_(self) -> Any:

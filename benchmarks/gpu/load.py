@@ -115,7 +115,7 @@ def steps(store: str) -> dict[str, Any]:
     from longwall.pipeline.config import load_config
     from longwall.pipeline.inputs import open_resources, read_graph
     from longwall.stages.source import host_arrays
-    from longwall.storage.arrays import array_hash, array_reader
+    from longwall.storage.arrays import array_reader
     from longwall.storage.graph import graph_checks, row_checks
     from longwall.storage.observer import NullObserver
     from longwall.storage.pages.placement import bring_graph, place_graph
@@ -136,10 +136,9 @@ def steps(store: str) -> dict[str, Any]:
 
         setattr(owner, method, around)
 
-    timed(array_reader.StoredArray, "read", "read and decode")
+    timed(array_reader.StoredArray, "read", "read, decode and hash")
     timed(array_reader, "read_into", "of these, read")
-    timed(array_reader, "decode_chunk", "of these, decode")
-    timed(array_hash.ArrayHash, "put", "hash")
+    timed(array_reader, "decode_chunks", "of these, decode and hash")
     timed(graph_checks.GraphChecks, "examine", "check items")
     timed(row_checks.RowChecks, "check", "check rows")
     timed(pinned_buffers.StagedCopies, "_put", "copy to the device")

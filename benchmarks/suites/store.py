@@ -36,6 +36,7 @@ from longwall.storage.graph.row_checks import RowChecks
 from longwall.storage.graph.store_header import DTYPES
 
 _PIECE = 2**20
+_WANTED = {("write", 16): 2.5, ("open", 16): 5.0, ("open", 2): 1.2}  # GB/s, by the number of cores
 
 
 @contextmanager
@@ -72,7 +73,9 @@ class Clock:
             best = min(best, time.perf_counter() - began)
             processors = min(processors, time.process_time() - used)
         speed = (self._nbytes if nbytes is None else nbytes) / best / 1e9
-        print(f"  {what:<12} {speed:7.2f} GB/s {best:8.3f} s  ({processors:.3f} s)", flush=True)
+        wanted = _WANTED.get((what, core_count()))
+        note = f"  wanted: {wanted} GB/s" if wanted else ""
+        print(f"  {what:<12} {speed:7.2f} GB/s {best:8.3f} s  ({processors:.3f} s){note}", flush=True)
 
 
 def main() -> None:
@@ -127,7 +130,7 @@ def _floors(graph: Graph, path: Path, clock: Clock) -> None:
     starts = list(range(0, len(array), size))
     target = np.empty_like(array)
     files = [file for file in (path / "indices" / "c").iterdir() if file.is_file()]
-    codec = Blosc(**BLOSC, shuffle=Blosc.BITSHUFFLE)
+    codec = Blosc(**BLOSC, shuffle=Blosc.SHUFFLE)
     rows = RowChecks(graph.indptr, graph.split, graph.transactions)
     hashed = ArrayHash(array.dtype, len(array))
     encoded: dict[int, bytes] = {}
@@ -160,7 +163,7 @@ def _floors(graph: Graph, path: Path, clock: Clock) -> None:
         assert np.array_equal(array, target)
         stored = StoredArray(path, "indices", array.dtype, len(array))
         clock.measure(
-            "read, decode", all_of(lambda block: stored.read(block[0], target[slice(*block)]), stored.blocks(size))
+            "read, decode", all_of(lambda block: stored.read(block[0], target[slice(*block)]), stored.blocks())
         )
         clock.measure("rows", all_of(lambda start: rows.check(start, array[start : start + size]), starts))
 

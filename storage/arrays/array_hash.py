@@ -5,12 +5,17 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-SEGMENT_BYTES = 2**20  # a power of two; the hash of an array of more bytes depends on it
-_DIGEST = 32  # bytes of a SHA-256
+from longwall.storage.arrays.raw_memory import address_of
+from longwall.storage.arrays.xxh64 import hash_more, hash_segments
+
+SEGMENT_BYTES = 2**18  # a power of two; the hash of an array of more bytes depends on it
+_DIGEST = 8  # bytes of an XXH64
 
 
 class ArrayHash:
-    """The SHA-256 of the SHA-256 of each segment of an array: of so many bytes as `SEGMENT_BYTES`, little endian.
+    """The SHA-256 of the XXH64 (little endian) of each segment of an array: of so many bytes as `SEGMENT_BYTES`.
+
+    XXH64 tells any two segments apart that differ in 8 aligned bytes only, and others but for one in 2^64.
 
     Parameters
     ----------
@@ -20,7 +25,7 @@ class ArrayHash:
     Attributes
     ----------
     dtype, length
-        See above.
+        See above; hashed is what is little endian.
     segment
         Items of a segment.
     """
@@ -29,8 +34,8 @@ class ArrayHash:
         self.dtype = np.dtype(dtype).newbyteorder("<")
         self.length = length
         self.segment = max(1, SEGMENT_BYTES // self.dtype.itemsize)
-        self._digests = bytearray(_DIGEST * -(-length // self.segment))
-        self._next, self._open = 0, hashlib.sha256()
+        self._next, self._state = 0, np.zeros(5, np.uint64)
+        self._digests = np.zeros(-(-length // self.segment), f"<u{_DIGEST}")
 
     def put(self, start: int, values: npt.NDArray[np.generic]) -> None:
         """Hash whole segments, of which each is hashed once: in any order, by any thread.
@@ -42,26 +47,30 @@ class ArrayHash:
         values
             They end with a segment, or with the array.
         """
-        for low in range(0, len(values), self.segment):
-            digest = hashlib.sha256(self._bytes(values[low : low + self.segment])).digest()
-            self._set((start + low) // self.segment, digest)
+        values = np.ascontiguousarray(values, self.dtype)
+        hash_segments(address_of(values), values.nbytes, self.segment * self.dtype.itemsize, self.digests(start))
 
     def update(self, values: npt.NDArray[np.generic]) -> None:
-        """Hash the next items, from the first one on: for those that have no whole segments."""
+        """Hash the next items, from the first one on: for those that have no whole segments.
+
+        Parameters
+        ----------
+        values
+            Whole stripes of `xxh64.STRIPE` bytes, or the last items.
+        """
+        values = np.ascontiguousarray(values, self.dtype)
         while len(values):
             part = values[: self.segment - self._next % self.segment]
-            self._open.update(self._bytes(part))
+            digest = hash_more(self._state, address_of(part), part.nbytes)
             self._next, values = self._next + len(part), values[len(part) :]
             if self._next % self.segment == 0 or self._next == self.length:
-                self._set((self._next - 1) // self.segment, self._open.digest())
-                self._open = hashlib.sha256()
+                self._digests[(self._next - 1) // self.segment] = digest
+                self._state[:] = 0
+
+    def digests(self, start: int) -> npt.NDArray[np.uint64]:
+        """Return where the digests of the segments go, from that of the item `start` on."""
+        return self._digests[start // self.segment :]
 
     def line(self, name: str) -> str:
         """Return what the content hash is made of: name, type, length and digest."""
-        return f"{name} {self.dtype.str} {self.length} {hashlib.sha256(self._digests).hexdigest()}\n"
-
-    def _bytes(self, values: npt.NDArray[np.generic]) -> memoryview:
-        return np.ascontiguousarray(values, self.dtype).data
-
-    def _set(self, segment: int, digest: bytes) -> None:
-        self._digests[_DIGEST * segment : _DIGEST * (segment + 1)] = digest
+        return f"{name} {self.dtype.str} {self.length} {hashlib.sha256(self._digests.tobytes()).hexdigest()}\n"

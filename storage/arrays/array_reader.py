@@ -5,6 +5,8 @@ code, and every size is checked before anything is decoded.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import local
 from typing import Any
@@ -12,17 +14,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longwall.storage.arrays.blosc_chunks import OVERHEAD, decode_chunk
+from longwall.storage.arrays import array_hash, layout
+from longwall.storage.arrays.array_hash import ArrayHash
+from longwall.storage.arrays.blosc_chunks import OVERHEAD, decode_chunk, decode_chunks
 from longwall.storage.arrays.layout import Layout
 from longwall.storage.stored_files import Damage, check_folder, parse_object, plain_file, read_into, read_range
 
 NO_CHUNK = 2**64 - 1
 CRC_BYTES = 4
 _MOST_METADATA = 2**16  # bytes
+_MOST_FILES = 256  # that are kept open
+_NO_BYTES, NO_DIGESTS = np.empty(0, np.uint8), np.empty(0, np.uint64)
 
 
 class StoredArray:
-    """One array that `ArrayWriter` wrote; threads may share it.
+    """One array that `ArrayWriter` wrote; threads may share it. As a context manager it keeps the files open it reads.
 
     Parameters
     ----------
@@ -54,17 +60,20 @@ class StoredArray:
         for shard in range(-(-self.layout.chunks // self.layout.per_shard)):
             self._begins.append(self._read_index(shard))
         self._buffers = local()
+        self._kept: dict[int, int] | None = None
 
-    def read(self, start: int, out: npt.NDArray[Any]) -> None:
-        """Decode items into an array.
+    def read(self, start: int, out: npt.NDArray[Any], hashed: ArrayHash | None = None) -> None:
+        """Decode items into an array, and hash them.
 
         Parameters
         ----------
         start
-            The first item, where a chunk begins.
+            The first item, where a chunk begins, and a segment of the hash.
         out
-            Ends with a chunk, or with the array. So much memory at most is taken for what is encoded, and a chunk more
+            Ends with both, or with the array. So much memory at most is taken for what is encoded, and a chunk more
             for the last one, which is padded.
+        hashed
+            Takes their hash, if there is one.
 
         Raises
         ------
@@ -72,17 +81,25 @@ class StoredArray:
             If the file or a chunk is not what was written.
         """
         size, per_shard = self.layout.chunk, self.layout.per_shard
+        meanwhile = hashed if hashed and (size % hashed.segment == 0 or self.layout.chunks == 1) else None
         done = 0
         while done < len(out):
             shard, first = divmod((start + done) // size, per_shard)
             last = min(first + -(-(len(out) - done) // size), per_shard)
             part = out[done : done + (last - first) * size]
-            self._read_shard(shard, first, last, part)
+            digests = meanwhile.digests(start + done) if meanwhile else NO_DIGESTS
+            self._read_shard(shard, first, last, part, digests)
             done += len(part)
+        if hashed and not meanwhile:
+            hashed.put(start, out)
 
-    def blocks(self, segment: int) -> list[tuple[int, int]]:
-        """Return ranges of items that `read` reads: of so many each, a power of two, or of a chunk if that is more."""
-        size, length = max(segment, self.layout.chunk), self.layout.length
+    def block_bytes(self, chunks: int = 1) -> int:
+        """Return the bytes of a block: of so many chunks of full length, a power of two; or of all of the array."""
+        return min(max(chunks * layout.CHUNK_BYTES, array_hash.SEGMENT_BYTES), self.layout.nbytes)
+
+    def blocks(self, chunks: int = 1) -> list[tuple[int, int]]:
+        """Return ranges of items that `read` reads, each the first one and the one behind the last; see above."""
+        length, size = self.layout.length, max(1, self.block_bytes(chunks) // self.layout.dtype.itemsize)
         return [(start, min(start + size, length)) for start in range(0, length, size)]
 
     def _checked_layout(self, dtype: np.dtype[Any], length: int | None) -> Layout:
@@ -121,24 +138,48 @@ class StoredArray:
             raise Damage(f"{name}: the index of the chunks does not fit the file")
         return begins
 
-    def _read_shard(self, shard: int, first: int, last: int, out: npt.NDArray[Any]) -> None:
-        """Decode some chunks of one shard."""
-        name, begins, size = self._shard_name(shard), self._begins[shard], self.layout.chunk
-        start = int(begins[first])
-        encoded = self._buffer(int(begins[last]) - start)
-        with plain_file(self._folder / name, name) as file:
-            read_into(file, start, encoded, name)
-        for chunk in range(first, last):
-            part = encoded[int(begins[chunk]) - start : int(begins[chunk + 1]) - start]
-            items = out[(chunk - first) * size :][:size]
-            padded = items if len(items) == size else np.empty(size, self.layout.dtype)
-            decode_chunk(part, padded, f"{name}: chunk {chunk}")
-            if padded is not items:
-                items[:] = padded[: len(items)]
+    def _read_shard(
+        self, shard: int, first: int, last: int, out: npt.NDArray[Any], digests: npt.NDArray[np.uint64]
+    ) -> None:
+        """Decode and hash some chunks of one shard."""
+        name, begins = self._shard_name(shard), self._begins[shard][first : last + 1]
+        start = int(begins[0])
+        encoded = self._buffer(int(begins[-1]) - start)
+        with self._file(shard) as file:
+            read_into(file, start, encoded.data, name)
+        begins = begins - start
+        fault = decode_chunks(encoded, begins, out, self.layout.chunk, array_hash.SEGMENT_BYTES, digests)
+        if fault >= 0:
+            what = f"{name}: chunk {first + fault}"
+            decode_chunk(encoded[begins[fault] : begins[fault + 1]], np.empty(self.layout.chunk, out.dtype), what)
+            raise Damage(f"{what} cannot be decoded")
 
-    def _buffer(self, size: int) -> memoryview:
+    @contextmanager
+    def _file(self, shard: int) -> Iterator[int]:
+        """Open a shard, or yield the descriptor that is kept."""
+        name, kept = self._shard_name(shard), self._kept
+        if kept is not None and shard in kept:
+            yield kept[shard]
+            return
+        with plain_file(self._folder / name, name) as file:
+            if kept is not None and len(kept) < _MOST_FILES:
+                own = os.dup(file)
+                if kept.setdefault(shard, own) != own:  # another thread was faster
+                    os.close(own)
+            yield file
+
+    def __enter__(self) -> "StoredArray":
+        self._kept = {}
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        kept, self._kept = self._kept, None
+        for file in (kept or {}).values():
+            os.close(file)
+
+    def _buffer(self, size: int) -> npt.NDArray[np.uint8]:
         """Return memory of this thread, the same for every call: fresh memory comes page by page, which takes time."""
-        buffer: bytearray = getattr(self._buffers, "bytes", bytearray())
+        buffer: npt.NDArray[np.uint8] = getattr(self._buffers, "bytes", _NO_BYTES)
         if len(buffer) < size:
-            buffer = self._buffers.bytes = bytearray(size)
-        return memoryview(buffer)[:size]
+            buffer = self._buffers.bytes = np.empty(size, np.uint8)
+        return buffer[:size]

@@ -7,19 +7,25 @@ other, then the index that Zarr's `sharding_indexed` codec wants at the end.
 import json
 import os
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import gcd
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.arrays import array_hash
 from longwall.storage.arrays.array_hash import ArrayHash
-from longwall.storage.arrays.array_reader import CRC_BYTES, NO_CHUNK
-from longwall.storage.arrays.layout import BLOSC, Layout
+from longwall.storage.arrays.array_reader import CRC_BYTES, NO_CHUNK, NO_DIGESTS
+from longwall.storage.arrays.blosc_chunks import OVERHEAD, encode_chunks
+from longwall.storage.arrays.layout import Layout
 from longwall.storage.concurrency import core_count
 
 Values = npt.NDArray[Any]
+Encoded = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
+"""Memory that has chunks, one behind the other, and the bytes of each."""
 
 
 class WritingThreads:
@@ -37,7 +43,7 @@ class WritingThreads:
         self._syncing = ThreadPoolExecutor(1, thread_name_prefix="sync")
         self._syncs: list[Future[None]] = []
 
-    def encode(self, function: Any, *arguments: Any) -> "Future[bytes]":
+    def encode(self, function: Callable[..., Encoded], *arguments: Any) -> "Future[Encoded]":
         """Let a thread encode."""
         return self._encoding.submit(function, *arguments)
 
@@ -69,7 +75,7 @@ def _sync(path: Path) -> None:
 class ArrayWriter:
     """One array of a Zarr group, being written; a context manager.
 
-    Items are collected in pieces of one chunk, which a thread encodes; this thread writes them in their order.
+    Items are collected in pieces of some chunks, which a thread encodes; this thread writes them in their order.
 
     Parameters
     ----------
@@ -82,24 +88,34 @@ class ArrayWriter:
     threads
         Encode and hash.
     waiting
-        Most pieces that are being encoded; each takes twice the bytes of a chunk, and so does one more.
+        Most pieces that are being encoded; each takes twice the bytes of its chunks, and so does one more.
     hashed
         Takes the hash. Threads take it where a chunk has whole segments, this thread where it has not.
+    together
+        Chunks of a piece, at most.
     """
 
     def __init__(
-        self, folder: Path, name: str, layout: Layout, threads: WritingThreads, waiting: int, hashed: ArrayHash
+        self,
+        folder: Path,
+        name: str,
+        layout: Layout,
+        threads: WritingThreads,
+        waiting: int,
+        hashed: ArrayHash,
+        together: int = 1,
     ) -> None:
-        from numcodecs import Blosc  # the package first: threads that begin with its modules get some half made
+        from numcodecs import Blosc  # noqa: F401 - the package first: threads that begin with modules get some half made
 
         self._layout, self._threads, self._waiting, self._hashed = layout, threads, waiting, hashed
         self._whole_segments = layout.chunk % hashed.segment == 0 or layout.chunks <= 1
-        self._blosc = Blosc(**BLOSC, shuffle=Blosc.BITSHUFFLE)
+        self._size = layout.chunk * gcd(together, layout.per_shard)  # so that no piece belongs to two shards
         self._folder = folder / name / "c"
         self._folder.mkdir(parents=True)
         (folder / name / "zarr.json").write_text(json.dumps(layout.document(), indent=2))
-        self._pieces: deque[tuple[Future[bytes], Values | None]] = deque()
+        self._pieces: deque[tuple[Future[Encoded], Values | None]] = deque()
         self._spare: list[Values] = []
+        self._outputs: list[npt.NDArray[np.uint8]] = []
         self._piece, self._filled, self._begun = np.empty(0, layout.dtype), 0, 0
         self._shards = 0
         self._file: BinaryIO | None = None
@@ -107,10 +123,10 @@ class ArrayWriter:
 
     def append(self, values: Values, *, kept: bool = False) -> None:
         """Write the next items; if they are `kept` as they are until the array is finished, they are not copied."""
-        size, start = self._layout.chunk, 0
+        start = 0
         while start < len(values):
-            part = values[start : start + size - self._filled]
-            if kept and len(part) == size:
+            part = values[start : start + self._size - self._filled]
+            if kept and len(part) == self._size:
                 self._submit(part, None)
             else:
                 self._collect(part)
@@ -127,14 +143,14 @@ class ArrayWriter:
 
     def _collect(self, part: Values) -> None:
         if not self._filled:
-            self._piece = self._spare.pop() if self._spare else np.empty(self._layout.chunk, self._layout.dtype)
+            self._piece = self._spare.pop() if self._spare else np.empty(self._size, self._layout.dtype)
         self._piece[self._filled : self._filled + len(part)] = part
         self._filled += len(part)
-        if self._filled == self._layout.chunk:
+        if self._filled == self._size:
             self._submit(self._piece, self._piece)
 
     def _submit(self, items: Values, piece: Values | None) -> None:
-        """Let a chunk's items be encoded; they may be the beginning of `piece`, which can be used again later."""
+        """Let a piece's items be encoded; they may be the beginning of `piece`, which can be used again later."""
         if not self._whole_segments:
             self._hashed.update(items)
         self._pieces.append((self._threads.encode(self._encode, self._begun, items, piece), piece))
@@ -142,24 +158,33 @@ class ArrayWriter:
         if len(self._pieces) > self._waiting:
             self._write_piece()
 
-    def _encode(self, start: int, items: Values, piece: Values | None) -> bytes:
-        if self._whole_segments:
-            self._hashed.put(start, items)
-        if piece is not None and len(items) < len(piece):
-            piece[len(items) :] = 0  # Zarr's chunks are all of one size, the last one is padded
-            items = piece
-        encoded: bytes = self._blosc.encode(np.ascontiguousarray(items, self._layout.dtype))
-        return encoded
+    def _encode(self, start: int, items: Values, piece: Values | None) -> Encoded:
+        chunk, length = self._layout.chunk, len(items)
+        if piece is not None and length < len(piece):
+            padded = -(-length // chunk) * chunk
+            piece[length:padded] = 0  # Zarr's chunks are all of one size, the last one is padded
+            items = piece[:padded]
+        try:
+            out = self._outputs.pop()
+        except IndexError:
+            out = np.empty(self._size // chunk * (self._layout.chunk_bytes + OVERHEAD), np.uint8)
+        digests = self._hashed.digests(start) if self._whole_segments else NO_DIGESTS
+        items = np.ascontiguousarray(items, self._layout.dtype)
+        return out, encode_chunks(items, chunk, length, array_hash.SEGMENT_BYTES, digests, out)
 
     def _write_piece(self) -> None:
         future, piece = self._pieces.popleft()
-        encoded = future.result()
+        encoded, sizes = future.result()
         if piece is not None:
             self._spare.append(piece)
         if self._file is None:
             self._file = (self._folder / str(self._shards)).open("wb", buffering=0)
-        self._index.append((self._file.tell(), len(encoded)))
-        _write(self._file, encoded)
+        place = self._file.tell()
+        for size in sizes.tolist():
+            self._index.append((place, size))
+            place += size
+        _write(self._file, encoded[: int(sizes.sum())].data)
+        self._outputs.append(encoded)
         if len(self._index) == self._layout.per_shard:
             self._end_shard(self._file)
 
@@ -182,7 +207,7 @@ class ArrayWriter:
             self._file.close()
 
 
-def _write(file: BinaryIO, data: bytes) -> None:
+def _write(file: BinaryIO, data: memoryview | bytes) -> None:
     """Write all bytes: a raw file may take fewer at a time."""
     view = memoryview(data)
     while view:

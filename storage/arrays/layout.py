@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from longwall.storage.arrays.raw_memory import LEVEL
+from longwall.storage.arrays.xxh64 import STRIPE
+
 CHUNK_BYTES = 2**20  # at most, where an array is read; a power of two
 CHUNKS_PER_SHARD = 64
 _SHORTER = 16  # where memory is short, chunks are shorter by this at most, and a shard has as many more
-BLOSC = {"cname": "lz4", "clevel": 5}
+BLOSC = {"cname": "lz4", "clevel": LEVEL}
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Layout:
     def of(cls, dtype: np.dtype[Any], length: int, memory: int | None = None) -> "Layout":
         """The layout of an array; its chunks take at most `memory` bytes, as far as chunks may be that short."""
         shorter = 1
-        while memory is not None and shorter < _SHORTER and CHUNK_BYTES // shorter > memory:
+        while memory is not None and shorter < _SHORTER and CHUNK_BYTES // shorter > max(memory, STRIPE):
             shorter *= 2
         chunk = max(1, min(length, CHUNK_BYTES // shorter // dtype.itemsize))
         chunks = -(-length // chunk)
@@ -71,7 +74,7 @@ class Layout:
     def document(self) -> dict[str, Any]:
         """Return the array's metadata as Zarr v3 wants them."""
         bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}
-        blosc = {"typesize": self.dtype.itemsize, **BLOSC, "shuffle": "bitshuffle", "blocksize": 0}
+        blosc = {"typesize": self.dtype.itemsize, **BLOSC, "shuffle": "shuffle", "blocksize": 0}
         sharding = {
             "chunk_shape": [self.chunk],
             "codecs": [bytes_codec, {"name": "blosc", "configuration": blosc}],

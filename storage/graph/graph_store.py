@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.kernels.interface.engine import Put
-from longwall.storage.arrays import array_hash
+from longwall.storage.arrays import layout
 from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.concurrency import core_count, map_all
@@ -34,9 +34,9 @@ from longwall.storage.stored_files import Damage
 Check = Callable[[int, Array], int]
 _OPTIONAL = ("labels", "edge_labels", "transactions", "transaction_ids", "name_starts", "name_bytes")
 _ANY_LENGTH = ("transaction_ids", "name_starts", "name_bytes")
-# Segments of a block, at most: after each step of a block a thread waits for its turn to run Python, 1 ms among 16, so
+# Chunks of a block, at most: after each step of a block a thread waits for its turn to run Python, 1 ms among 16, so
 # many threads take fewer, longer steps. And blocks that every thread has to read, at least, so that all end together.
-_MOST_SEGMENTS, _BLOCKS_EACH = 8, 4
+_MOST_CHUNKS, _BLOCKS_EACH = 8, 4
 _PLENTY = 2**63  # bytes
 _READ_FACTOR = 2  # memory of a read, over its size: what is encoded, and what checks make of it
 
@@ -83,14 +83,14 @@ def open_store(
         large for `host`.
     """
     with opened_store(Path(path), host) as (header, stored), ExitStack() as undo:
-        segments = _segments(stored.values(), _PLENTY if host is None else host.free)
+        chunks = _chunks(stored.values(), _PLENTY if host is None else host.free)
         workers = core_count()
         if host is not None:
             undo.enter_context(host.reserve(sum(array.layout.nbytes for array in stored.values()), "the graph"))
-            workers, size = reading_workers(stored.values(), host.free, segments=segments)
+            workers, size = reading_workers(stored.values(), host.free, chunks=chunks)
             buffers = host.reserve(size, "reading the graph")
             undo.enter_context(buffers)
-        with StoreReader(header, stored, workers, segments) as reader:
+        with StoreReader(header, stored, workers, chunks) as reader:
             graph = _load(reader, adjacency, ahead)
         undo.pop_all()
         if host is not None:
@@ -181,7 +181,7 @@ def _require_text(graph: Graph) -> None:
             raise Damage("name_bytes: a name is not UTF-8") from None
 
 
-def reading_workers(stored: Iterable[StoredArray], free: int, more: int = 0, segments: int = 1) -> tuple[int, int]:
+def reading_workers(stored: Iterable[StoredArray], free: int, more: int = 0, chunks: int = 1) -> tuple[int, int]:
     """Return how many threads read arrays, at least one, and the bytes that all of them take.
 
     Parameters
@@ -192,29 +192,23 @@ def reading_workers(stored: Iterable[StoredArray], free: int, more: int = 0, seg
         Bytes that reading may take.
     more
         Bytes that a thread takes for a byte that is read, besides reading and checking it.
-    segments
+    chunks
         See `StoreReader`.
     """
-    block = (_READ_FACTOR + more) * max(_block_bytes(array, segments) for array in stored)
+    block = max(array.block_bytes(chunks) for array in stored) * (_READ_FACTOR + more)
     workers = max(1, min(core_count(), free // block))
     return workers, block * workers
 
 
-def _segments(stored: Collection[StoredArray], free: int) -> int:
-    """Return how many segments of its hash a block of a long array has; `free` bytes are there for the graph, too."""
+def _chunks(stored: Collection[StoredArray], free: int) -> int:
+    """Return how many chunks a block of a long array has; `free` bytes are there for the graph, too."""
     workers, size = core_count(), sum(array.layout.nbytes for array in stored)
-    each, most = size // (array_hash.SEGMENT_BYTES * workers), 1
-    while 2 * most <= min(_MOST_SEGMENTS, workers // 2, each // _BLOCKS_EACH):
+    each, most = size // (layout.CHUNK_BYTES * workers), 1
+    while 2 * most <= min(_MOST_CHUNKS, workers // 2, each // _BLOCKS_EACH):
         most *= 2
-    while most > 1 and free - size < 2 * workers * _READ_FACTOR * max(_block_bytes(array, most) for array in stored):
+    while most > 1 and free - size < 2 * workers * _READ_FACTOR * most * layout.CHUNK_BYTES:
         most //= 2
     return most
-
-
-def _block_bytes(stored: StoredArray, segments: int) -> int:
-    """Bytes of an array that are read at a time: segments of its hash, or less where the array is shorter."""
-    layout = stored.layout
-    return min(max(segments * array_hash.SEGMENT_BYTES, layout.chunk_bytes), layout.nbytes)
 
 
 class StoreReader:
@@ -226,8 +220,8 @@ class StoreReader:
         The store.
     workers
         Blocks that are read at a time.
-    segments
-        Of the hash, that a block of a long array has: a power of two.
+    chunks
+        Of full length, that a block of a long array has: a power of two.
 
     Attributes
     ----------
@@ -239,8 +233,8 @@ class StoreReader:
         Of the arrays that were read, by name.
     """
 
-    def __init__(self, header: StoreHeader, stored: dict[str, StoredArray], workers: int, segments: int = 1) -> None:
-        self.header, self.stored, self._workers, self._segments = header, stored, workers, segments
+    def __init__(self, header: StoreHeader, stored: dict[str, StoredArray], workers: int, chunks: int = 1) -> None:
+        self.header, self.stored, self._workers, self._chunks = header, stored, workers, chunks
         names = stored["name_bytes"].layout.length if "name_bytes" in stored else None
         labels = len(header.stats["label_counts"])
         self.checks = GraphChecks(header.vertices, header.edges, num_transactions(stored), labels, names)
@@ -259,7 +253,7 @@ class StoreReader:
         array
             Takes it; if None, it is not kept.
         check
-            Is called by threads with each block, too.
+            Is called by threads with each block, too; of neighbours in place of `GraphChecks.examine`.
         put
             As `check`, but returns nothing.
 
@@ -279,22 +273,23 @@ class StoreReader:
         def read(bounds: tuple[int, int]) -> tuple[Facts, int]:
             start, stop = bounds
             block = np.empty(stop - start, stored.layout.dtype) if array is None else array[start:stop]
-            stored.read(start, block)
+            stored.read(start, block, hashed if name in HASHED else None)
             if put is not None:  # first: then it is copied while it is checked
                 put(start, block)
-            if name in HASHED:
-                hashed.put(start, block)
+            if name == "indices" and check is not None:
+                return Facts(), check(start, block)
             return self.checks.examine(name, start, block), check(start, block) if check else 0
 
         blocks = self.blocks(name)
-        found = map_all(self._pool, self._workers, read, blocks)
+        with stored:
+            found = map_all(self._pool, self._workers, read, blocks)
         for (start, _), (facts, _) in zip(blocks, found, strict=True):
             self.checks.join(name, start, facts)
         return [result for _, result in found]
 
     def blocks(self, name: str) -> list[tuple[int, int]]:
         """The blocks of an array: the first item, and the one behind the last one."""
-        return self.stored[name].blocks(self._segments * ArrayHash(DTYPES[name], 0).segment)
+        return self.stored[name].blocks(self._chunks)
 
     def stats(self) -> GraphStats:
         """Return the statistics of all that was read.

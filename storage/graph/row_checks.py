@@ -1,7 +1,7 @@
 """Check the rows of a graph, in blocks of arcs, by threads."""
 
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ from longwall.storage.graph.graph_checks import require
 from longwall.storage.lazy_kernel import lazy_kernel
 
 Int64s = npt.NDArray[np.int64]
+UInt32s = npt.NDArray[np.uint32]
 
 
 class Rows(NamedTuple):
@@ -47,7 +48,7 @@ class RowChecks:
         self._transactions = np.zeros(0, np.int32) if transactions is None else transactions
         self._key = np.frombuffer(os.urandom(24), np.uint64) | np.uint64(1)
 
-    def check(self, start: int, block: npt.NDArray[np.uint32]) -> int:
+    def check(self, start: int, block: UInt32s) -> int:
         """Check neighbours from arc `start` on; the sum over all blocks must be 0 modulo 2^64.
 
         Raises
@@ -57,14 +58,13 @@ class RowChecks:
         """
         return self._check(start, block, Rows(0, self._indptr, self._split), len(self._split))
 
-    def _check(self, start: int, block: npt.NDArray[np.uint32], rows: Rows, number: int) -> int:
+    def _check(self, start: int, block: UInt32s, rows: Rows, number: int) -> int:
         hashed = np.zeros(1, np.uint64)
-        first = rows.first + int(np.searchsorted(rows.indptr, start, side="right")) - 1
-        good = _check_rows(start, first, *rows, block, self._transactions, self._key, number, hashed)
+        good = _check_rows(start, *rows, block, self._transactions, self._key, number, hashed)
         require(bool(good), "indices: a row does not ascend, or does not fit the other arrays")
         return int(hashed[0])
 
-    def check_labels(self, start: int, block: npt.NDArray[np.int32], indices: npt.NDArray[np.uint32]) -> int:
+    def check_labels(self, start: int, block: npt.NDArray[np.int32], indices: UInt32s) -> int:
         """Hash labels of edges, from arc `start` on, with their ends; the sum must be 0 as in `check`."""
         hashed = np.zeros(1, np.uint64)
         _hash_labels(
@@ -75,7 +75,7 @@ class RowChecks:
     def _row_of(self, arc: int) -> int:
         return int(np.searchsorted(self._indptr, arc, side="right")) - 1
 
-    def check_seams(self, starts: Int64s, indices: npt.NDArray[np.uint32]) -> None:
+    def check_seams(self, starts: Int64s, indices: UInt32s) -> None:
         """Check that rows ascend where a block began, too.
 
         Parameters
@@ -109,7 +109,7 @@ class PartialRowChecks(RowChecks):
         super().__init__(nothing, nothing, None)
         self._number = number
 
-    def check_rows(self, start: int, block: npt.NDArray[np.uint32], rows: Rows) -> int:
+    def check_rows(self, start: int, block: UInt32s, rows: Rows) -> int:
         """Check neighbours from arc `start` on, which are those of `rows`; as `check`, but for seams."""
         return self._check(start, block, rows, self._number)
 
@@ -135,11 +135,10 @@ def check_sum(sums: list[int], name: str) -> None:
 @lazy_kernel
 def _check_rows(
     start: int,
-    row: int,
     base: int,
     indptr: Int64s,
     split: Int64s,
-    block: npt.NDArray[np.uint32],
+    block: UInt32s,
     transactions: npt.NDArray[np.int32],
     key: npt.NDArray[np.uint64],
     n: int,
@@ -148,35 +147,21 @@ def _check_rows(
     """Check the pieces of rows in a block, from inside of a row on; add up hashes of its edges.
 
     `indptr` and `split` are those of the rows from `base` on, of `n` in all. An edge is hashed as a word, the smaller
-    end in the high half; hashes count with a minus in the row of that end.
+    end in the high half; hashes count with a minus in the row of that end. The loops over a row are such as compilers
+    make vectors of.
     """
-    add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
     total = np.uint64(0)
-    at = 0
+    at, row = 0, base + np.searchsorted(indptr, start, side="right") - 1
     while at < block.size:
         end = min(indptr[row - base + 1] - start, block.size)
         middle = min(max(split[row - base] - start, at), end)
-        own = np.uint64(row)
-        before: Any = -1
-        good: Any = True
-        for arc in range(at, middle):
-            other = np.int64(block[arc])
-            good &= before < other
-            before = other
-            mixed = ((np.uint64(other) << shift | own) + add) * first
-            mixed = (mixed ^ (mixed >> shift)) * second
-            total += mixed ^ (mixed >> shift)
-        good &= before < row
-        before = row
-        for arc in range(middle, end):
-            other = np.int64(block[arc])
-            good &= before < other
-            before = other
-            mixed = ((own << shift | np.uint64(other)) + add) * first
-            mixed = (mixed ^ (mixed >> shift)) * second
-            total -= mixed ^ (mixed >> shift)
-        if not good or before >= n:
+        smaller, larger = block[at:middle], block[middle:end]
+        if (smaller.size and np.int64(smaller[-1]) >= row) or (larger.size and np.int64(larger[0]) <= row):
             return False
+        if not _ascends(block[at:end]) or (at < end and np.int64(block[end - 1]) >= n):
+            return False
+        total += _hash_smaller(np.uint64(row), smaller, key)
+        total -= _hash_larger(np.uint64(row), larger, key)
         if transactions.size:
             for arc in range(at, end):
                 if transactions[block[arc]] != transactions[row]:
@@ -188,11 +173,43 @@ def _check_rows(
 
 
 @lazy_kernel
+def _ascends(row: UInt32s) -> bool:
+    falls = np.uint32(0)
+    for at in range(1, row.size):
+        falls |= np.uint32(row[at - 1] >= row[at])
+    return bool(falls == 0)
+
+
+@lazy_kernel
+def _hash_smaller(own: np.uint64, others: UInt32s, key: npt.NDArray[np.uint64]) -> np.uint64:
+    """Add up the hashes of edges from a vertex to smaller ones."""
+    add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
+    total = np.uint64(0)
+    for at in range(others.size):
+        mixed = ((np.uint64(others[at]) << shift | own) + add) * first
+        mixed = (mixed ^ (mixed >> shift)) * second
+        total += mixed ^ (mixed >> shift)
+    return total
+
+
+@lazy_kernel
+def _hash_larger(own: np.uint64, others: UInt32s, key: npt.NDArray[np.uint64]) -> np.uint64:
+    """Add up the hashes of edges from a vertex to larger ones."""
+    add, first, second, shift = key[0], key[1], key[2], np.uint64(32)
+    high, total = own << shift, np.uint64(0)
+    for at in range(others.size):
+        mixed = ((high | np.uint64(others[at])) + add) * first
+        mixed = (mixed ^ (mixed >> shift)) * second
+        total += mixed ^ (mixed >> shift)
+    return total
+
+
+@lazy_kernel
 def _hash_labels(
     start: int,
     row: int,
     labels: npt.NDArray[np.int32],
-    block: npt.NDArray[np.uint32],
+    block: UInt32s,
     indptr: Int64s,
     key: npt.NDArray[np.uint64],
     hashed: npt.NDArray[np.uint64],

@@ -21,7 +21,7 @@ from longwall.storage.stored_files import Damage, parse_object, plain_file, read
 from longwall.storage.version import longwall_version
 
 FORMAT = "longwall-graph"
-VERSION = 3
+VERSION = 4
 DTYPES = {
     "indptr": np.int64,
     "name_starts": np.int64,

@@ -37,6 +37,7 @@ _SHARE = 16  # of what is free of the host's budget, that writing an array may t
 _CHUNK_SHARE = 32  # of the host's budget, that a chunk may take
 _READ_BACK = 2  # memory of a block that is read back, over its size: encoded, decoded
 _PIECES_A_THREAD = 2  # one that it encodes, one that waits for it
+_CHUNKS_TOGETHER = 4  # of a piece, at most: many threads wait for turns to run Python
 
 
 class StoreSink(Sink):
@@ -63,14 +64,18 @@ class StoreSink(Sink):
         self._threads = self._open.enter_context(WritingThreads())
 
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
-        layout, waiting = Layout.of(dtype, length), _PIECES_A_THREAD * self._threads.width
+        layout, width, together = Layout.of(dtype, length), self._threads.width, _CHUNKS_TOGETHER
+        waiting = _PIECES_A_THREAD * width
         if scratch is not None:
             # Where memory is short, fewer and shorter pieces are encoded at a time; each is there twice, once encoded.
             layout = Layout.of(dtype, length, scratch.host.limit // _CHUNK_SHARE)
-            waiting = max(1, min(waiting, scratch.host.free // _SHARE // (2 * layout.chunk_bytes) - 1))
-            size = 2 * layout.chunk_bytes * min(waiting + 1, layout.chunks)
+            chunks = scratch.host.free // _SHARE // (2 * layout.chunk_bytes)
+            while together > 1 and chunks < together * (width + 1):
+                together //= 2
+            waiting = max(1, min(waiting, chunks // together - 1))
+            size = 2 * layout.chunk_bytes * min(together * (waiting + 1), layout.chunks)
             self._reservations[name] = scratch.reserve(size, f"writing the array {name}")
-        array = ArrayWriter(self._folder, name, layout, self._threads, waiting, self.hashes[name])
+        array = ArrayWriter(self._folder, name, layout, self._threads, waiting, self.hashes[name], together)
         self._arrays[name] = self._open.enter_context(array)
         self._left[name] = length
 
@@ -98,12 +103,11 @@ class StoreSink(Sink):
 
             def block(bounds: tuple[int, int]) -> Array:
                 items = np.empty(bounds[1] - bounds[0], written.dtype)
-                stored.read(bounds[0], items)
-                read.put(bounds[0], items)
+                stored.read(bounds[0], items, read)
                 return items
 
-            blocks = stored.blocks(read.segment)
-            each = _READ_BACK * read.segment * written.dtype.itemsize
+            blocks = stored.blocks()
+            each = _READ_BACK * stored.block_bytes()
             yield from map_ordered(block, blocks, max(1, min(self._threads.width, memory // each - 1)))
             if read.line(name) != written.line(name):
                 raise Damage(name)

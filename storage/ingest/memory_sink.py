@@ -16,6 +16,8 @@ from longwall.storage.sorting.scratch_arrays import Scratch
 
 Array = npt.NDArray[Any]
 
+_SEGMENTS = 16  # that a thread hashes at a time
+
 
 class MemorySink(Sink):
     """Keeps the arrays; what it has reserved for them stays reserved when it succeeds.
@@ -83,12 +85,12 @@ class MemorySink(Sink):
             (name, start)
             for name in HASHED
             if name in self._arrays
-            for start in range(0, len(self._arrays[name]), self.hashes[name].segment)
+            for start in range(0, len(self._arrays[name]), _SEGMENTS * self.hashes[name].segment)
         ]
 
         def work(part: tuple[str, int]) -> None:
             (name, start), hashed = part, self.hashes[part[0]]
-            hashed.put(start, self._arrays[name][start : start + hashed.segment])
+            hashed.put(start, self._arrays[name][start : start + _SEGMENTS * hashed.segment])
 
         with ThreadPoolExecutor(core_count()) as pool:
             map_all(pool, core_count(), work, segments)

@@ -20,7 +20,10 @@ from longwall.storage.pages.paged_graph import frame_bytes, host_state_bytes, lo
 
 Wanted = Literal["auto", "resident", "adaptive", "managed", "zero-copy"]
 _RESIDENT_SHARE = 0.75  # of the budget, that a graph may take to be resident
-_BUFFERS, _BUFFERS_SHARE = 16, 8  # page-locked buffers of copies to a device, and their part of what is free
+_BUFFERS, _BUFFERS_SHARE = (
+    32,
+    8,
+)  # in `COPY_BUFFER`, for copies to a device: most of them, and their part of what is free
 _WHOLE_SHARE = 2  # of the adjacency, that a graph takes in all: more only with less than 5 neighbours per vertex
 # Of what is left, that the page cache has at most: what is read of other pages comes once and in page order, so that
 # longer chunks of rows, with fewer launches and fewer lists to read
@@ -124,7 +127,7 @@ def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
             return
         with ExitStack() as copying:
             try:
-                room = copying.enter_context(_buffers(resources.host))
+                room = copying.enter_context(_buffers(resources.host, size))
                 puts = copying.enter_context(engine.copying_ahead(list(long.values()), room)) if room else []
             except ShortOfMemory:  # it is copied when it is needed, or not at all
                 puts = []
@@ -134,9 +137,9 @@ def copier_ahead(resources: Resources, wanted: Wanted) -> Ahead:
 
 
 @contextmanager
-def _buffers(host: MemoryBudget) -> Iterator[int]:
-    """Reserve memory for page-locked buffers, a part of what is free; yield the bytes."""
-    most = min(_BUFFERS * COPY_BUFFER, host.free // _BUFFERS_SHARE)
+def _buffers(host: MemoryBudget, size: int) -> Iterator[int]:
+    """Reserve memory for page-locked buffers of what has so many bytes, a part of what is free; yield the bytes."""
+    most = min(_BUFFERS * COPY_BUFFER, host.free // _BUFFERS_SHARE, size)
     with host.reserve(most - most % COPY_BUFFER, "buffers for copies to the device") as reserved:
         yield reserved.size
 
@@ -202,7 +205,7 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
     try:
         with engine.faults():
             if placement.access == "resident":
-                with _buffers(host) as room:
+                with _buffers(host, _whole(graph)) as room:
                     return engine.load(graph, room=room)
             return load_paged(engine, graph, placement.access, placement.pages, placement.vertices)
     except EngineUnavailable as reason:

@@ -210,9 +210,8 @@ class StoredGraph(Graph):
     def _read_again(self, name: str, array: StoredArray) -> npt.NDArray[Any]:
         hashed = ArrayHash(array.layout.dtype, array.layout.length)
         items = np.empty(array.layout.length, array.layout.dtype)
-        for start, stop in array.blocks(hashed.segment):
-            array.read(start, items[start:stop])
-            hashed.put(start, items[start:stop])
+        for start, stop in array.blocks():
+            array.read(start, items[start:stop], hashed)
         if hashed.line(name) != self.stored.hashes[name].line(name):
             raise Damage(f"{name}: it was changed")
         return items

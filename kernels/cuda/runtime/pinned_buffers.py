@@ -83,6 +83,7 @@ class _Buffer(NamedTuple):
     """Page-locked memory for one piece."""
 
     content: NDArray[np.uint8]
+    address: int
     free: Any
     """The event of the last copy of it."""
 
@@ -117,13 +118,14 @@ class StagedCopies:
     def __init__(self, device: "Device", room: int):
         self._device, self._cuda = device, device.xp.cuda
         self._stream = self._cuda.Stream(non_blocking=True)
-        number = max(room // COPY_BUFFER, 1)
-        memory = self._memory = _spare_memory(device.xp, number * COPY_BUFFER)
+        # One for each thread, longer ones where there is room: after each a thread waits for a turn to run Python.
+        number = self._number = min(max(room // COPY_BUFFER, 1), _MOST_THREADS)
+        size = self._size = max(room // number // COPY_BUFFER, 1) * COPY_BUFFER
+        memory = self._memory = _spare_memory(device.xp, number * size)
         self._buffers: SimpleQueue[_Buffer] = SimpleQueue()
-        for i in range(number):
+        for content in memory[: number * size].reshape(number, size):
             event = self._cuda.Event(block=True, disable_timing=True)
-            self._buffers.put(_Buffer(memory[i * COPY_BUFFER : (i + 1) * COPY_BUFFER], event))
-        self._number = number
+            self._buffers.put(_Buffer(content, content.ctypes.data, event))
 
     def begin(self, array: NDArray[Any]) -> tuple[Array, Put]:
         """Make room on the device for an array of one dimension, which need not be filled yet.
@@ -147,7 +149,7 @@ class StagedCopies:
     def send(self, array: NDArray[Any]) -> Array:
         """Copy a whole array of one dimension, on several cores."""
         there, put = self.begin(array)
-        items = max(COPY_BUFFER // array.itemsize, 1)
+        items = max(self._size // array.itemsize, 1)
         threads = max(1, min(len(sched_getaffinity(0)), _MOST_THREADS, self._number))
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda first: put(first, array[first : first + items]), range(0, array.size, items)))
@@ -155,15 +157,16 @@ class StagedCopies:
 
     def _put(self, address: int, data: NDArray[np.uint8]) -> None:
         runtime = self._cuda.runtime
-        for first in range(0, len(data), COPY_BUFFER):
-            piece = data[first : first + COPY_BUFFER]
+        for first in range(0, len(data), self._size):
+            piece = data[first : first + self._size]
             buffer = self._buffers.get()
             try:
-                buffer.free.synchronize()
+                if not buffer.free.done:
+                    buffer.free.synchronize()
                 buffer.content[: len(piece)] = piece
                 runtime.memcpyAsync(
                     address + first,
-                    buffer.content.ctypes.data,
+                    buffer.address,
                     len(piece),
                     runtime.memcpyHostToDevice,
                     self._stream.ptr,

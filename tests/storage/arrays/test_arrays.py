@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longwall.storage.arrays import array_writer, layout
+from longwall.storage.arrays import array_hash, array_writer, blosc_chunks, layout
 from longwall.storage.arrays.array_hash import ArrayHash
 from longwall.storage.arrays.array_reader import StoredArray
 from longwall.storage.arrays.array_writer import ArrayWriter, WritingThreads
@@ -18,13 +18,16 @@ from longwall.storage.stored_files import Damage
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "CHUNK_BYTES", 256)
     monkeypatch.setattr(layout, "CHUNKS_PER_SHARD", 3)
+    monkeypatch.setattr(array_hash, "SEGMENT_BYTES", 64)
 
 
-def write(folder: Path, array: np.ndarray, memory: int | None = None, piece: int = 11, **options: bool) -> str:
+def write(
+    folder: Path, array: np.ndarray, memory: int | None = None, piece: int = 11, together: int = 1, **options: bool
+) -> str:
     """Write an array in pieces; returns its hash's line."""
     hashed = ArrayHash(array.dtype, len(array))
     cut = Layout.of(array.dtype, len(array), memory)
-    with WritingThreads() as threads, ArrayWriter(folder, "a", cut, threads, 2, hashed) as writer:
+    with WritingThreads() as threads, ArrayWriter(folder, "a", cut, threads, 2, hashed, together) as writer:
         for at in range(0, len(array), piece):
             writer.append(array[at : at + piece], **options)
         writer.finish()
@@ -33,11 +36,11 @@ def write(folder: Path, array: np.ndarray, memory: int | None = None, piece: int
     return hashed.line("a")
 
 
-def read(folder: Path, array: np.ndarray, segment: int = 1) -> np.ndarray:
+def read(folder: Path, array: np.ndarray, chunks: int = 1, hashed: ArrayHash | None = None) -> np.ndarray:
     stored = StoredArray(folder, "a", array.dtype, len(array))
     out = np.full_like(array, 77)
-    for start, stop in stored.blocks(segment):
-        stored.read(start, out[start:stop])
+    for start, stop in stored.blocks(chunks):
+        stored.read(start, out[start:stop], hashed)
     return out
 
 
@@ -53,18 +56,59 @@ def test_zarr_and_the_reader_read_what_is_written(tmp_path: Path, length: int, m
         folder.mkdir()
         lines.add(write(folder, array, memory, piece, **dict(options)))
         np.testing.assert_array_equal(zarr.open_group(folder, mode="r")["a"][:], array)
-        for segment in (1, 32, 1024):
-            np.testing.assert_array_equal(read(folder, array, segment), array)
+        for chunks in (1, 2, 32):
+            hashed = ArrayHash(array.dtype, length)
+            np.testing.assert_array_equal(read(folder, array, chunks, hashed), array)
+            lines.add(hashed.line("a"))
     assert len(lines) == 1
+
+
+@pytest.fixture(params=[True, False], ids=["by address", "by numcodecs"])
+def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The decoder of Blosc is called by its address, or as where the library does not show it."""
+    if not request.param:
+        monkeypatch.setattr(blosc_chunks, "_address", lambda function: 0)
+
+
+def test_functions_of_blosc_have_addresses() -> None:
+    for function in ("blosc_compress_ctx", "blosc_decompress_ctx"):
+        assert blosc_chunks._address(function)
 
 
 def test_short_chunks_have_as_long_shards(tmp_path: Path) -> None:
     large, small = Layout.of(np.dtype("<i8"), 5000), Layout.of(np.dtype("<i8"), 5000, 64)
     assert (large.chunk_bytes, large.per_shard) == (256, 3)
     assert (small.chunk_bytes, small.per_shard) == (64, 12)
-    assert Layout.of(np.dtype("<i8"), 5000, 1).chunk_bytes == 16
+    assert Layout.of(np.dtype("<i8"), 5000, 1).chunk_bytes == 32
 
 
+def test_both_ways_to_encode_make_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.random.default_rng(1).integers(0, 2**40, 500)
+    found = []
+    for way in ("by address", "by numcodecs"):
+        folder = tmp_path / way
+        folder.mkdir()
+        line = write(folder, array)
+        files = sorted((folder / "a" / "c").iterdir(), key=lambda path: int(path.name))
+        found.append((line, [path.read_bytes() for path in files]))
+        monkeypatch.setattr(blosc_chunks, "_address", lambda function: 0)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("together", [2, 3, 4])
+def test_pieces_of_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int) -> None:
+    """A shard has so many chunks that no piece is in two, whatever its size."""
+    monkeypatch.setattr(layout, "CHUNKS_PER_SHARD", 6)
+    array = np.random.default_rng(1).integers(0, 2**40, 500)
+    for number, (piece, kept) in enumerate([(11, False), (1000, True), (200, True)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        line, hashed = write(folder, array, None, piece, together, kept=kept), ArrayHash(array.dtype, len(array))
+        np.testing.assert_array_equal(read(folder, array, 2, hashed), array)
+        assert hashed.line("a") == line
+
+
+@pytest.mark.usefixtures("decoder")
 def test_a_changed_byte_of_any_chunk_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
     """By the decoder or by the hash; bytes that nothing is read from may stand there."""
     array = np.random.default_rng(1).integers(0, 2**40, 300)
@@ -75,13 +119,12 @@ def test_a_changed_byte_of_any_chunk_is_noticed_or_changes_nothing(tmp_path: Pat
         data = path.read_bytes()
         for at in range(0, len(data), 7):
             path.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+            hashed = ArrayHash(array.dtype, len(array))
             try:
-                found = read(tmp_path, array)
+                found = read(tmp_path, array, hashed=hashed)
             except Damage:
                 noticed += 1
                 continue
-            hashed = ArrayHash(array.dtype, len(array))
-            hashed.put(0, found)
             assert (hashed.line("a") == line) == bool((found == array).all())
             noticed += hashed.line("a") != line
         path.write_bytes(data)

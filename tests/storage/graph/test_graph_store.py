@@ -346,12 +346,12 @@ def test_reading_takes_no_more_than_is_left(store: Path, monkeypatch: pytest.Mon
     most = []
     real = graph_store.StoreReader
 
-    def watched(header: object, stored: object, workers: int, segments: int) -> object:
+    def watched(header: object, stored: object, workers: int, chunks: int) -> object:
         most.append(block * workers)
-        return real(header, stored, workers, segments)  # type: ignore[arg-type]
+        return real(header, stored, workers, chunks)  # type: ignore[arg-type]
 
     monkeypatch.setattr(graph_store, "StoreReader", watched)
-    monkeypatch.setattr(graph_store, "_MOST_SEGMENTS", 1)
+    monkeypatch.setattr(graph_store, "_MOST_CHUNKS", 1)
     host = MemoryBudget("memory.host", nbytes + block * blocks)
     assert open_store(store.with_name("other"), host).nbytes == host.used == nbytes
     assert max(most) == host.peak - nbytes <= block * blocks

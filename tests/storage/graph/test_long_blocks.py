@@ -1,4 +1,4 @@
-"""Many threads read a store in blocks of several segments: the same graph, the same checks, the same budget."""
+"""Many threads read a store in blocks of several chunks: the same graph, the same checks, the same budget."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def store(graph: Graph, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Segments of the blocks of each store that is read, by four threads."""
+    """Chunks of the blocks of each store that is read, by four threads."""
     found: list[int] = []
     made = graph_store.StoreReader.__init__
 
-    def init(self: Any, header: Any, stored: Any, workers: int, segments: int) -> None:
-        found.append(segments)
-        made(self, header, stored, workers, segments)
+    def init(self: Any, header: Any, stored: Any, workers: int, chunks: int) -> None:
+        found.append(chunks)
+        made(self, header, stored, workers, chunks)
 
     monkeypatch.setattr(graph_store.StoreReader, "__init__", init)
     monkeypatch.setattr(graph_store, "core_count", lambda: 4)
@@ -57,10 +57,10 @@ def test_long_blocks_give_the_same_graph(graph: Graph, store: Path, sizes: list[
 
 
 def test_a_small_budget_takes_short_blocks(graph: Graph, store: Path, sizes: list[int]) -> None:
-    for spare, segments in ((40 * MIB, 2), (12 * MIB, 1), (3 * MIB, 1)):
+    for spare, chunks in ((40 * MIB, 2), (12 * MIB, 1), (3 * MIB, 1)):
         budget = MemoryBudget("memory.host", graph.nbytes + spare)
         open_store(store, budget)
-        assert sizes.pop() == segments
+        assert sizes.pop() == chunks
         assert budget.used == graph.nbytes
         assert budget.peak <= budget.limit
 
