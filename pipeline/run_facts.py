@@ -24,7 +24,6 @@ def engine_facts(spec: RunSpec, engine: Engine, devices: Sequence[str], second: 
 
 def memory_facts(env: Coordinator) -> dict[str, Any]:
     """Return what the manifest says of memory: limits and peaks, and where the graph was."""
-    from longwall.pipeline.execution.streaming.stream_phase import ADJACENCY_LISTS
     from longwall.storage.streaming.stored_graph import StoredGraph
 
     resources = env.resources
@@ -41,6 +40,8 @@ def memory_facts(env: Coordinator) -> dict[str, Any]:
     if env.device_graph is not None:
         facts["graph"] = asdict(env.device_graph.placement)
     if isinstance(env.graph, StoredGraph):
+        from longwall.pipeline.execution.streaming.stream_phase import ADJACENCY_LISTS
+
         lists = env.kept.get(ADJACENCY_LISTS)
         facts["store"] = {"graph": env.graph.nbytes, "lists_read": 0 if lists is None else lists.bytes_read}
     return facts

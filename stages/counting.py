@@ -1,5 +1,7 @@
 """The counting stage: what a table's rows lead to, without writing any further level."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial

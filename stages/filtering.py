@@ -1,5 +1,7 @@
 """The filtering stage: keep some rows, and compact back to the root."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

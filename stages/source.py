@@ -1,21 +1,25 @@
 """The source stages: the first levels of an embedding table, straight from the graph, or ranges of roots."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from longwall.kernels.interface.engine import Engine, ShortOfMemory
 from longwall.kernels.interface.frontier import NeighbourRange, RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.search_program import Level
 from longwall.stages.base import Bench, Stage
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.graph.graph import Graph
 from longwall.storage.tables.embedding_table import EmbeddingTable
+
+if TYPE_CHECKING:
+    from longwall.kernels.interface.search_program import Level
 
 Made = TypeVar("Made")
 

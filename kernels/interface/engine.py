@@ -4,17 +4,21 @@ The packages above do not ask which engine they have. Workers of one engine may 
 a workspace of its own (`Searcher`, `RangeCounter`, ...); an engine says how many pay off.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, GraphArrays
-from longwall.kernels.interface.kernels import Kernels
-from longwall.kernels.interface.pages import PageFrames
+
+if TYPE_CHECKING:
+    from longwall.kernels.interface.kernels import Kernels
+    from longwall.kernels.interface.pages import PageFrames
 
 Array = Any  # a NumPy or a CuPy array
 Put = Callable[[int, NDArray[Any]], None]

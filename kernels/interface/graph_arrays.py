@@ -1,9 +1,13 @@
 """The data graph where an engine's kernels can read it."""
 
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from __future__ import annotations
 
-from longwall.kernels.interface.pages import Pages
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from longwall.kernels.interface.pages import Pages
+
 
 Array = Any  # a NumPy or a CuPy array
 

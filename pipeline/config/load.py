@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +17,7 @@ from pydantic import ValidationError
 
 from longwall.pipeline.config.messages import explain, location_of
 from longwall.pipeline.config.raw import parse_toml, read_toml, to_plain
-from longwall.pipeline.config.run_spec import RunSpec
+from longwall.pipeline.config.run_spec import RunSpec, spec_of
 from longwall.pipeline.quoting import cut, dotted, quote
 from longwall.pipeline.workloads import workload_kinds
 from longwall.pipeline.workloads.sections import CLUSTER_KEYS, MOST_NAME_BYTES
@@ -165,6 +166,10 @@ class _Config:
         if isinstance(generator, dict):
             generator.setdefault("seed", DEFAULT_SEED)
         self._resolve_paths()
+        kind = workload.get("kind")
+        with suppress(ValidationError, UnicodeEncodeError):  # the schema of all workloads says what is wrong
+            if isinstance(kind, str):
+                return spec_of(kind).model_validate(self.data)
         if spec := self._validate(self.data):
             return spec
         near = get_close_matches(str(workload.get("kind")), workload_kinds(), n=1)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import tomli_w
-from pydantic import Field, GetPydanticSchema, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, GetPydanticSchema, ValidationInfo, create_model, field_validator
 
 from longwall.pipeline.quoting import join_names, quote
-from longwall.pipeline.workloads import workload_kinds
+from longwall.pipeline.workloads import workload_kinds, workload_named
 from longwall.pipeline.workloads.base import Workload
 from longwall.pipeline.workloads.sections import (
     EngineSection,
@@ -37,6 +38,8 @@ def _union_by_kind(_source: Any, handler: Any) -> Any:
 
 class RunSpec(Section):
     """A checked config with every default filled in and every input path resolved."""
+
+    model_config = ConfigDict(defer_build=True)  # it has the schemas of all workloads, see `spec_of`
 
     graph: GraphSection
     workload: Annotated[Workload, GetPydanticSchema(_union_by_kind)]
@@ -146,6 +149,16 @@ def _absolute(address: Any) -> Any:
     if isinstance(address, tuple):
         return tuple(map(_absolute, address))
     return address.absolute() if isinstance(address, Path) else address
+
+
+@cache
+def spec_of(kind: str) -> type[RunSpec]:
+    """Return a class for configs whose workload has this kind; it is made without other workloads, if that can be."""
+    workload = workload_named(kind)
+    if workload is None:
+        return RunSpec
+    of_kind: type[RunSpec] = create_model(RunSpec.__name__, __base__=RunSpec, workload=(workload, ...))
+    return of_kind
 
 
 def _export_faults(export: ExportSection, workload: Workload) -> list[tuple[str, str]]:

@@ -5,6 +5,8 @@ triangles at the same edge are a diamond; many other patterns are counted throug
 signed sums of the non-induced counts of all patterns with more edges, where those are cheaper than a search.
 """
 
+from __future__ import annotations
+
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -12,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,17 +23,10 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.count_per_vertex import CountPerVertex
 from longwall.pipeline.phases.degree_sums import count_by_triangles
-from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
-from longwall.pipeline.phases.search_count import count_matches
-from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
-from longwall.pipeline.planning.pattern_core import PassCosts
-from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
-from longwall.stages.four_vertices import CountDiamondsOfArcs, CountFourCycles
 from longwall.stages.range_counting import (
     CountCliques,
     CountDiamonds,
@@ -40,8 +35,14 @@ from longwall.stages.range_counting import (
     CountTrianglesOfVertices,
 )
 from longwall.storage.errors import RunError
-from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.stats import GraphStats
+
+if TYPE_CHECKING:
+    from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+    from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+    from longwall.pipeline.planning.pattern_core import PassCosts
+    from longwall.pipeline.planning.search_plan import MatchPlan
+    from longwall.storage.graph.graph import Graph
+    from longwall.storage.graph.stats import GraphStats
 
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
 FEW_ABSENT_EDGES = 2  # with so few, there are few whatever the vertices
@@ -126,11 +127,15 @@ class CountBySearch(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
+        from longwall.pipeline.phases.search_count import count_matches
+
         known = None if self.search.induced else self._by_triangles(env)
         return count_matches(self.search, env) if known is None else known
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
         """Count the embeddings until there are so many."""
+        from longwall.pipeline.phases.search_count import count_matches
+
         return count_matches(self.search, env, limit)
 
 
@@ -172,6 +177,8 @@ class CountTrianglesPerVertex(CountPlan):
     @property
     def phase(self) -> CountPerVertex:
         """What counts them."""
+        from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+
         return CountPerVertex(CountTrianglesOfVertices(), self.cost)
 
     @property
@@ -288,11 +295,13 @@ class CountByHomomorphisms(CountPlan):
 
     def _otherwise(self, env: Coordinator) -> int:
         """Count without lists of common neighbours or, where that needs too much as well, by a search."""
+        from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+
         sums = self.counted.sums
         shorter = plan_homomorphisms(sums.patterns, replace(sums.costs, lists=False)) if sums.costs.lists else None
         if shorter is not None:
             env.observer.note("the budget has no room for the common neighbours of every edge: counting without them")
-            return replace(self, counted=HomomorphismCount(shorter)).count(env)
+            return replace(self, counted=replace(self.counted, sums=shorter)).count(env)
         env.observer.note("the budget has no room for rows: searching instead")
         return _search(self.pattern, env.graph.stats, induced=len(self.signs) > 1).count(env)
 
@@ -379,6 +388,9 @@ def _by_kernel(
 
 def _induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     """The cheapest way to count an unlabelled pattern, induced."""
+    from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+    from longwall.pipeline.planning.homomorphisms import denser, plan_homomorphisms
+
     search = _search(pattern, stats, induced=True)
     more = denser(pattern)
     sums = plan_homomorphisms(tuple(q for q, _ in more), pass_costs(stats))
@@ -394,6 +406,8 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     """The cheapest way to count an unlabelled pattern, non-induced."""
     if pattern.is_clique:
         return plan_cliques(pattern, stats)
+    from longwall.stages.four_vertices import CountDiamondsOfArcs, CountFourCycles
+
     degrees = sorted(map(len, pattern.neighbours))
     if pattern.num_vertices == 4 and degrees == [2] * 4:
         return _by_kernel(pattern, float(stats.sum_degree_squared) / 4, CountFourCycles())
@@ -403,6 +417,9 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
         return _by_kernel(pattern, float(stats.sum_degree_squared) * 4, CountFiveCycles())
     if pattern.num_vertices > 3 and degrees[-2] == 1:
         return CountStars(pattern, float(stats.num_vertices))
+    from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+    from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+
     search = _search(pattern, stats, induced=False)
     sums = plan_homomorphisms((Pattern(pattern.num_vertices, pattern.edges),), pass_costs(stats))
     if sums is None or sums.cost >= search.cost:
@@ -412,6 +429,8 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
 
 def pass_costs(stats: GraphStats) -> PassCosts:
     """Return what passes over a graph cost."""
+    from longwall.pipeline.planning.pattern_core import PassCosts
+
     arcs = 2.0 * stats.num_edges
     common = stats.closed_wedge_fraction * (stats.sum_degree_squared - arcs)
     return PassCosts(

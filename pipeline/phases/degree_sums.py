@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-from longwall.stages.range_counting import CountTrianglesOfVertices
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.lazy_kernel import lazy_kernel
 
@@ -42,6 +40,9 @@ def count_by_triangles(pattern: Pattern, env: Coordinator) -> int | None:
     degrees = sorted(map(len, pattern.neighbours))
     if pattern.labels is not None or pattern.edge_labels is not None or degrees not in (_PATH, _TAILED):
         return None
+    from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+    from longwall.stages.range_counting import CountTrianglesOfVertices
+
     graph = env.graph
     with CountPerVertex(CountTrianglesOfVertices(), float(graph.num_edges)).run(env) as triangles:
         if degrees == _PATH:

@@ -17,7 +17,6 @@ from longwall.pipeline.execution.device_graph import grow_page_cache, growing_pa
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import ARCS, DoesNotFit, MakeWorker, Phase, Task
 from longwall.pipeline.execution.stage_workers import RangeBench
-from longwall.pipeline.execution.streaming.stream_phase import open_stream, stream_tasks
 from longwall.pipeline.execution.task_ranges import range_memory, range_reads, root_tasks
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation
@@ -68,6 +67,8 @@ class RangePhase(Phase):
     def tasks(self, env: Environment) -> Sequence[Task]:
         """Return tasks over the roots."""
         if isinstance(env.graph, StoredGraph):
+            from longwall.pipeline.execution.streaming.stream_phase import stream_tasks
+
             return stream_tasks(env, self.cost)
         return root_tasks(env, self.count.source, self.cost)
 
@@ -79,6 +80,8 @@ class RangePhase(Phase):
     def open(self, env: Environment) -> Iterator[MakeWorker]:
         """Reserve the workers' counts; let the page cache grow, where the kernel reads copies of pages."""
         if isinstance(env.graph, StoredGraph):
+            from longwall.pipeline.execution.streaming.stream_phase import open_stream
+
             with open_stream(env, self.count, self.take(env)) as make_worker:
                 yield make_worker
             return

@@ -1,17 +1,18 @@
 """The plan of a run: plain data that says what will be executed, and can be printed."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from longwall.kernels.interface.search_program import SearchProgram
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
-from longwall.stages.base import Stage
-from longwall.stages.counting import FusedCount
-from longwall.stages.export import Export
-from longwall.stages.extension.planned import Extend
-from longwall.stages.filtering import Verify, VerifyLabels
-from longwall.stages.source import EdgeSource
+
+if TYPE_CHECKING:
+    from longwall.kernels.interface.search_program import SearchProgram
+    from longwall.stages.base import Stage
+    from longwall.stages.counting import FusedCount
+    from longwall.stages.filtering import Verify, VerifyLabels
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class MatchPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data, for the manifest."""
+        from longwall.stages.filtering import Verify
+
         return {
             "kind": "edge joins" if any(isinstance(one, Verify) for one in self.joined) else "search",
             "pattern": self.pattern.edge_text,
@@ -102,11 +105,16 @@ class MatchPlan:
         for depth in range(1, len(program.levels)):
             stages += self.level_stages(depth)
         if not self.counting:
+            from longwall.stages.export import Export
+
             return (*stages, Export(program.depth))
         return (*stages, self.fused_count)
 
     def level_stages(self, depth: int) -> tuple[Stage, ...]:
         """Return the stages that make a level of the rows of the one before, or the first two of the graph's edges."""
+        from longwall.stages.extension.planned import Extend
+        from longwall.stages.source import EdgeSource
+
         verified = tuple(one for one in self.joined if one.level == depth)
         levels = self.program.levels
         if depth == 1:
@@ -116,6 +124,8 @@ class MatchPlan:
     @property
     def fused_count(self) -> FusedCount:
         """The last stage of a plan that counts."""
+        from longwall.stages.counting import FusedCount
+
         program = self.program
         terms = " + ".join(
             f"{c} " + " ".join(f"|set {program.blocks[b].candidates}|" for b in blocks) for c, blocks in program.terms

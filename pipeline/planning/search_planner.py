@@ -5,6 +5,8 @@ operations there, with candidate sets sized by the mean degree of a neighbour (d
 often wedges are closed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -14,7 +16,6 @@ from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count, restrictions
 from longwall.pipeline.planning.search_compiler import compile_program
 from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.stages.filtering import Verify
 from longwall.storage.graph.stats import GraphStats
 
 BEAM = 24
@@ -227,6 +228,8 @@ def plan_edge_joins(pattern: Pattern, stats: GraphStats, *, induced: bool = Fals
     Rows are extended along a spanning tree of the pattern, in the matching order of the search; every other edge is
     verified when both of its vertices are matched. Parameters as of `plan_match`.
     """
+    from longwall.stages.filtering import Verify
+
     order = plan_match(pattern, stats, induced=induced, counting=False).order
     position = {vertex: level for level, vertex in enumerate(order)}
     tree, joined = [(order[0], order[1])], []

@@ -71,6 +71,8 @@ def shortened(partial: PartialResult, run: Path) -> PartialResult:
     run
         The folder of the run.
     """
+    if not any(file.get("cut") for file in partial.files):
+        return partial
     from longwall.stages.export import shorten
 
     files = []

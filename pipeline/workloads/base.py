@@ -104,18 +104,18 @@ def plan_pattern(
     limit: int | None = None,
 ) -> CountPlan | MatchPlan:
     """Plan how to count the embeddings of a pattern, up to a limit, or, where they are the output, how to list them."""
-    from longwall.pipeline.phases.by_label.plans import count_by_search
-    from longwall.pipeline.phases.cores.core_plan import plan_in_core
-    from longwall.pipeline.phases.limited_count import plan_limited_count
     from longwall.pipeline.planning.search_planner import plan_edge_joins, plan_match
 
     if pattern.edge_labels is not None:
+        from longwall.pipeline.phases.by_label.plans import count_by_search
         from longwall.pipeline.planning.edge_labels import plan_labelled_edges
 
         counting, joining = output == "count", join == "edges"
         search = plan_labelled_edges(pattern, graph.stats, induced=induced, counting=counting, joining=joining)
         return count_by_search(search, graph.stats) if counting else search
     if join == "edges":
+        from longwall.pipeline.phases.by_label.plans import count_by_search
+
         search = plan_edge_joins(pattern, graph.stats, induced=induced, counting=output == "count")
         return count_by_search(search, graph.stats) if search.counting else search
     if output == "embeddings":
@@ -126,7 +126,15 @@ def plan_pattern(
         if (query := plan_query(pattern, graph, induced=induced)) is not None:
             return query
     if limit is not None:
+        from longwall.pipeline.phases.limited_count import plan_limited_count
+
         return plan_limited_count(pattern, graph, limit, induced=induced)
+    if pattern.is_clique and pattern.labels is None:  # no core of the graph pays
+        from longwall.pipeline.phases.count_plans import plan_unlabelled
+
+        return plan_unlabelled(pattern, graph.stats, induced=induced)
+    from longwall.pipeline.phases.cores.core_plan import plan_in_core
+
     return plan_in_core(pattern, graph, induced=induced)
 
 
@@ -146,10 +154,11 @@ def count_or_list(
     limit
         Embeddings after which a count ends.
     """
-    from longwall.pipeline.phases.listing import list_matches
     from longwall.pipeline.planning.search_plan import MatchPlan
 
     if isinstance(plan, MatchPlan):
+        from longwall.pipeline.phases.listing import list_matches
+
         count, lower_bound = list_matches(plan, env, written=written)
     elif limit is not None:
         count = min(plan.count_up_to(limit, env), limit)

@@ -1,5 +1,7 @@
 """The extension stage: a table in, the same table with one more level out."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol

@@ -1,7 +1,7 @@
 """Columns of Arrow from values of Python, for small tables.
 
-``pyarrow.array`` imports pandas where that is installed, to see whether it is given objects of pandas: that takes
-longer than a small run.
+``pyarrow.array`` and ``DataType.to_pandas_dtype`` import pandas where that is installed, the first to see whether it is
+given objects of pandas: that takes longer than a small run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_NUMPY = {"float": "float32", "double": "float64"}  # what Arrow calls otherwise
 
 
 def column(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
@@ -48,7 +50,7 @@ def column(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
     elif pa.types.is_boolean(dtype):
         parts = [bits, _bits([bool(value) for value in values])]
     else:
-        parts = [bits, pa.py_buffer(np.array([value or 0 for value in values], dtype.to_pandas_dtype()))]
+        parts = [bits, pa.py_buffer(np.array([value or 0 for value in values], _NUMPY.get(str(dtype), str(dtype))))]
     return pa.Array.from_buffers(dtype, len(values), parts, missing)
 
 

@@ -129,3 +129,52 @@ def test_the_driver_is_woken_before_cupy_is_imported(opened: list[str], monkeypa
     prepare("cuda")
     assert calls == ["cuInit 0", "cuDeviceGet 0", "cuDevicePrimaryCtxRetain 0"]
     assert opened == ["prepare-device"]
+
+
+class FakeDevice:
+    """CuPy, as far as opening a device asks it; counts the kernels of its own that are run."""
+
+    def __init__(self, name: str = "H200") -> None:
+        self.kernels, self.uint8 = 0, "uint8"
+        self.cuda = SimpleNamespace(
+            Device=lambda: SimpleNamespace(id=0),
+            runtime=SimpleNamespace(
+                getDeviceCount=lambda: 1,
+                driverGetVersion=lambda: 13000,
+                runtimeGetVersion=lambda: 13000,
+                getDeviceProperties=lambda number: {"name": name.encode()},
+            ),
+        )
+
+    def zeros(self, size: int, dtype: str) -> FakeDevice:
+        return self
+
+    def __add__(self, other: int) -> None:
+        self.kernels += 1
+
+
+@pytest.mark.parametrize("change", ["", "another CuPy", "another device", "another toolkit", "no folder", "damaged"])
+def test_a_kernel_of_cupy_is_tried_once_on_a_machine(
+    toolkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    place = tmp_path / "cache"
+    place.mkdir()
+    folder = [None if change == "no folder" else place]
+    monkeypatch.setattr(device, "_place_cache", lambda: folder[0])
+    monkeypatch.setattr(device, "_recall_toolkit", lambda folder: None)
+    monkeypatch.setattr(device, "_named_toolkit", device._named_toolkit.__wrapped__)
+
+    def opened(cupy: FakeDevice) -> int:
+        monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[arg-type]
+        assert device.open_device() is cupy
+        return cupy.kernels
+
+    assert opened(FakeDevice()) == 1
+    if change == "another CuPy":
+        (tmp_path / "site" / "cupy_cuda13x-14.3.0.dist-info").mkdir()
+    elif change == "another toolkit":
+        monkeypatch.setenv("CUDA_HOME", "/other")
+    elif change == "damaged":
+        (place / "works").write_bytes(b"\xff")
+    assert opened(FakeDevice("A100" if change == "another device" else "H200")) == (change != "")
+    assert opened(FakeDevice("A100" if change == "another device" else "H200")) == (change == "no folder")

@@ -15,7 +15,7 @@ from longwall.kernels.private_folder import cache_folder
 
 _NONE = "no CUDA device is visible"
 _DRIVER = Path("/dev/nvidiactl")
-_TOOLKIT, _HEADER, _TOOLKIT_VARIABLES = "toolkit", "cuda_runtime.h", ("CUDA_PATH", "CUDA_HOME")
+_TOOLKIT, _WORKS, _HEADER, _TOOLKIT_VARIABLES = "toolkit", "works", "cuda_runtime.h", ("CUDA_PATH", "CUDA_HOME")
 
 
 @cache
@@ -55,14 +55,48 @@ def open_device() -> Any:
     """
     with _reasons():
         folder = _place_cache()
+        named = _named_toolkit()
         _recall_toolkit(folder)
         import cupy
 
         if cupy.cuda.runtime.getDeviceCount() < 1:
             raise EngineUnavailable(_NONE)
-        cupy.zeros(1, cupy.uint8) + 1
-        _remember_toolkit(folder)
+        zeros, machine = cupy.zeros(1, cupy.uint8), f"{_machine(cupy)} {named}"
+        if not _recalled(folder, machine):
+            zeros + 1
+            _remember_toolkit(folder)
+            _remember(folder, _WORKS, machine)
     return cupy
+
+
+def _recalled(folder: Path | None, machine: str) -> bool:
+    """Return whether CuPy's own kernels worked here before: to run the first one, CuPy imports SciPy, 0.2 s."""
+    with suppress(OSError, ValueError):
+        return folder is not None and (folder / _WORKS).read_text() == machine
+    return False
+
+
+@cache
+def _named_toolkit() -> str:
+    """Return the toolkit that the user names, before one is recalled."""
+    return " ".join(os.environ.get(name, "") for name in _TOOLKIT_VARIABLES)
+
+
+def _machine(cupy: Any) -> str:
+    """Describe what decides whether kernels can be compiled and run here."""
+    runtime = cupy.cuda.runtime
+    name = runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
+    return f"{_packages()}\n{runtime.driverGetVersion()} {runtime.runtimeGetVersion()} {name}"
+
+
+def _remember(folder: Path | None, name: str, text: str) -> None:
+    """Keep a text for later processes, where that can be done."""
+    if folder is None:
+        return
+    with suppress(OSError):
+        place = folder / f"{name}.{os.getpid()}"
+        place.write_text(text)
+        place.replace(folder / name)
 
 
 @cache
@@ -100,9 +134,7 @@ def _remember_toolkit(folder: Path | None) -> None:
 
         found = locate_nvidia_header_directory("cudart")
         if found is not None and found.found_via == "system-ctk-root":
-            place = folder / f"{_TOOLKIT}.{os.getpid()}"
-            place.write_text(f"{_packages()}\n{Path(found.abs_path).parent}")
-            place.replace(folder / _TOOLKIT)
+            _remember(folder, _TOOLKIT, f"{_packages()}\n{Path(found.abs_path).parent}")
 
 
 def _packages() -> str:
