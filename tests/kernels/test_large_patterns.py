@@ -40,6 +40,8 @@ def ladder(steps: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("size", [34, pytest.param(MAX_VERTICES, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("induced", [False, True])
 def test_ladders_in_a_ladder(lab: Any, engine_kind: str, size: int, induced: bool) -> None:
+    if induced and size == MAX_VERTICES and engine_kind == "cuda":
+        pytest.skip("2,000 sets take minutes to compile")
     context, graph = loaded(lab, engine_kind, ladder(size // 2 + 3))
     pattern = make_pattern(ladder(size // 2))
     assert automorphism_count(pattern) == 4
