@@ -12,8 +12,8 @@ from longwall.pipeline.execution.device_graph import release_graph
 from longwall.pipeline.execution.environment import LAID_OUT, Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Task
 from longwall.pipeline.phases.on_graph import ExecutorOnGraph, OnGraph
+from longwall.storage.graph.derived.label_layout import LabelLayout, lay_out
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.label_layout import LabelLayout, lay_out
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages.placement import adjacency_maker
 

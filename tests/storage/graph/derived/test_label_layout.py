@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import SmallGraph, graphs
 
-from longwall.storage.graph import label_layout
+from longwall.storage.graph.derived import label_layout
+from longwall.storage.graph.derived.label_layout import ANY, LabelLayout, lay_out
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.label_layout import ANY, LabelLayout, lay_out
 from longwall.storage.ingest.build import build_graph
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 
