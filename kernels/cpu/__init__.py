@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from longwall.kernels.cpu.homomorphisms.tables import reverse_arcs as reverse_arcs
     from longwall.kernels.cpu.homomorphisms.tables import sum_neighbours as sum_neighbours
     from longwall.kernels.cpu.homomorphisms.wheels import wheel_counter as wheel_counter
+    from longwall.kernels.cpu.label_rows import rows_by_label as rows_by_label
     from longwall.kernels.cpu.local_counts.arc_diamonds import arc_diamond_counter as arc_diamond_counter
     from longwall.kernels.cpu.local_counts.arc_triangles import arc_triangles as arc_triangles
     from longwall.kernels.cpu.local_counts.edges import edge_counter as edge_counter

@@ -14,6 +14,7 @@ from longwall.kernels.interface.cliques.degeneracy import DegeneracyOrder
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import Domain, RowProgram, RowTables
+from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, RoleNumbers
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape, TriangleGraph
 from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
 from longwall.kernels.interface.search_program import SearchProgram
@@ -148,6 +149,35 @@ class Kernels(Protocol):
         ------
         WorkspaceTooLarge
             If they take more than `memory` bytes.
+        """
+        ...
+
+    def rows_by_label(
+        self,
+        device: Device,
+        graph: GraphArrays,
+        vertices: RoleNumbers,
+        kept: KeptEdges,
+        *,
+        sliced: bool,
+        edge_labels: NDArray[np.int32] | None = None,
+    ) -> LabelRows:
+        """What makes the rows of a graph that is laid out by label.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The data graph, all of it in the memory that the engine works in.
+        vertices
+            The vertices of the new graph; none is left out yet.
+        kept
+            Which edges it has.
+        sliced
+            Whether rows have slices; if not, they are in the order of ids.
+        edge_labels : int32[2m] or None
+            Labels of the edges, for the CPU engine only.
         """
         ...
 

@@ -165,12 +165,41 @@ def release_graph(env: Environment) -> None:
     """Forget the graph on the engine, between two phases; nothing happens where it is not there."""
     if env.device_graph is None:
         return
+    forget_graph(env)
+    if env.resources.on_device:
+        env.resources.engine.memory.release()
+
+
+def forget_graph(env: Environment) -> None:
+    """Forget the graph on the engine; its memory goes to what takes memory next."""
+    assert env.device_graph is not None
     resources, (host, work) = env.resources, env.device_graph.charged
     env.device_graph = None
     resources.host.charge(-host, "")
     if resources.on_device:
         resources.work.charge(-work, "")
-        resources.engine.memory.release()
+
+
+def keep_made(env: Environment, host: GraphArrays, there: GraphArrays) -> None:
+    """Take a graph that was made on the device for that of an environment.
+
+    Parameters
+    ----------
+    env
+        What works with the graph; nothing else is on the engine.
+    host, there
+        The graph on the host, and resident on the device.
+
+    Raises
+    ------
+    InputError
+        If the device's budget has no room for it.
+    """
+    resources = env.resources
+    placement = place_graph(host, resources, "resident")
+    charged = resources.work.free - placement.memory
+    resources.work.charge(charged, "the graph on the device")
+    env.device_graph = DeviceGraph(there, placement, None, (0, charged))
 
 
 def load_edge_labels(env: Environment) -> Any:

@@ -14,7 +14,7 @@ from longwall.pipeline.phases.search_list import SearchList, embedding_writer, r
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.stages.export import RowLimit
 from longwall.storage.errors import InputError
-from longwall.storage.graph.label_layout import LabelLayout
+from longwall.storage.graph.derived.label_layout import LabelLayout
 
 
 class Listed(NamedTuple):

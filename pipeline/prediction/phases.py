@@ -50,7 +50,7 @@ from longwall.pipeline.workloads.motifs.orbits import OrbitPlan
 from longwall.pipeline.workloads.motifs.orbits_by_counting import OrbitCountingPlan
 from longwall.pipeline.workloads.quasi_cliques import QuasiCliquePlan
 from longwall.stages.cliques.maximal import CountMaximalCliques, CountMaximalCliquesOfVertices
-from longwall.storage.graph.label_layout import LabelLayout
+from longwall.storage.graph.derived.label_layout import LabelLayout
 
 Phases = Generator[Phase, PhaseSample, None]
 

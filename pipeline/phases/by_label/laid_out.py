@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from longwall.pipeline.execution.device_graph import release_graph
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.pipeline.execution.device_graph import keep_made, release_graph
 from longwall.pipeline.execution.environment import LAID_OUT, Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Task
+from longwall.pipeline.phases.by_label.on_device import lay_out_on_device
 from longwall.pipeline.phases.on_graph import ExecutorOnGraph, OnGraph
+from longwall.stages.source import host_arrays
+from longwall.storage.graph.derived.label_layout import LabelLayout, lay_out
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.label_layout import LabelLayout, lay_out
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.pages.placement import adjacency_maker
 
@@ -34,21 +37,34 @@ class LaidOut:
     def __init__(self, whole: Environment, layout: LabelLayout):
         self.layout = layout
         self._reserved: Reservation | None = None
-        graph = whole.lent.get(layout)
+        graph, there = whole.lent.get(layout), None
         if graph is None:
-            resources = whole.resources
-            maker = adjacency_maker(resources, whole.spec.memory.access)
             try:
-                graph, self._reserved = lay_out(whole.graph, layout, resources.host, maker)
+                graph, there = self._make(whole)
             except BudgetExceeded as error:
                 raise DoesNotFit from error
         self.env = replace(whole, graph=graph, device_graph=None, kept={})
+        if there is not None:
+            keep_made(self.env, host_arrays(graph), there)
         if isinstance(self.env, Coordinator):
             assert isinstance(whole, Coordinator)
             self.env.executor, self.env.suffix = (
                 ExecutorOnGraph(whole, partial(OnLayout, layout=layout)),
                 OnLayout.suffix_of(layout) + whole.suffix,
             )
+
+    def _make(self, whole: Environment) -> tuple[Graph, GraphArrays | None]:
+        """Make the graph; return it as the engine reads it, too, where it was made there."""
+        made = lay_out_on_device(whole, self.layout)
+        if made is not None:
+            self._reserved = made.reserved
+            return made.graph, made.there
+        if whole.device_graph is not None:
+            release_graph(whole)
+        resources = whole.resources
+        maker = adjacency_maker(resources, whole.spec.memory.access)
+        graph, self._reserved = lay_out(whole.graph, self.layout, resources.host, maker)
+        return graph, None
 
     @property
     def lent(self) -> dict[LabelLayout, Graph]:
@@ -75,8 +91,6 @@ def laid_out(env: Place, layout: LabelLayout) -> Place:
     kept: Any = env.kept.get(LAID_OUT)
     if kept is None or kept.layout != layout:
         forget_layout(env)
-        if env.device_graph is not None:
-            release_graph(env)
         kept = env.kept[LAID_OUT] = LaidOut(env, layout)
     there: Place = kept.env
     return there

@@ -7,7 +7,7 @@ from itertools import combinations, combinations_with_replacement
 
 from longwall.pipeline.patterns.pattern import ANY_LABEL, Pattern
 from longwall.pipeline.planning.search_plan import MatchPlan
-from longwall.storage.graph.label_layout import ANY, LabelLayout
+from longwall.storage.graph.derived.label_layout import ANY, LabelLayout
 from longwall.storage.graph.stats import GraphStats
 
 _MOST_EDGES = 8.0  # of a layout for cliques, per edge of the graph: with 6 a count takes a third of a search's time

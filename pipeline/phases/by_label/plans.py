@@ -23,8 +23,8 @@ from longwall.pipeline.phases.count_plans import (
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
+from longwall.storage.graph.derived.label_layout import ANY, LabelLayout
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.label_layout import ANY, LabelLayout
 from longwall.storage.graph.stats import GraphStats
 
 NO_ROOM = "the budget has no room for the graph by label: searching the whole graph instead"

@@ -78,7 +78,7 @@ from longwall.stages.range_counting import (
     CountRanges,
     CountTrianglesOfVertices,
 )
-from longwall.storage.graph.label_layout import LabelLayout
+from longwall.storage.graph.derived.label_layout import LabelLayout
 from longwall.storage.memory.resources import EngineChoice, open_resources
 from longwall.storage.observer import NullObserver
 from longwall.storage.tables.chunk_file import read_chunk

@@ -19,7 +19,7 @@ from longwall.pipeline.phases.by_label import plans
 from longwall.pipeline.phases.by_label.layouts import clique_layout, one_label, search_layout
 from longwall.pipeline.phases.by_label.plans import CountByLabel, plan_count
 from longwall.pipeline.planning.search_planner import plan_match
-from longwall.storage.graph.label_layout import ANY
+from longwall.storage.graph.derived.label_layout import ANY
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import SmallGraph, graphs
 
-from longwall.storage.graph import label_layout
+from longwall.kernels.cpu import label_rows
+from longwall.storage.graph.derived.label_layout import ANY, LabelLayout, lay_out
 from longwall.storage.graph.graph import Graph
-from longwall.storage.graph.label_layout import ANY, LabelLayout, lay_out
 from longwall.storage.ingest.build import build_graph
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 
@@ -85,7 +85,7 @@ def role_of(made: Graph, layout: LabelLayout, vertex: int) -> int:
 def test_a_layout_has_the_edges_that_it_says(small: SmallGraph, layout: LabelLayout, kinds: list[int] | None) -> None:
     graph, host = labelled_graph(small, kinds), MemoryBudget("memory.host", 1 << 24)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(label_layout, "_LEAST_ARCS", 3)
+        patch.setattr(label_rows, "LEAST_ARCS", 3)
         made, reserved = lay_out(graph, layout, host, np.empty)
     assert host.used == reserved.size == made.nbytes
     want = expected_edges(graph, layout)

@@ -1,0 +1,104 @@
+"""Lay graphs out by label on a device that holds the whole graph, so that only this one crosses the link."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from longwall.kernels.interface.engine import ShortOfMemory
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, RoleNumbers
+from longwall.pipeline.execution.device_graph import forget_graph, load_graph, release_graph
+from longwall.pipeline.execution.environment import Environment
+from longwall.stages.source import host_arrays
+from longwall.storage.graph.derived.label_layout import LabelLayout, lay_out_with, vertex_bytes
+from longwall.storage.graph.graph import Graph
+from longwall.storage.memory.reservations import Reservation
+from longwall.storage.pages.placement import access_of, adjacency_maker
+from longwall.storage.streaming.stored_graph import StoredGraph
+
+_SHARE = 0.75  # of what is free on the device, that both graphs may take together
+_WHAT = "the graph by label on the device"
+
+
+class MadeOnDevice(NamedTuple):
+    """A graph of a layout.
+
+    Attributes
+    ----------
+    graph
+        The graph.
+    reserved
+        Its bytes of the host.
+    there
+        The graph on the device.
+    """
+
+    graph: Graph
+    reserved: Reservation
+    there: GraphArrays
+
+
+def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | None:
+    """Make the graph of a layout on the device, inside the budgets; the whole graph is not kept there.
+
+    Parameters
+    ----------
+    env
+        What works with the whole graph, which may be on the device already.
+    layout
+        What to make of it.
+
+    Returns
+    -------
+    MadeOnDevice or None
+        None where the graph is better laid out on the host: that is where the engine works, the device has no room for
+        both graphs, or edges have labels.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the host's budget has no room for it.
+    """
+    graph, resources = env.graph, env.resources
+    if isinstance(graph, StoredGraph) or not resources.on_device or graph.edge_labels is not None:
+        return None
+    if not _holds_both(env, layout):
+        return None
+    whole, _ = load_graph(env)
+    try:
+        with resources.engine.faults(), resources.work.reserve(_made_bytes(graph, layout), _WHAT):
+            make = partial(_make_rows, env, whole)
+            maker = adjacency_maker(resources, env.spec.memory.access)
+            made, reserved, rows = lay_out_with(make, graph, layout, resources.host, maker)
+    except ShortOfMemory:
+        release_graph(env)
+        return None
+    forget_graph(env)
+    there = replace(host_arrays(made), indptr=rows.indptr, indices=rows.indices, split=rows.split, labels=rows.labels)
+    return MadeOnDevice(made, reserved, there if made.slices is None else replace(there, slices=rows.slices))
+
+
+def _make_rows(env: Environment, whole: GraphArrays, vertices: RoleNumbers, kept: KeptEdges, sliced: bool) -> LabelRows:
+    return env.engine.kernels.rows_by_label(env.engine.device, whole, vertices, kept, sliced=sliced)
+
+
+def _holds_both(env: Environment, layout: LabelLayout) -> bool:
+    """Return whether the device holds the whole graph, or would, and has room for the other one beside it."""
+    resources, loaded = env.resources, env.device_graph
+    needed, arrays = _made_bytes(env.graph, layout), host_arrays(env.graph)
+    if loaded is not None:
+        if loaded.placement.access != "resident" or loaded.graph.oriented:
+            return False
+    else:
+        needed += arrays.indices.nbytes + sum(getattr(arrays, name).nbytes for name in arrays.vertex_arrays)
+        if access_of(arrays, resources, env.spec.memory.access) != "resident":
+            return False
+    return needed <= _SHARE * resources.work.free
+
+
+def _made_bytes(graph: Graph, layout: LabelLayout) -> int:
+    """Return the most bytes of the device that a graph of a layout takes, and what is needed while it is made."""
+    copies = max(layout.roles.count(label) for label in layout.roles)
+    return 2 * vertex_bytes(graph, layout) + 4 * copies**2 * len(graph.indices)

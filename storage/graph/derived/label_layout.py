@@ -1,0 +1,209 @@
+"""A data graph as a labelled pattern reads it: the vertices and edges that it can match, neighbours by label.
+
+A vertex of the new graph is a vertex of the data graph in a role: that of a label or, for cliques, that of one vertex
+of the pattern. Where vertices are numbered role by role, each row is cut into slices, one for a role, sorted by id
+inside; frequent patterns lay adjacency out by edge type in the same way (`typed_graph.py`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from longwall.kernels.cpu.engine import CpuDevice
+from longwall.kernels.cpu.label_rows import rows_by_label
+from longwall.kernels.interface.graph_arrays import GraphArrays, LabelSlices
+from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, RoleNumbers, RowArrays
+from longwall.storage.concurrency import core_count
+from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.memory.reservations import MemoryBudget, Reservation
+
+ANY = -1
+"""In place of a label of a vertex or an edge: any. A role of any label has the vertices that no other role has."""
+_VERTEX_BYTES = 68  # of a vertex while the graph is made, beside its slices, twice where some are left out
+_WHAT = "the graph by label"
+
+MakeRows = Callable[[RoleNumbers, KeptEdges, bool], LabelRows]
+"""Makes what makes the rows of vertices; whether they have slices comes last."""
+
+
+@dataclass(frozen=True)
+class LabelLayout:
+    """Which vertices and edges of a data graph there are, and how they are numbered.
+
+    Attributes
+    ----------
+    roles
+        The label of each role. A label that stands here several times makes so many vertices of each vertex that has
+        it. `ANY` comes last, and once at most.
+    edges
+        The edges to keep: (role, role, label of the edge or `ANY`), the first role being no larger. Between two roles
+        of one label, an edge joins its vertex of the smaller id in the first role and the other one in the second.
+    sliced
+        Whether vertices are numbered role by role, in the order of ids inside a role: rows have slices then. If not,
+        they are numbered in the order of ids.
+    """
+
+    roles: tuple[int, ...]
+    edges: tuple[tuple[int, int, int], ...]
+    sliced: bool = True
+
+
+def lay_out(graph: Graph, layout: LabelLayout, host: MemoryBudget, new_array: NewArray) -> tuple[Graph, Reservation]:
+    """Make the graph of a layout, on all cores.
+
+    Parameters
+    ----------
+    graph
+        A data graph, with labels unless all roles are of any label.
+    layout
+        What to make of it.
+    host
+        Budget of the result, and of what is needed for a moment.
+    new_array
+        Makes the array of the neighbours.
+
+    Returns
+    -------
+    Graph
+        Without vertices that have no edge there; ids, names and the hash are those of the data graph.
+    Reservation
+        Of its arrays.
+
+    Raises
+    ------
+    BudgetExceeded
+        If there is no room for it.
+    """
+    made, reserved, _ = lay_out_with(_on_host(graph), graph, layout, host, new_array)
+    return made, reserved
+
+
+def lay_out_with(
+    make_rows: MakeRows, graph: Graph, layout: LabelLayout, host: MemoryBudget, new_array: NewArray
+) -> tuple[Graph, Reservation, RowArrays]:
+    """Make the graph of a layout as `lay_out`; return its rows as an engine's kernels read them, too."""
+    reserved = host.reserve(vertex_bytes(graph, layout), _WHAT)
+    try:
+        vertices = _number(graph, layout)
+        kept = _kept(layout, graph.edge_labels is not None)
+        making = make_rows(vertices, kept, layout.sliced)
+        slices = making.count()
+        alone = slices[:, -1] == 0
+        if alone.any():
+            vertices, slices = vertices.without(alone), slices[~alone]
+        number, labelled = len(slices), graph.edge_labels is not None
+        indptr = np.zeros(number + 1, np.int64)
+        np.cumsum(slices[:, -1], out=indptr[1:])
+        size = int(indptr[-1]) + 1  # with a place for what is left out
+        reserved.resize(reserved.size + (8 if labelled else 4) * size, _WHAT)
+        rows = RowArrays(
+            labels=np.zeros(1, np.int32) if graph.labels is None else graph.labels[vertices.origin],
+            slices=slices,
+            indptr=indptr,
+            split=np.empty(number, np.int64),
+            indices=new_array(size, np.dtype(np.uint32)),
+            edge_labels=np.empty(size if labelled else 1, np.int32),
+        )
+        there = making.fill(vertices, rows)
+        made = _made(graph, layout, vertices, rows)
+    except BaseException:
+        reserved.release()
+        raise
+    reserved.resize(made.nbytes, _WHAT)
+    return made, reserved, there
+
+
+def vertex_bytes(graph: Graph, layout: LabelLayout) -> int:
+    """Return the bytes that the vertices of a layout take at most while its graph is made."""
+    n = graph.num_vertices
+    number = sum(layout.roles.count(label) * graph.stats.label_counts.get(label, 0) for label in {*layout.roles})
+    if ANY in layout.roles:
+        number = n
+    return 16 * n + number * (8 * (len(layout.roles) + 1) + _VERTEX_BYTES)
+
+
+def _on_host(graph: Graph) -> MakeRows:
+    """Make rows on all cores."""
+    stats = graph.stats
+    labels = np.zeros(1, np.int32)  # those of vertices are in their numbers
+    arrays = GraphArrays(graph.indptr, graph.indices, graph.split, labels, stats.max_degree, stats.max_out_degree)
+
+    def make(vertices: RoleNumbers, kept: KeptEdges, sliced: bool) -> LabelRows:
+        device = CpuDevice(core_count())
+        return rows_by_label(device, arrays, vertices, kept, sliced=sliced, edge_labels=graph.edge_labels)
+
+    return make
+
+
+def _number(graph: Graph, layout: LabelLayout) -> RoleNumbers:
+    """Number the vertices of the new graph."""
+    distinct = list(dict.fromkeys(layout.roles))
+    times = np.array([*(layout.roles.count(label) for label in distinct), 0], np.int64)
+    first_role = np.concatenate([[0], np.cumsum(times)])
+    rest = len(distinct) - (ANY in distinct)
+    kind = np.full(graph.num_vertices, rest, np.uint8)
+    place = np.zeros(graph.num_vertices, np.uint32)
+    for number, label in enumerate(distinct):
+        if label != ANY:
+            assert graph.labels is not None
+            kind[graph.labels == label] = number
+    if layout.sliced:
+        members = [np.flatnonzero(kind == number) for number in range(len(distinct))]
+        sizes = np.array([len(those) for those in members], np.int64)
+        origin = np.concatenate(members)
+        place[origin] = np.arange(len(origin), dtype=np.uint32)
+        role = np.repeat(np.arange(len(sizes), dtype=np.int16), sizes)
+    else:
+        copies = times[kind]
+        ends = np.cumsum(copies)
+        place[1:] = ends[:-1]
+        origin = np.repeat(np.arange(graph.num_vertices), copies)
+        role = (np.arange(len(origin)) - place[origin] + first_role[kind[origin]]).astype(np.int16)
+    return RoleNumbers(kind, place, origin, role, first_role, np.arange(len(origin), dtype=np.uint32))
+
+
+def _kept(layout: LabelLayout, labelled: bool) -> KeptEdges:
+    labels = sorted({label for _, _, label in layout.edges} - {ANY}) if labelled else []
+    allowed = np.zeros((len(layout.roles), len(layout.roles), len(labels) + 1), np.int8)
+    for first, second, label in layout.edges:
+        which = slice(None) if label == ANY or not labelled else labels.index(label)
+        one_label = first != second and layout.roles[first] == layout.roles[second]
+        allowed[first, second, which], allowed[second, first, which] = (2, 3) if one_label else (1, 1)
+    return KeptEdges(np.array(labels, np.int32), allowed)
+
+
+def _made(
+    graph: Graph,
+    layout: LabelLayout,
+    vertices: RoleNumbers,
+    rows: RowArrays,
+) -> Graph:
+    """Put the graph together, with statistics of its own."""
+    indptr, indices, split, slices = rows.indptr, rows.indices[:-1], rows.split, rows.slices
+    degrees = slices[:, -1].astype(np.int64)
+    number, arcs = len(degrees), len(indices)
+    there = number > 0
+    arcs_of = indptr[np.searchsorted(vertices.role, np.arange(1, len(layout.roles) + 1))].tolist()
+    stats = replace(
+        graph.stats,
+        num_vertices=number,
+        num_edges=arcs // 2,
+        max_degree=int(degrees.max()) if there else 0,
+        max_out_degree=int((split - indptr[:-1]).max()) if there else 0,
+        mean_degree=arcs / max(number, 1),
+        sum_degree_squared=int(np.square(degrees.astype(np.float64)).sum()),
+    )
+    return replace(
+        graph,
+        indptr=indptr,
+        indices=indices,
+        split=split,
+        original_ids=graph.original_ids[vertices.origin],
+        labels=None if graph.labels is None else rows.labels,
+        edge_labels=None if graph.edge_labels is None else rows.edge_labels[:-1],
+        stats=stats,
+        transactions=None,
+        transaction_ids=None,
+        slices=LabelSlices(layout.roles, tuple(arcs_of), slices.reshape(-1)) if layout.sliced else None,
+    )
