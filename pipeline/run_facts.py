@@ -40,6 +40,8 @@ def memory_facts(env: Coordinator) -> dict[str, Any]:
         env.metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
     if env.device_graph is not None:
         facts["graph"] = asdict(env.device_graph.placement)
+    if env.graph.files is not None:
+        facts["files"] = {"graph": env.graph.files.nbytes}
     if isinstance(env.graph, StoredGraph):
         lists = env.kept.get(ADJACENCY_LISTS)
         facts["store"] = {"graph": env.graph.nbytes, "lists_read": 0 if lists is None else lists.bytes_read}
