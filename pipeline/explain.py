@@ -78,7 +78,7 @@ def explain(
                 cost = [] if where is None else ["cost         not predicted: the graph stays in its store"]
             else:
                 placement = place_graph(host_arrays(graph), resources, spec.memory.access)
-                lies = _describe_placement(placement)
+                lies = _describe_files(graph, resources) + _describe_placement(placement)
                 cost = [] if where is None else _predict_cost(plan, spec, graph, resources, read_seconds, where)
                 prediction = _predict(plan, spec, graph, placement, resources)
     finally:
@@ -124,6 +124,17 @@ def _predict_cost(
         return ["cost         not predicted: a budget has no room for the first way of the plan"]
     cost = cost_of(demand_of(samples, spec, graph, resources, read_seconds), where)
     return describe_cost(cost, samples, limited=spec.limit is not None)
+
+
+def _describe_files(graph: Graph, resources: Resources) -> list[str]:
+    """Where a graph is that memory does not hold."""
+    if graph.files is None:
+        return []
+    size, options = round_size(graph.files.nbytes), resources.options
+    return [
+        f"graph in     files in {options.spill}, {size}: {resources.host.option} has no room for it, "
+        "only for what is read of them at a time"
+    ]
 
 
 def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> list[str]:

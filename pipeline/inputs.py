@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
     from longwall.pipeline.execution.sharing.second_engine import SecondEngine
     from longwall.storage.graph.graph import Graph, NewArray
+    from longwall.storage.graph.graph_store import GraphTooLarge
+    from longwall.storage.mapping.mapped_arrays import MappedArrays
     from longwall.storage.memory.resources import Resources
+    from longwall.storage.streaming.stored_graph import StoredGraph
 
 
 def open_resources(spec: RunSpec, *, processes: int = 1, per_device: int = 1) -> Resources:
@@ -87,14 +91,9 @@ def plan_for(spec: RunSpec, graph: Graph) -> Any:
     Raises
     ------
     InputError
-        If the graph does not have what the workload needs, or stays in its store, and the plan needs it in memory.
+        If the graph does not have what the workload needs.
     """
-    from longwall.storage.streaming.stored_graph import StoredGraph
-
-    plan = spec.workload.plan(graph)
-    if isinstance(graph, StoredGraph) and getattr(plan, "streamed", None) is None:
-        raise graph.refused()
-    return plan
+    return spec.workload.plan(graph)
 
 
 def read_graph(
@@ -106,7 +105,8 @@ def read_graph(
 ) -> Graph:
     """Read, open or generate the data graph of a config, for the engine; it is reserved in the host's budget.
 
-    The graph of a store that the budget has no room for stays in the store: a `StoredGraph`.
+    A graph that the budget has no room for is in files of the spill folder, see `MappedArrays`; or it stays in its
+    store, where parts of it suffice: a `StoredGraph`.
 
     What the observer is notified of the columns that are read is appended to `notes`. `adjacency` makes the array of
     the neighbours, if that shall not be where the engine wants it.
@@ -117,22 +117,48 @@ def read_graph(
         If it cannot be read, naming the file and the line, or generated, naming the parameter; or it does not fit
         a budget.
     """
-    from longwall.storage.graph.graph_store import GraphTooLarge
+    from longwall.storage.graph.graph_store import GraphTooLarge, open_store
+    from longwall.storage.mapping.mapped_arrays import MappedArrays
     from longwall.storage.memory.reservations import BudgetExceeded
-    from longwall.storage.streaming.stored_graph import open_stored
+    from longwall.storage.pages.placement import copier_ahead
 
+    files = MappedArrays(resources)
     try:
-        return _read_graph(spec, observer, resources, [] if notes is None else notes, adjacency)
-    except GraphTooLarge as error:
-        if in_processes(spec):
-            raise
-        return open_stored(error.path, resources.host, str(error))
+        try:
+            return _read_graph(spec, observer, resources, [] if notes is None else notes, adjacency, files)
+        except GraphTooLarge as error:
+            if (stored := _streamed(spec, error, resources)) is not None:
+                return stored
+            ahead = copier_ahead(resources, spec.memory.access)
+            return open_store(error.path, resources.host, ahead=ahead, files=files)
     except BudgetExceeded as error:
         raise InputError(str(error)) from None  # the budgets are the user's
 
 
+def _streamed(spec: RunSpec, error: GraphTooLarge, resources: Resources) -> StoredGraph | None:
+    """Return a graph that stays in its store, if that is what the workload can do with."""
+    from longwall.storage.streaming.stored_graph import StaysInStore, open_stored
+
+    if in_processes(spec):
+        return None
+    try:
+        graph = open_stored(error.path, resources.host, str(error))
+    except InputError:  # too large even so, or damaged: reading all of it finds that out again
+        return None
+    with suppress(StaysInStore):
+        if getattr(spec.workload.plan(graph), "streamed", None) is not None:
+            return graph
+    graph.close()
+    return None
+
+
 def _read_graph(
-    spec: RunSpec, observer: Observer, resources: Resources, notes: list[str], adjacency: NewArray | None
+    spec: RunSpec,
+    observer: Observer,
+    resources: Resources,
+    notes: list[str],
+    adjacency: NewArray | None,
+    files: MappedArrays,
 ) -> Graph:
     from longwall.storage.pages.placement import adjacency_maker, copier_ahead
 
@@ -143,7 +169,7 @@ def _read_graph(
         parameters = dict(spec.graph.generator)
         kind = parameters.pop("kind")
         observer.phase(f"generating the {kind} graph", None, "edges")
-        return generate(kind, **parameters, resources=resources, adjacency=adjacency)
+        return generate(kind, **parameters, resources=resources, adjacency=adjacency, files=files)
     if spec.graph.in_memory is not None:
         assert spec.graph.given is not None, "the caller has it"
         resources.host.reserve(spec.graph.given.nbytes, "the graph")  # the caller's, while the run lasts
@@ -170,6 +196,7 @@ def _read_graph(
         resources=resources,
         adjacency=adjacency,
         ahead=copier_ahead(resources, spec.memory.access),
+        files=files,
         note=note,
     )
 

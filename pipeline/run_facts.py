@@ -39,6 +39,8 @@ def memory_facts(env: Coordinator) -> dict[str, Any]:
         env.metrics.record("device memory", 0, 0, 0, 0.0, peak.allocator)
     if env.device_graph is not None:
         facts["graph"] = asdict(env.device_graph.placement)
+    if env.graph.files is not None:
+        facts["files"] = {"graph": env.graph.files.nbytes}
     if isinstance(env.graph, StoredGraph):
         from longwall.pipeline.execution.streaming.stream_phase import ADJACENCY_LISTS
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
+from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import MemoryBudget
 
 _UNIT = 64  # bytes, at multiples of which arrays begin
@@ -73,7 +75,7 @@ class GraphSharer:
         Parameters
         ----------
         graph
-            Stays as it is.
+            Stays as it is, in files perhaps.
         host
             Has the graph, and pays for copies.
 
@@ -82,12 +84,13 @@ class GraphSharer:
         BudgetExceeded
             If there is no room for them.
         """
+        import distributed  # noqa: F401 - whole, before its parts: another thread may be importing it, too
         from distributed.protocol.pickle import dumps
 
         buffers: list[Any] = []
-        pickled = dumps(graph, buffer_callback=buffers.append)
+        pickled = dumps(replace(graph, files=None), buffer_callback=buffers.append)
         arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
-        places = [self._place(array) for array in arrays]
+        places = [self._place(array, graph.files) for array in arrays]
         missing = [i for i, place in enumerate(places) if place is None]
         sizes = [len(pickled), *(arrays[i].nbytes for i in missing)]
         ends = np.cumsum([-(-size // _UNIT) * _UNIT for size in sizes]).tolist()
@@ -104,12 +107,12 @@ class GraphSharer:
         self._made.append(_Memory(nbytes))
         return self._made[-1]
 
-    def _place(self, array: NDArray[np.uint8]) -> tuple[str, int, int] | None:
+    def _place(self, array: NDArray[np.uint8], files: MappedArrays | None) -> tuple[str, int, int] | None:
         for memory in self._made:
             offset = array.ctypes.data - memory.address
             if array.nbytes and 0 <= offset <= memory.nbytes - array.nbytes:
                 return memory.path, offset, array.nbytes
-        return None
+        return None if files is None else files.place(array)
 
 
 def map_graph(shared: SharedGraph) -> Graph:

@@ -21,9 +21,10 @@ _WORK_BYTES = 1  # of an arc where what is read needs no list: kernels list the 
 _WORK_SHARE = 5  # the part of the memory that lists of tasks may take, with what a pool cannot join of it
 _READS_SHARE = 2  # the part of the memory that such lists may take
 _LEAST_TASKS = 8  # of a phase that may bring the graph anew for each, so that some of it is committed on the way
-_BIN = 16  # arcs that are weighed together
+_BIN, _BIN_BYTES = 16, 16  # arcs that are weighed together, or more where memory is short; and what each bin takes
 _ARCS_AT_ONCE = 1 << 18
 _ARC_BYTES = 64  # of the arrays that weigh one
+_WEIGHTS_SHARE = 8  # of the host's memory that is free, for bins, and again for arcs
 
 
 def pieces_of(env: Environment, cost: float) -> int:
@@ -85,25 +86,26 @@ def _vertex_tasks(env: Environment, tasks: Sequence[Task]) -> list[Task]:
 
 def _weighed_tasks(env: Environment, uniform: Sequence[Task], growth: int) -> list[Task]:
     """Cut the arcs into tasks of about equal work, most of which is at arcs between hubs; sizes are estimates of it."""
-    arcs = uniform[-1].last
-    size = min(arcs, _ARCS_AT_ONCE) * _ARC_BYTES + -(-arcs // _BIN) * 16
-    with env.resources.host.reserve(size, "the weights of arcs"):
-        weights = np.concatenate(
-            [_weights(env, growth, at, min(at + _ARCS_AT_ONCE, arcs)) for at in range(0, arcs, _ARCS_AT_ONCE)]
-        )
+    arcs, room = uniform[-1].last, env.resources.host.free // _WEIGHTS_SHARE
+    size = max(_BIN, -(-arcs * _BIN_BYTES // max(room, 1)))
+    step = max(min(_ARCS_AT_ONCE, room // _ARC_BYTES) // size, 1) * size
+    with env.resources.host.reserve(
+        min(arcs, step) * _ARC_BYTES + -(-arcs // size) * _BIN_BYTES, "the weights of arcs"
+    ):
+        weights = np.concatenate([_weights(env, growth, at, min(at + step, arcs), size) for at in range(0, arcs, step)])
         ends = np.cumsum(weights, out=weights)
         shares = np.linspace(0, ends[-1], len(uniform) + 1)[1:-1]
-        heavy = np.minimum((np.searchsorted(ends, shares) + 1) * _BIN, arcs)
+        heavy = np.minimum((np.searchsorted(ends, shares) + 1) * size, arcs)
         cuts = np.unique(np.concatenate([[0], heavy, [task.last for task in uniform]])).astype(np.int64)
         # In thousands, so that progress has whole numbers.
-        done = np.concatenate([[0.0], ends[(cuts[1:] - 1) // _BIN]]) / ends[-1] * 1000 * len(uniform)
+        done = np.concatenate([[0.0], ends[(cuts[1:] - 1) // size]]) / ends[-1] * 1000 * len(uniform)
     places = done.astype(np.int64).tolist()
     bounds = cuts.tolist()
     return [Task(bounds[i], bounds[i + 1], places[i + 1] - places[i]) for i in range(len(bounds) - 1)]
 
 
-def _weights(env: Environment, growth: int, first: int, last: int) -> NDArray[np.float64]:
-    """Weigh bins of arcs: by a power of the number of continuations of each arc, roughly."""
+def _weights(env: Environment, growth: int, first: int, last: int, size: int) -> NDArray[np.float64]:
+    """Weigh bins of `size` arcs: by a power of the number of continuations of each arc, roughly."""
     indptr, indices = env.graph.indptr, env.graph.indices
     begin = int(np.searchsorted(indptr, first, side="right")) - 1
     end = int(np.searchsorted(indptr, last, side="left"))
@@ -112,5 +114,5 @@ def _weights(env: Environment, growth: int, first: int, last: int) -> NDArray[np
     seconds = np.asarray(indices[first:last]).astype(np.int64)
     continuations = indptr[owners + 1] - np.arange(first, last) + indptr[seconds + 1] - indptr[seconds]
     weights = np.where(seconds > owners, continuations.astype(np.float64) ** growth, 1.0)
-    found: NDArray[np.float64] = np.add.reduceat(weights, np.arange(0, last - first, _BIN))
+    found: NDArray[np.float64] = np.add.reduceat(weights, np.arange(0, last - first, size))
     return found

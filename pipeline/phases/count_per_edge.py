@@ -74,16 +74,17 @@ class CountOfEveryEdge(CountPlan):
         column, edges_of_shape, _ = SHAPES[self.shape]
         ids = graph.ids_of(np.zeros(0, np.int64)).type
         schema = pa.schema([("source", ids), ("target", ids), (column, pa.int64())])
-        size = 8 * (graph.num_vertices + 1) + _ROW_BYTES * min(_ROWS_AT_ONCE, graph.num_edges)
+        host = env.resources.host
+        rows = max(min(_ROWS_AT_ONCE, graph.num_edges, host.free // _HOST_SHARE // _ROW_BYTES), 1)
         with (
-            env.resources.host.reserve(size, "the rows of edges"),
+            host.reserve(8 * (graph.num_vertices + 1) + _ROW_BYTES * rows, "the rows of edges"),
             ParquetSink(env.results / "edges.parquet", schema) as sink,
         ):
             numbers = edge_numbers(graph.indptr, graph.split)
             for first, last in _pieces(env):
                 with self.phase(first, last - first).run(env) as counts:
-                    for begin in range(first, last, _ROWS_AT_ONCE):
-                        some = counts[begin - first : begin - first + _ROWS_AT_ONCE]
+                    for begin in range(first, last, rows):
+                        some = counts[begin - first : begin - first + rows]
                         total += int(some.sum())
                         ends = _ends(graph, numbers, begin, begin + len(some))
                         sink.write(pa.table([*ends, pa.array(some)], schema=schema))

@@ -19,6 +19,7 @@ from longwall.storage.graph.stats import GraphStats
 from longwall.storage.ingest.build import build_in_memory, build_store
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
+from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import Observer
 
@@ -74,6 +75,7 @@ def generate(
     num_labels: int = 0,
     resources: Resources | None = None,
     adjacency: NewArray = np.empty,
+    files: MappedArrays | None = None,
     **params: int | float,
 ) -> Graph:
     """Generate a random graph in memory; isolated vertices are dropped, as everywhere.
@@ -91,6 +93,8 @@ def generate(
         `nbytes` stay reserved in `resources.host`.
     adjacency
         Makes the array of the neighbours.
+    files
+        Makes the arrays that the host's budget has no room for; None: there must be room.
     **params
         The kind's parameters: `scale` and `edge_factor` (and `a`, `b`, `c`) of R-MAT, `vertices` and `edges` of
         Erdős-Rényi, `vertices` and `edges_per_vertex` of Barabási-Albert.
@@ -115,7 +119,7 @@ def generate(
         given_or_default(resources) as resources,
         _open(kind, seed, num_labels, params, resources) as stream,
     ):
-        return build_in_memory(stream, resources, adjacency=adjacency)
+        return build_in_memory(stream, resources, adjacency=adjacency, files=files)
 
 
 def generate_store(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import networkx
     import pyarrow as pa
 
+    from longwall.storage.mapping.mapped_arrays import MappedArrays
+
 NewArray = Callable[[int, np.dtype[Any]], npt.NDArray[Any]]
 """Makes an empty array of a length and a type."""
 Ahead = Callable[[Mapping[str, Any]], AbstractContextManager[Mapping[str, Put]]]
@@ -70,6 +72,8 @@ class Graph:
     """The edge labels by number, where the labels of the input are texts."""
     slices: LabelSlices | None = None
     """Where rows are laid out by label, for a labelled search: the slices of each; see `LabelLayout`."""
+    files: "MappedArrays | None" = None
+    """What has made those arrays that are in files, because memory does not hold them."""
 
     @property
     def has_names(self) -> bool:

@@ -46,6 +46,9 @@ class Sink(ABC):
         self.hashes[name] = ArrayHash(dtype, length)
         self._begin(name, np.dtype(dtype), length, scratch)
 
+    def expect(self, size: int, scratch: Scratch) -> None:  # noqa: B027 - most sinks keep nothing in memory
+        """Take note that the arrays will have about so many bytes in all, before the first one begins."""
+
     @abstractmethod
     def append(self, name: str, values: Array) -> None:
         """Add items at the end of an array; they are copied, and hashed."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ from longwall.storage.graph.store_header import DTYPES, StoreHeader, is_store, r
 from longwall.storage.ingest.text.input_file import input_errors
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.stored_files import Damage
+
+if TYPE_CHECKING:
+    from longwall.storage.mapping.mapped_arrays import MappedArrays
 
 Check = Callable[[int, Array], int]
 _OPTIONAL = ("labels", "edge_labels", "transactions", "transaction_ids", "name_starts", "name_bytes")
@@ -58,7 +61,11 @@ class GraphTooLarge(InputError):
 
 
 def open_store(
-    path: str | Path, host: MemoryBudget | None = None, adjacency: NewArray = np.empty, ahead: Ahead = no_copies
+    path: str | Path,
+    host: MemoryBudget | None = None,
+    adjacency: NewArray = np.empty,
+    ahead: Ahead = no_copies,
+    files: "MappedArrays | None" = None,
 ) -> Graph:
     """Read a graph store into memory and check that it is a graph, and the one that was written.
 
@@ -75,23 +82,28 @@ def open_store(
         Makes the array of the neighbours.
     ahead
         Takes pieces of the arrays as soon as they are read.
+    files
+        Makes all arrays, if given: then `host` pays only for reading the graph.
 
     Raises
     ------
     InputError
         There is no graph store, it may not be read, it is damaged, a newer version of Longwall made it, or it is too
         large for `host`.
+    RunError
+        If `files` has no room.
     """
     with opened_store(Path(path), host) as (header, stored), ExitStack() as undo:
         chunks = _chunks(stored.values(), _PLENTY if host is None else host.free)
         workers = core_count()
         if host is not None:
-            undo.enter_context(host.reserve(sum(array.layout.nbytes for array in stored.values()), "the graph"))
+            if files is None:
+                undo.enter_context(host.reserve(sum(array.layout.nbytes for array in stored.values()), "the graph"))
             workers, size = reading_workers(stored.values(), host.free, chunks=chunks)
             buffers = host.reserve(size, "reading the graph")
             undo.enter_context(buffers)
         with StoreReader(header, stored, workers, chunks) as reader:
-            graph = _load(reader, adjacency, ahead)
+            graph = _load(reader, adjacency, ahead, files)
         undo.pop_all()
         if host is not None:
             buffers.release()
@@ -321,8 +333,8 @@ class StoreReader:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead) -> Graph:
-    """Read all arrays of a store, each block decoded where it will stay; `adjacency` makes that of the neighbours.
+def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead, files: "MappedArrays | None") -> Graph:
+    """Read all arrays of a store, each block decoded where it will stay; parameters as of `open_store`.
 
     Raises
     ------
@@ -331,7 +343,8 @@ def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead) -> Graph:
     """
     arrays: dict[str, Any] = dict.fromkeys(DTYPES)
     for name, stored in reader.stored.items():
-        arrays[name] = (adjacency if name == "indices" else np.empty)(stored.layout.length, stored.layout.dtype)
+        new = files.array if files is not None else adjacency if name == "indices" else np.empty
+        arrays[name] = new(stored.layout.length, np.dtype(stored.layout.dtype))
     with ahead(arrays) as puts:
         for name in reader.stored:
             if name == "split":
@@ -348,6 +361,7 @@ def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead) -> Graph:
         content_hash=reader.header.content_hash,
         label_names=texts.get("vertices"),
         edge_label_names=texts.get("edges"),
+        files=files,
     )
     _require_text(graph)
     _require_label_names(graph)

@@ -26,6 +26,7 @@ from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
 from longwall.storage.ingest.relabel import sort_by_rank, to_rows
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
 from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import user_path
@@ -33,6 +34,7 @@ from longwall.storage.sorting.key_sorter import ScratchSorter
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import merging_memory
 
+_ROW_BYTES = 24  # of a vertex: where its row begins and is split, and its id
 _SCATTERED = 24  # bytes an id takes while it is put in its place: itself, its rank, a copy of either
 
 Int64s = npt.NDArray[np.int64]
@@ -43,6 +45,7 @@ def build_in_memory(
     resources: Resources,
     observer: Observer | None = None,
     adjacency: NewArray = np.empty,
+    files: MappedArrays | None = None,
 ) -> Graph:
     """Build a graph in memory; loops, repeated edges, directions and isolated vertices are dropped.
 
@@ -57,6 +60,8 @@ def build_in_memory(
         Receives the progress.
     adjacency
         Makes the array of the neighbours.
+    files
+        Makes the arrays that the host's budget has no room for; None: there must be room.
 
     Raises
     ------
@@ -65,7 +70,7 @@ def build_in_memory(
     RunError
         A budget or the disk is too small.
     """
-    sink = MemorySink(adjacency)
+    sink = MemorySink(adjacency, files)
     try:
         with Scratch(resources) as scratch:
             return sink.graph(_build(stream, scratch, sink, observer or NullObserver()))
@@ -143,7 +148,8 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
     with sort_by_rank(edges, positions.key_base, ranks, scratch, observer.advance) as by_rank:
         edges.drop()
         observer.phase("writing the graph", histogram.num_arcs, "neighbours")
-        label_counts = _write_vertices(stream, positions, ranks, histogram, sink, scratch)
+        labelled = bool(by_rank.layout.payload)
+        label_counts = _write_vertices(stream, positions, ranks, histogram, sink, scratch, labelled=labelled)
         transactions = _write_transactions(stream, positions, ranks, n, sink, scratch)
         ranks.drop()
         positions.drop()
@@ -164,9 +170,15 @@ def _write_vertices(
     histogram: DegreeHistogram,
     sink: Sink,
     scratch: Scratch,
+    *,
+    labelled: bool,
 ) -> Counter[int]:
-    """Write row starts, ids and labels, all by rank; return how often each label occurs."""
+    """Write row starts, ids and labels, all by rank; return how often each label occurs.
+
+    `labelled` says whether edges have labels.
+    """
     n = histogram.num_vertices
+    sink.expect(_ROW_BYTES * n + 4 * histogram.num_arcs * (1 + labelled), scratch)
     sink.begin("indptr", np.int64, n + 1, scratch)
     size = max(1, scratch.work // 64)
     for start in range(0, n + 1, size):

@@ -30,6 +30,7 @@ from longwall.storage.ingest.tables.parquet import open_parquet, open_parquet_la
 from longwall.storage.ingest.text.input_file import Progress, format_suffix, open_input
 from longwall.storage.ingest.transactions import TransactionList
 from longwall.storage.ingest.vertex_labels import LabelSource
+from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import MemoryBudget
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import NullObserver, Observer
@@ -102,6 +103,7 @@ def load_graph(
     resources: Resources | None = None,
     adjacency: NewArray = np.empty,
     ahead: Ahead = no_copies,
+    files: MappedArrays | None = None,
     note: Note = lambda text: None,  # noqa: ARG005 - drops what it is given
 ) -> Graph:
     """Open a graph store, or read a file of any format and build the graph in memory.
@@ -133,6 +135,8 @@ def load_graph(
         Makes the array of the neighbours.
     ahead
         Takes pieces of the arrays of a store as soon as they are read.
+    files
+        Makes the arrays that the host's budget has no room for where `path` is no store; None: there must be room.
     note
         Called with a line that says which columns of a table are read, where that is not obvious.
 
@@ -145,16 +149,16 @@ def load_graph(
         A budget or the disk is too small.
     """
     with _inputs(path, labels, transactions, resources) as (inputs, resources):
-        files, labels, transactions = inputs
-        report = _report_reading(observer or NullObserver(), _named(files))
-        if detect_format(path := files[0]) == "store":
+        paths, labels, transactions = inputs
+        report = _report_reading(observer or NullObserver(), _named(paths))
+        if detect_format(path := paths[0]) == "store":
             given = [name for name, value in (("labels", labels), ("transactions", transactions)) if value is not None]
             for name in (*given, *table.given):
                 raise InputError(f"{path}: a graph store keeps its own {name}; leave {name} out, or ingest with them")
             return open_store(path, resources.host, adjacency, ahead)
         asked = _Asked(file_format, labels, transactions, table, note)
-        with _open(files, asked, report, resources.host) as stream:
-            return build_in_memory(stream, resources, adjacency=adjacency)
+        with _open(paths, asked, report, resources.host) as stream:
+            return build_in_memory(stream, resources, adjacency=adjacency, files=files)
 
 
 def ingest(

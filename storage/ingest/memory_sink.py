@@ -11,7 +11,8 @@ from longwall.storage.concurrency import core_count, map_all
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.graph.graph_sink import HASHED, Sink
 from longwall.storage.graph.stats import GraphStats
-from longwall.storage.memory.reservations import Reservation
+from longwall.storage.mapping.mapped_arrays import MappedArrays
+from longwall.storage.memory.reservations import BudgetExceeded, Reservation
 from longwall.storage.sorting.scratch_arrays import Scratch
 
 Array = npt.NDArray[Any]
@@ -26,22 +27,40 @@ class MemorySink(Sink):
     ----------
     adjacency
         Makes the array of the neighbours.
+    files
+        Makes the arrays that the host's budget has no room for; None: there must be room.
     """
 
-    def __init__(self, adjacency: NewArray = np.empty) -> None:
+    def __init__(self, adjacency: NewArray = np.empty, files: MappedArrays | None = None) -> None:
         super().__init__()
-        self._adjacency = adjacency
+        self._adjacency, self._files, self._in_files = adjacency, files, False
         self._arrays: dict[str, Array] = {}
         self._filled: dict[str, int] = {}
         self._reservations: list[Reservation] = []
 
+    def expect(self, size: int, scratch: Scratch) -> None:
+        """Choose files for all arrays, if there may be some, and memory will not hold the graph."""
+        self._in_files = self._files is not None and size > scratch.most_room
+
     def _begin(self, name: str, dtype: np.dtype[Any], length: int, scratch: Scratch | None) -> None:
-        if scratch is not None:
-            scratch.make_room(length * dtype.itemsize)
-            # Not with the scratch: it outlives the build.
-            self._reservations.append(scratch.host.reserve(length * dtype.itemsize, f"the graph's array {name}"))
-        self._arrays[name] = (self._adjacency if name == "indices" else np.empty)(length, dtype)
+        new: NewArray = self._adjacency if name == "indices" else np.empty
+        if scratch is not None and (self._in_files or not self._reserve(length * dtype.itemsize, name, scratch)):
+            assert self._files is not None
+            new = self._files.array
+        self._arrays[name] = new(length, dtype)
         self._filled[name] = 0
+
+    def _reserve(self, size: int, name: str, scratch: Scratch) -> bool:
+        """Reserve memory for an array; return whether there is room, if there need not be."""
+        scratch.make_room(size)
+        try:
+            # Not with the scratch: it outlives the build.
+            self._reservations.append(scratch.host.reserve(size, f"the graph's array {name}"))
+        except BudgetExceeded:
+            if self._files is None:
+                raise
+            return False
+        return True
 
     def append(self, name: str, values: Array) -> None:
         """Copy items to the end of an array; they are hashed when it is complete."""
@@ -77,6 +96,7 @@ class MemorySink(Sink):
             name_bytes=get("name_bytes"),
             label_names=self.label_names.get("vertices"),
             edge_label_names=self.label_names.get("edges"),
+            files=self._files if self._files is not None and self._files.nbytes else None,
         )
 
     def _hash(self) -> None:

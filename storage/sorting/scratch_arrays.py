@@ -92,6 +92,15 @@ class Scratch:
         free = self.host.free + sum(array.held for array in self._arrays if not array.pinned)
         return max(free, self.work // 4)
 
+    @property
+    def most_room(self) -> int:
+        """Bytes that `make_room` can make."""
+        return self.host.free + sum(array.held for array in self._arrays if not array.pinned) + self._shrinkable
+
+    @property
+    def _shrinkable(self) -> int:
+        return self._work.size * 7 // 8  # sorting continues, slower, with a small part of the work space
+
     def array(self, dtype: npt.DTypeLike) -> "ScratchArray":
         """Make an empty array."""
         self._made += 1
@@ -107,8 +116,7 @@ class Scratch:
             if not array.pinned:
                 array.spill()
         lacking = size - self.host.free
-        # Sorting continues, slower, with a small part of the work space.
-        if 0 < lacking <= self._work.size * 7 // 8:
+        if 0 < lacking <= self._shrinkable:
             self._work.resize(self._work.size - lacking, self.what)
 
     def reserve(self, size: int, what: str) -> Reservation:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 Int64s = npt.NDArray[np.int64]
 
-STREAMED = "counts of triangles and cliques (in all or per vertex)"
-"""What is mined of a graph that stays in its store."""
 ROW_ARRAYS = ("indices", "edge_labels")
 """The arrays with an item for each arc."""
 _VERTICES_AT_ONCE = 1 << 20
@@ -70,8 +68,12 @@ class Stored:
     refusal: str
 
 
+class StaysInStore(InputError):
+    """An array is asked for that stays in its store."""
+
+
 class StoredGraph(Graph):
-    """A graph that stays in its store. What asks for its arrays is refused, with a message for the user.
+    """A graph that stays in its store. What asks for its arrays is refused: `StaysInStore`.
 
     Parameters
     ----------
@@ -113,14 +115,14 @@ class StoredGraph(Graph):
     if not TYPE_CHECKING:
 
         def _absent(self) -> NoReturn:
-            raise self.refused()
+            raise StaysInStore(self.stored.refusal)
 
         indptr = indices = split = original_ids = labels = edge_labels = property(_absent)
         transactions = transaction_ids = name_starts = name_bytes = property(_absent)
 
-    def refused(self) -> InputError:
-        """Return the error of what needs the graph in memory."""
-        return InputError(f"{self.stored.refusal}; with less, {STREAMED} read the graph from its store")
+    def close(self) -> None:
+        """Release what stays reserved; the graph is of no further use."""
+        self.stored.host.charge(-self.starts.nbytes, "")
 
     @property
     def num_vertices(self) -> int:

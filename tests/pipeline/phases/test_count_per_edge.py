@@ -146,7 +146,7 @@ def test_an_interrupted_run_is_resumed_where_it_was(lab, tmp_path, monkeypatch, 
 
 def test_a_run_without_room_says_so(lab):
     graph = generate("rmat", seed=1, scale=8)
-    context = lab.context(graph, host=graph.nbytes + 20_000, workload=section("triangle"))
+    context = lab.context(graph, host=graph.nbytes + 2_000, workload=section("triangle"))
     with pytest.raises((longwall.InputError, longwall.RunError), match=r"memory\.host"):
         mine(context)
 

@@ -122,34 +122,6 @@ def test_counts_of_random_graphs(tmp_path_factory: pytest.TempPathFactory, seed:
         assert {row["vertex"]: row["triangles"] for row in rows} == of_vertices
 
 
-@pytest.mark.parametrize(
-    ("workload", "what"),
-    [
-        ({"kind": "match", "pattern": "diamond"}, "count"),
-        ({"kind": "match", "pattern": "triangle", "output": "embeddings"}, "embeddings"),
-        ({"kind": "motifs", "k": 3}, "count"),
-        ({"kind": "triangles", "output": "edges"}, "edges"),
-        ({"kind": "maximal-cliques"}, "count"),
-        ({"kind": "frequent", "max_edges": 2, "min_support": 2}, "count"),
-    ],
-)
-def test_what_needs_the_graph_is_refused(place: Place, workload: dict[str, Any], what: str) -> None:
-    config = place.config("triangles", "cpu", BUDGET, "refused") | {"workload": workload}
-    with pytest.raises(InputError) as refused:
-        longwall.run(config)
-    (line,) = str(refused.value).splitlines()
-    assert line.startswith(f"{place.store}: the graph needs ")
-    assert "raise memory.host; with less, counts of triangles and cliques (in all or per vertex) read" in line
-    assert not (place.folder / "runs" / "refused").exists()
-
-
-@pytest.mark.slow
-def test_a_cluster_refuses_as_before(place: Place) -> None:
-    config = place.config("triangles", "cpu", BUDGET, "refused") | {"scheduler": {"kind": "dask", "workers": 1}}
-    with pytest.raises(InputError, match=r"raise memory\.host"):
-        longwall.run(config)
-
-
 def test_no_budget_is_too_small_for_a_message(place: Place) -> None:
     counts, count = set(), place.answer("4-cliques", "cpu", 1 << 26)[0]
     for budget in (1_000, 8_300, 12_000, 20_000, 30_000, 50_000, 90_000):
@@ -269,5 +241,3 @@ def test_explain_says_what_is_read(place: Place) -> None:
     assert f"once from the store, of which {lists:.1f} KiB go to memory.spill; from there about " in line
     assert line.endswith(" ranges of roots")
     assert sorted(place.folder.rglob("*")) == before
-    with pytest.raises(InputError, match=r"with less, counts of triangles and cliques"):
-        explain(place.config("4-cliques", "cpu", BUDGET, "x") | {"workload": {"kind": "motifs", "k": 3}})

@@ -1,0 +1,1 @@
+"""Arrays of a graph that memory does not hold: in files that are mapped, whose pages come and go."""
