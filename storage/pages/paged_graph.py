@@ -120,14 +120,13 @@ class GraphPages:
 
     def hold(self, ranges: Sequence[tuple[int, int]], reading: Sequence[tuple[int, int]] = ()) -> None:
         """Have the pages of ranges of arcs in the page cache, as many as fit; see `Pages`."""
-        wanted = np.zeros(self.hot.size, bool)
-        for first, last in (*ranges, *reading):
-            wanted[first // self.page_arcs : -(-last // self.page_arcs)] = True
-        fits = np.count_nonzero(wanted) <= self._room
+        beside = self._pages_of([*ranges, *reading])
+        fits = bool(reading) and np.count_nonzero(beside) <= self._room
+        wanted = beside if fits else self._pages_of(ranges)
         wanted[np.flatnonzero(wanted)[self._room :]] = False
         self._chosen = False
         # Frames of all other pages than those of `reading` may be filled while the kernels since the last call run.
-        behind, self._mark = self._mark if reading and fits else None, None
+        behind, self._mark = self._mark if fits else None, None
         self._admit(lambda: self._pages.take(wanted), behind)
         if self._buffer is not None:
             self._mark = self._buffer.mark()
@@ -187,6 +186,12 @@ class GraphPages:
     def write_heat(self, path: Path) -> None:
         """Write what every level read of every page; see :class:`longwall.storage.pages.heat_record.HeatRecord`."""
         self._record.write(path)
+
+    def _pages_of(self, ranges: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+        pages = np.zeros(self.hot.size, bool)
+        for first, last in ranges:
+            pages[first // self.page_arcs : -(-last // self.page_arcs)] = True
+        return pages
 
     def _choose(self, heat: NDArray[np.float64]) -> None:
         self._admit(lambda: self._pages.choose(heat, self._room, _COPY_SHARE * self._page_bytes))

@@ -182,10 +182,17 @@ class Buffer:
 
     def __init__(self, number: int):
         self.owners = np.full(number, -1)
-        self.copied = 0
+        self.copied = self.marks = 0
+        self.filled: set[int] = set()  # last, and behind which kernels
+        self.behind: Any = None
 
-    def fill(self, pages: Any, places: Any) -> None:
+    def mark(self) -> int:
+        self.marks += 1
+        return self.marks
+
+    def fill(self, pages: Any, places: Any, behind: Any = None) -> None:
         assert np.unique(places).size == pages.size > 0
+        self.filled, self.behind = set(places.tolist()), behind
         self.owners[places] = pages
         self.copied += pages.size
 
@@ -281,6 +288,30 @@ def test_the_hottest_pages_are_on_the_device(graph: Graph, share: float, monkeyp
         assert len(engine.buffer.owners) == room
         assert len(engine.check(pages)) <= room
     assert not pages.hot.any()
+
+
+def test_pages_are_copied_beside_what_kernels_read(graph: Graph) -> None:
+    host = host_arrays(graph)
+    engine = Watched(1)
+    pages = load_paged(engine, host, "adaptive", state_bytes(host.num_arcs) + 9 * 256).pages
+    assert isinstance(pages, GraphPages)
+
+    def held(*parts: tuple[int, int], reading: tuple[tuple[int, int], ...] = ()) -> Any:
+        before = dict(enumerate(engine.buffer.owners.tolist()))
+        pages.hold([(64 * a, 64 * z) for a, z in parts], [(64 * a, 64 * z) for a, z in reading])
+        read = {page for a, z in reading for page in range(a, z)}
+        assert engine.buffer.behind is None or not read & {before[place] for place in engine.buffer.filled}
+        assert {page for a, z in parts for page in range(a, z)} <= engine.check(pages)
+        return engine.buffer.behind
+
+    assert held((0, 3), (4, 7)) is None
+    assert held((0, 3), (7, 10), reading=((0, 3), (4, 7))) == 1
+    assert held((0, 3), (10, 13), reading=((0, 3), (7, 10))) == 2
+    assert engine.check(pages) == {0, 1, 2, *range(7, 13)}
+    # There is no room beside the last ones.
+    assert held((0, 3), (4, 9), reading=((0, 3), (10, 13))) is None
+    assert held((0, 3), (9, 10), reading=((0, 3), (4, 9))) == 4
+    assert held((13, 15)) is None
 
 
 def test_a_room_shrinks_by_half(graph: Graph) -> None:
