@@ -105,8 +105,6 @@ class ArrayWriter:
         hashed: ArrayHash,
         together: int = 1,
     ) -> None:
-        from numcodecs import Blosc  # noqa: F401 - the package first: threads that begin with modules get some half made
-
         self._layout, self._threads, self._waiting, self._hashed = layout, threads, waiting, hashed
         self._whole_segments = layout.chunk % hashed.segment == 0 or layout.chunks <= 1
         self._size = layout.chunk * gcd(together, layout.per_shard)  # so that no piece belongs to two shards

@@ -3,6 +3,8 @@
 import ctypes
 import struct
 from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -163,11 +165,15 @@ def encode_chunks(
 
 @cache
 def _address(function: str) -> int:
-    """Return the address of a function of Blosc in the library that `numcodecs` brings; 0 where it does not show it."""
-    from numcodecs import blosc
+    """Return the address of a function of Blosc in the library that `numcodecs` brings; 0 where it does not show it.
 
+    The library needs nothing of Python, and the package, whose import takes a tenth of a second, is not imported.
+    """
+    package = find_spec("numcodecs")
+    found = PathFinder.find_spec("numcodecs.blosc", package.submodule_search_locations or []) if package else None
     try:
-        return ctypes.cast(getattr(ctypes.CDLL(blosc.__file__), function), ctypes.c_void_p).value or 0
+        library = ctypes.CDLL(found.origin if found and found.origin else "")
+        return ctypes.cast(getattr(library, function), ctypes.c_void_p).value or 0
     except (OSError, AttributeError):
         return 0
 

@@ -301,7 +301,10 @@ class StoreReader:
 
     def blocks(self, name: str) -> list[tuple[int, int]]:
         """The blocks of an array: the first item, and the one behind the last one."""
-        return self.stored[name].blocks(self._chunks)
+        stored, chunks = self.stored[name], self._chunks
+        while chunks > 1 and stored.layout.nbytes < _BLOCKS_EACH * self._workers * stored.block_bytes(chunks):
+            chunks //= 2
+        return stored.blocks(chunks)
 
     def stats(self) -> GraphStats:
         """Return the statistics of all that was read.

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -68,6 +69,18 @@ def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """The decoder of Blosc is called by its address, or as where the library does not show it."""
     if not request.param:
         monkeypatch.setattr(blosc_chunks, "_address", lambda function: 0)
+
+
+@pytest.mark.parametrize("missing", ["package", "module", "function", "library"])
+def test_without_an_address_there_is_none(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    """Whatever is missing; a library with an empty name would be that of the process itself."""
+    if missing == "package":
+        monkeypatch.setattr(blosc_chunks, "find_spec", lambda name: None)
+    if missing in ("module", "library"):
+        found = None if missing == "module" else SimpleNamespace(origin="/nowhere/blosc.so")
+        monkeypatch.setattr(blosc_chunks.PathFinder, "find_spec", lambda name, path: found)
+    function = "no_such_function" if missing == "function" else "blosc_decompress_ctx"
+    assert blosc_chunks._address.__wrapped__(function) == 0
 
 
 def test_functions_of_blosc_have_addresses() -> None:
