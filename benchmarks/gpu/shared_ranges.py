@@ -43,12 +43,12 @@ class Record:
         self._ended = threading.Event()
 
     def __enter__(self) -> Record:
-        self._do, self._done = thread_executor._Tasks._do, TaskPool.done  # noqa: SLF001
+        self._do, self._done = thread_executor._Tasks._do, TaskPool.done
         record, do, done = self, self._do, self._done
 
         def doing(tasks: Any, crew: Any, worker: Worker, task: Task) -> None:
             me = threading.get_ident()
-            if crew is tasks._lead:  # noqa: SLF001
+            if crew is tasks._lead:
                 record._thread = me
             began = time.thread_time()
             try:
@@ -59,11 +59,11 @@ class Record:
                     record._thread = None
 
         def taken(pool: TaskPool, team: Team, task: Task, seconds: float) -> None:
-            work, busy = pool._work(task), record._busy.get(threading.get_ident(), 0.0)  # noqa: SLF001
-            record.ranges.append((team.engine, pool.joined, work / pool._total, seconds, busy, time.monotonic()))  # noqa: SLF001
+            work, busy = pool._work(task), record._busy.get(threading.get_ident(), 0.0)
+            record.ranges.append((team.engine, pool.joined, work / pool._total, seconds, busy, time.monotonic()))
             done(pool, team, task, seconds)
 
-        thread_executor._Tasks._do, TaskPool.done = doing, taken  # type: ignore[method-assign] # noqa: SLF001
+        thread_executor._Tasks._do, TaskPool.done = doing, taken  # type: ignore[method-assign]
         self._looking = threading.Thread(target=self._look, daemon=True)
         self._looking.start()
         return self
@@ -71,12 +71,12 @@ class Record:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._looking.join()
-        thread_executor._Tasks._do, TaskPool.done = self._do, self._done  # type: ignore[method-assign] # noqa: SLF001
+        thread_executor._Tasks._do, TaskPool.done = self._do, self._done  # type: ignore[method-assign]
 
     def _look(self) -> None:
         while not self._ended.wait(_LOOK):
             thread = self._thread
-            frame = None if thread is None else sys._current_frames().get(thread)  # noqa: SLF001
+            frame = None if thread is None else sys._current_frames().get(thread)
             if frame is not None:
                 self.seen[place(frame)] += 1
 
