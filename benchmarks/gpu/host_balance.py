@@ -23,7 +23,7 @@ from longwall.kernels.interface.search_program import SearchProgram, to_count
 
 IDLE_SHARE = 0.3
 """Of the warps, from which on the host redistributes: DuMato's best threshold."""
-ROWS_AT_ONCE = 8  # kRowsAtOnce
+ROWS_AT_ONCE = 8  # as the most of a search
 LIST_SLOTS = 1 << 20  # kListSlots
 _EVERY = 0x7FFFFFFF  # kEveryCandidate
 _TASK_WORDS, _CONTROL_WORDS = 6, 6

@@ -1,8 +1,6 @@
 // Count the embeddings below rows of partial embeddings.
 #include "search.cuh"
 
-constexpr u32 kRowsAtOnce = 8;
-
 DEVICE Task shared_task(Task task) {
   task.row = __shfl_sync(kAll, task.row, 0);
   task.row_end = __shfl_sync(kAll, task.row_end, 0);
@@ -38,7 +36,7 @@ DEVICE bool next_task(RingSlot* ring, TaskControl* control, const u32* stop, Tas
 extern "C" __global__ void __launch_bounds__(256, 4)
     count_rows(const i64* indptr, const u32* indices, const i64* split, const int* labels, const u32* slices,
                const u32* rows,
-               i64 stride, const i64* list_begins, const int* list_lengths, i64 num_rows, u32* store, i64 own,
+               i64 stride, const i64* list_begins, const int* list_lengths, i64 num_rows, i64 at_once, u32* store, i64 own,
                i64 room, i64 oriented_room, u32* lent, i64 longs, RingSlot* ring, TaskControl* control,
                const u32* stop, u64 most, u64* result) {
   const i64 warp = static_cast<i64>(blockIdx.x) * (blockDim.x >> 5) + warp_in_block();
@@ -67,8 +65,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   if (lane_id() == 0) atomicAdd(&control->outstanding, 1u);
   for (;;) {
     if (rows_left) {
-      task.row = static_cast<int>(take(&control->next_row, kRowsAtOnce));
-      task.row_end = static_cast<int>(min(task.row + static_cast<i64>(kRowsAtOnce), num_rows));
+      task.row = static_cast<int>(take(&control->next_row, static_cast<u32>(at_once)));
+      task.row_end = static_cast<int>(min(task.row + at_once, num_rows));
       rows_left = task.row < num_rows && !stop_asked(stop) && !search.found_enough();
     }
     if (!rows_left) {

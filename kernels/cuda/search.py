@@ -34,6 +34,7 @@ RING_BYTES = 4 * RING_SLOTS * RING_SLOT_WORDS
 _STAGING_SHARE = 3  # the part of the memory that lists from the host have
 PATIENCE = 1 << 18  # cycles: about 0.15 ms, long enough to hide the look at who is idle
 NOT_EXTENDED, TOO_LONG = -1, -2  # kNotExtended, kTooLong
+_MOST_AT_ONCE, _TAKES = 8, 4  # rows that a warp takes at once; fewer where warps would take less often
 SHARED_ROOM = 512  # elements of a set in a warp's shared memory: 2 KiB
 _LEAST_ROOM = 1024  # elements of a set in global memory, where not all warps have room for the longest sets
 _TIER, _LAST_TIER = 8, 8  # how much more room the next warps have, who are fewer; all of it is there at last
@@ -111,6 +112,7 @@ class CudaSearcher:
         if self._ring is None:
             self._ring = self._make_ring()
         self._control[0] = 0
+        at_once = min(max(n // (self.stacks.warps * _TAKES), 1), _MOST_AT_ONCE)
         self._device.launch(
             "count_rows.cu",
             "count_rows",
@@ -120,6 +122,7 @@ class CudaSearcher:
                 n,
                 *places(lists),
                 n,
+                at_once,
                 self._store,
                 self.stacks.own,
                 self._room,
