@@ -16,6 +16,12 @@ cost more than a few percent:
   misjudged, though, since one root may take longer than millions of others: a worker that lets the leading engine wait
   for longer than that would need to do its uncommitted ranges, or `LEAST_WAIT`, is stopped, and the leading engine does
   them.
+- A range of the leading engine may take a fixed time besides its work (`pace.py`). Once that is known its ranges are
+  long against it, up to its whole share of what is left, and it leaves the rest to the second engine where that needs
+  less than the fixed time.
+- The leading engine may be slower beside the second one, since both need Python's lock, cores, and the host's memory.
+  So the second one begins between two ranges of the leading engine. It pauses once that has done one beside it, for one
+  range, and again where the sum is less than the leading engine alone would do (`trials.py`): then it leaves.
 - A second engine that adds less than `LEAST_GAIN` leaves: it competes for memory and for Python's lock. A leading
   engine that adds less rests for `REST` times as long as its last range took: the second one may wait for it in the
   end, but the range may have had the roots with the most work, too.
@@ -38,6 +44,10 @@ JOIN_LEFT = 0.1
 """Seconds that the leading engine will need for what is left then: making workers takes about 10 milliseconds."""
 PROBE_SHARE = 1 / (1 << 14)
 """Of the work: ranges of a second engine whose speed is not known; a few milliseconds, if the phase takes a second."""
+LEARN_GROWTH = 4
+"""Times the work of the first range, that the second one has: together they tell the time that every range takes."""
+LEAST_TIMES = 8.0
+"""Times as long as every range takes besides its work, that the work of the leading engine's takes at least."""
 LEAD_GROWTH = 8
 """Times the work of its last range that one of the leading engine has at most: the first roots may be light ones."""
 GROWTH = 4
@@ -56,6 +66,11 @@ COMMIT_SECONDS = 0.5
 """Of work that a worker of the second engine may lose where it is stopped."""
 LEAST_GAIN = 0.03
 """Of what the leading engine did meanwhile: what the second one must do to stay."""
+CLEARLY = 1.5
+"""Times the speed that the leading engine had beside the second one: the next roots may be so much lighter."""
+LATE, OVERDUE, MIXED = 2.0, 3.0, 9.0
+"""Times as long as expected, that a range of the leading engine takes when the second one pauses; and when it goes on
+again, where it was at nothing, and where it was at work, when the range began."""
 REST = 2.0
 """Times as long as its last range took, that a leading engine rests that added too little."""
 BUDGET_SHARE = 0.5
@@ -94,6 +109,14 @@ class Situation:
     lead_speed
         Work a second of the leading engine: measured or, where its range takes longer than expected, the most that it
         can be; 0 where it has not begun.
+    lead_fixed
+        Seconds that every range of it takes besides.
+    learning
+        Whether it has done one range alone, which cannot tell these from the speed.
+    at_work_on
+        Work of the ranges that the second engine is at.
+    joined, proven
+        Whether a second engine has joined, and whether the leading one was seen to be fast enough beside it.
     lead_busy
         Seconds until its range will probably end.
     speed
@@ -112,6 +135,11 @@ class Situation:
     total: float
     left: float
     lead_speed: float = 0.0
+    lead_fixed: float = 0.0
+    learning: bool = False
+    at_work_on: float = 0.0
+    joined: bool = False
+    proven: bool = False
     lead_busy: float = 0.0
     speed: float = 0.0
     workers: int = 1
@@ -122,12 +150,13 @@ class Situation:
     @property
     def lead_left(self) -> float:
         """Seconds that the leading engine will still need by itself."""
-        return self.lead_busy + self.left / self.lead_speed if self.lead_speed else 0.0
+        return self.lead_busy + self.lead_fixed + self.left / self.lead_speed if self.lead_speed else 0.0
 
     @property
     def joint_left(self) -> float:
         """Seconds that both need for what is left."""
-        return self.lead_busy + self.left / (self.lead_speed + self.speed)
+        work = self.left + self.at_work_on + self.lead_speed * self.lead_fixed
+        return self.lead_busy + work / (self.lead_speed + self.speed)
 
 
 def may_join(now: Situation) -> bool:
@@ -154,17 +183,38 @@ def stops(waited: float, lost: float) -> bool:
 
 
 def lead_takes(now: Situation) -> float:
-    """Return the work of the leading engine's next range."""
-    if not now.lead_speed:
+    """Return the work of the leading engine's next range; 0 where the second one will have done all of it before."""
+    if not now.lead_last:
         return now.total * FIRST_SHARE
+    if now.speed and now.left <= now.speed * now.lead_fixed:
+        return 0.0
+    learned = LEARN_GROWTH * now.lead_last
+    if now.learning and (not now.joined or learned <= WAIT_SHARE * now.joint_left * now.lead_speed):
+        return min(learned, now.left)
+    share = now.joint_left - now.lead_fixed  # seconds of work until both have nothing left
     seconds = now.joint_left / 2
-    if not now.speed:
+    if not now.joined:
         seconds = min(seconds, ALONE_SHARE * now.elapsed)
-    elif now.lead_speed < now.speed:
+    elif now.lead_speed < now.speed or not now.proven:
         seconds = min(seconds, WAIT_SHARE * now.elapsed)
-    least = now.lead_speed * LEAST_LAUNCH
-    taken = max(now.lead_speed * seconds, least)
-    return min(taken if now.left - taken > least else now.left, LEAD_GROWTH * now.lead_last)
+    least = LEAST_LAUNCH if now.joined and not now.proven else max(LEAST_LAUNCH, LEAST_TIMES * now.lead_fixed)
+    most = max(LEAD_GROWTH * now.lead_last, now.lead_speed * LEAST_TIMES * now.lead_fixed)
+    taken = now.lead_speed * min(max(seconds, least), share)
+    rest = now.lead_speed * (LEAST_LAUNCH if now.joined else least)
+    return max(min(taken if now.left - taken > rest else now.left, most), 0.0)
+
+
+def loses(beside: float, second: float, alone: float) -> bool:
+    """Return whether two engines do less together, in a second, than would make sharing worth it.
+
+    Parameters
+    ----------
+    beside, second
+        Work a second of the leading engine beside the second one, and of that.
+    alone
+        The same of the leading engine alone.
+    """
+    return beside + second < (1 + LEAST_GAIN) * alone
 
 
 def second_takes(now: Situation) -> float:
@@ -172,7 +222,7 @@ def second_takes(now: Situation) -> float:
     if not now.speed:
         return now.total * PROBE_SHARE if now.lead_left >= JOIN_LEFT else 0.0
     least = max(LEAST_RANGE, now.beginning * now.workers / LOCK_SHARE)
-    seconds = max(now.joint_left / 2, least)
+    seconds = max(min(now.joint_left, now.left / now.speed) / 2, least)
     if now.speed < now.lead_speed:
         seconds = min(seconds, WAIT_SHARE * now.elapsed)
     if seconds < least or 2 * seconds > now.lead_left:

@@ -14,10 +14,13 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from longwall.pipeline.execution.phase import Task
 from longwall.pipeline.execution.sharing.engine_choice import (
+    LATE,
+    LEAST_GAIN,
+    MIXED,
+    OVERDUE,
     PROBE_SHARE,
     REST,
     Situation,
@@ -26,6 +29,8 @@ from longwall.pipeline.execution.sharing.engine_choice import (
     may_join,
     second_takes,
 )
+from longwall.pipeline.execution.sharing.pace import Pace
+from longwall.pipeline.execution.sharing.trials import Trials
 
 
 @dataclass(eq=False)
@@ -75,11 +80,27 @@ class Team:
         self.last = max(work, kept * self.last)
 
 
-class _Launch(NamedTuple):
-    """The range that the leading engine is at."""
+@dataclass(eq=False)
+class _Launch:
+    """The range that the leading engine is at.
+
+    Attributes
+    ----------
+    work, began
+        Its work, and when it began.
+    clean
+        Whether the second engine was at nothing then.
+    alone
+        Whether it has been at nothing since then, too.
+    """
 
     work: float
     began: float
+    alone: bool
+    clean: bool
+
+
+_LEAST_SECONDS = 1e-9
 
 
 class TaskPool:
@@ -112,8 +133,11 @@ class TaskPool:
         self._second: Team | None = None
         self._launch: _Launch | None = None
         self._began = self._since = clock()
+        self._pace = Pace()  # of the leading engine
+        self._trials = Trials()
+        self._at_work, self._at_work_on = 0, 0.0  # ranges that the second engine is at, and their work
         self._lead_work = self._second_work = 0.0  # since the second engine joined
-        self._rests_until = 0.0  # the leading engine, while there is a second one
+        self._rests_until, self._yielded = 0.0, False  # the leading engine, while there is a second one
         self._uncommitted = 0.0  # work that the second engine has taken
         self._changed = threading.Condition()
         self.joined = False
@@ -135,13 +159,17 @@ class TaskPool:
             if not self._waiting:
                 return None
             if team is not self._lead:
-                return self._from_end(second_takes(self._situation()), team) if team is self._second else None
+                return self._assist(team) if team is self._second and not self._paused else None
             if self._resting:
                 return None
             if not self._shared:
                 return self._from_front(None)
-            task = self._from_front(lead_takes(self._situation()) if team.cuts else None)
-            self._launch = _Launch(self._work(task), self._clock())
+            work = lead_takes(self._situation()) if team.cuts else None
+            if work == 0 and not self._yielded:  # the second engine will probably have done it before
+                self._rests_until, self._yielded = self._clock() + self._pace.fixed, True
+                return None
+            task = self._from_front(work or None)
+            self._launch = _Launch(self._work(task), self._clock(), not self._at_work, not self._at_work)
             self._changed.notify_all()
             return task
 
@@ -152,15 +180,32 @@ class TaskPool:
             team.learn(work, seconds)
             if team is not self._lead:
                 self._second_work += work
+                self._at_work, self._at_work_on = self._at_work - 1, self._at_work_on - work
                 return
-            if self._launch is not None and self._second is not None and self._launch.began >= self._since:
-                self._lead_work += work
-                if adds_little(self._second_work, self._lead_work):
-                    self._end_sharing()
-                elif adds_little(self._lead_work, self._second_work):
-                    self._rests_until = self._clock() + REST * seconds
-            self._launch = None
+            self._pace.learn(work, seconds)
+            launch, self._launch = self._launch, None
+            if launch is not None:
+                self._look_back(launch, seconds)
             self._changed.notify_all()
+
+    def _look_back(self, launch: _Launch, seconds: float) -> None:
+        """Find out by a range of the leading engine whether sharing is worth it."""
+        second, now, trials = self._second, self._clock(), self._trials
+        if second is None or not second.speed or launch.began < self._since or launch.alone != trials.pausing:
+            return
+        if not trials.pausing:
+            self._lead_work += launch.work
+            assisted = max(self._second_work, second.speed * (now - self._since))
+            if adds_little(assisted, self._lead_work):
+                self._end_sharing()
+                return
+            if adds_little(self._lead_work, self._second_work):
+                self._rests_until = now + REST * seconds
+                return
+        if self._lead.cuts and not self._long and not (trials.closing and launch.clean):
+            speed = launch.work / max(seconds - self._pace.fixed, seconds / 2)
+            if trials.learn(speed, second.speed, now - self._began):
+                self._end_sharing()
 
     def committed(self, team: Team, tasks: Sequence[Task]) -> None:
         """Take note of tasks whose results are safe."""
@@ -173,8 +218,7 @@ class TaskPool:
     def lost_seconds(self) -> float:
         """Seconds that the leading engine would need for what the second one has taken and not committed."""
         with self._changed:
-            speed = self._lead.speed
-            return self._uncommitted / speed if speed else math.inf
+            return self._pace.seconds(self._uncommitted) if self._pace.speed else math.inf
 
     def probe(self, team: Team) -> Task | None:
         """Return the last range, which stays in the pool: what a second engine does before it joins."""
@@ -200,7 +244,7 @@ class TaskPool:
     def wait(self, team: Team, seconds: float) -> bool:
         """Wait until the leading engine begins or ends a range; return whether there may be more for a team then."""
         with self._changed:
-            if self._waiting and (team is self._second or self._resting):
+            if self._waiting and team in (self._lead, self._second):
                 self._changed.wait(seconds)
             return bool(self._waiting) and (team is self._second or team is self._lead)
 
@@ -208,7 +252,7 @@ class TaskPool:
         """Put tasks back whose results are lost with the second engine, which takes no more."""
         with self._changed:
             work = sum(self._work(task) for task in tasks)
-            self._waiting.extend((task.first, task.last) for task in tasks)
+            self._put_back(tasks)
             self._left, self._uncommitted = self._left + work, self._uncommitted - work
             self._end_sharing()
 
@@ -216,6 +260,30 @@ class TaskPool:
         """Let no engine join from now on."""
         with self._changed:
             self._end_sharing()
+
+    @property
+    def _proven(self) -> bool:
+        """Whether the leading engine is known to be fast enough beside the second one, or to find out is too much."""
+        return self._trials.slowed > 0 or self._long
+
+    @property
+    def _long(self) -> bool:
+        """Whether the leading engine's ranges have to be long, so that a trial costs more than it could show."""
+        pace = self._pace
+        return pace.mostly_fixed or (pace.fixed > 0 and 2 * pace.fixed > LEAST_GAIN * pace.seconds(self._left))
+
+    @property
+    def _paused(self) -> bool:
+        """Whether the second engine waits, so that it is seen how fast the leading one is without it."""
+        launch, pace = self._launch, self._pace
+        if launch is None or not pace.speed:
+            return self._trials.pausing
+        times = (self._clock() - launch.began) / pace.seconds(launch.work)
+        if self._trials.pausing:
+            return times < (OVERDUE if launch.clean else MIXED)
+        if self._proven or pace.single or not self._lead.cuts:
+            return False
+        return LATE < times < OVERDUE if launch.began >= self._since else times < LATE
 
     @property
     def _resting(self) -> bool:
@@ -227,17 +295,28 @@ class TaskPool:
         self._changed.notify_all()
 
     def _situation(self) -> Situation:
-        now = self._clock()
-        speed, busy = self._lead.speed, 0.0
+        now, pace = self._clock(), self._pace
+        speed, busy = pace.speed, 0.0
         if self._launch is not None:
-            ran = now - self._launch.began
-            most = self._launch.work / ran if ran > 0 else math.inf
+            ran, work = now - self._launch.began, self._launch.work
+            most = work / max(ran - pace.fixed, _LEAST_SECONDS)
             speed = min(speed or most, most)
-            busy = max(self._launch.work / speed - ran, 0.0)
-        alone = Situation(now - self._began, self._total, self._left, speed, busy, lead_last=self._lead.last)
+            busy = max(pace.fixed + work / speed - ran, 0.0)
+        alone = Situation(now - self._began, self._total, self._left, speed, pace.fixed, lead_busy=busy)
+        alone = replace(alone, lead_last=pace.last, learning=pace.single)
         if (second := self._second) is None:
             return alone
+        alone = replace(alone, joined=True, proven=self._proven, at_work_on=self._at_work_on)
         return replace(alone, speed=second.speed, workers=second.workers, last=second.last, beginning=second.beginning)
+
+    def _assist(self, team: Team) -> Task | None:
+        """Take a range for the second engine."""
+        task = self._from_end(second_takes(self._situation()), team)
+        if task is not None:
+            self._at_work, self._at_work_on = self._at_work + 1, self._at_work_on + self._work(task)
+            if self._launch is not None:
+                self._launch.alone = False
+        return task
 
     def _from_front(self, work: float | None) -> Task:
         """Take so much work of the first task, or all of it."""
@@ -252,6 +331,15 @@ class TaskPool:
         if work <= 0 or (team.speed and 2 * work < self._density(last - 1)):  # a root is too much
             return None
         return self._cut_end(max(last - min(self._roots(last - 1, work), team.longest), first))
+
+    def _put_back(self, tasks: Sequence[Task]) -> None:
+        """Have ranges wait again: in one piece where they follow each other, since each costs a launch."""
+        ranges = sorted([*self._waiting, *((task.first, task.last) for task in tasks)])
+        self._waiting.clear()
+        for first, last in ranges:
+            if self._waiting and self._waiting[-1][1] == first and self._origin(first).first != first:
+                first = self._waiting.pop()[0]
+            self._waiting.append((first, last))
 
     def _cut_end(self, at: int) -> Task:
         first, last = self._waiting.pop()

@@ -38,6 +38,8 @@ class Engines:
         Tasks of the phase.
     cuts
         Whether the leading engine takes them in ranges.
+    slowed
+        How many times as long the leading engine takes while workers of the second one are at work.
     """
 
     lead: NDArray[np.float64]
@@ -47,6 +49,7 @@ class Engines:
     workers: int
     pieces: int = 1
     cuts: bool = True
+    slowed: float = 1.0
 
     @property
     def lead_alone(self) -> float:
@@ -70,6 +73,18 @@ class Outcome:
     stops: int = 0
 
 
+@dataclass
+class _Launch:
+    """The leading engine's range: what is left of it, in seconds alone, and since when that goes down how fast."""
+
+    task: Task
+    began: float
+    since: float
+    left: float
+    slowed: float = 1.0
+    number: int = 0
+
+
 class Simulation:
     """The events of a phase, in the order of a clock of its own."""
 
@@ -83,6 +98,7 @@ class Simulation:
         self._done = np.zeros(ROOTS, np.int8)
         self._outcome = Outcome()
         self._lead_ended = self._stopped = False
+        self._launch: _Launch | None = None
         self._doing: list[list[Task]] = [[] for _ in range(engines.workers)]  # what workers have not committed
         self._due = [0.0] * engines.workers
         self._at_work: set[int] = set()
@@ -116,15 +132,35 @@ class Simulation:
             self._pool.close()
             self._lead_waits(self._now)
             return
-        seconds = self._engines.launch + cost(self._engines.lead, task)
+        self._launch = _Launch(task, self._now, self._now, self._engines.launch + cost(self._engines.lead, task))
+        self._lead_goes_on()
+
+    def _lead_goes_on(self) -> None:
+        """Find out again when the leading engine's range will end: workers of the second one have begun, or ended."""
+        launch = self._launch
+        if launch is None:
+            return
+        launch.left -= (self._now - launch.since) / launch.slowed
+        launch.since, launch.slowed = self._now, self._engines.slowed if self._at_work else 1.0
+        launch.number += 1
+        number = launch.number
 
         def end() -> None:
-            self._pool.done(self._lead, task, seconds)
-            self._pool.committed(self._lead, [task])
-            self._mark(task)
-            self._lead_takes()
+            if launch is self._launch and number == launch.number:
+                self._launch = None
+                self._pool.done(self._lead, launch.task, self._now - launch.began)
+                self._pool.committed(self._lead, [launch.task])
+                self._mark(launch.task)
+                self._lead_takes()
 
-        self._after(seconds, end)
+        self._after(launch.left * launch.slowed, end)
+
+    def _works(self, number: int, *, works: bool) -> None:
+        """Note that a worker of the second engine has begun a range, or ended one."""
+        before = bool(self._at_work)
+        (self._at_work.add if works else self._at_work.discard)(number)
+        if bool(self._at_work) != before:
+            self._lead_goes_on()
 
     def _lead_waits(self, since: float) -> None:
         for number in set(range(self._engines.workers)) - self._at_work:
@@ -168,14 +204,14 @@ class Simulation:
             else:
                 self._commit(number)
             return
-        self._at_work.add(number)
+        self._works(number, works=True)
         self._doing[number].append(task)
         seconds = BEGINNING + cost(self._engines.second, task)
 
         def end() -> None:
             if self._stopped:
                 return
-            self._at_work.discard(number)
+            self._works(number, works=False)
             self._pool.done(self._second, task, seconds)
             if self._now >= self._due[number]:
                 self._commit(number)
@@ -243,8 +279,35 @@ def test_a_faster_engine_loses_until_it_has_joined(seed: int) -> None:
 def test_engines_share_by_their_speeds(shape: str, cuts: bool) -> None:
     both = replace(engines(random.Random(1), 2.0, 4.0, shape), cuts=cuts, pieces=1 if cuts else 64)
     outcome = Simulation(both).run()
-    assert both.lead_alone / outcome.seconds > 1.35  # 1.5 without any loss
+    # 1.5 without any loss; where a range took five times as long as expected the second engine has paused for long.
+    assert both.lead_alone / outcome.seconds > (1.2 if cuts and shape == "hubs later" else 1.35)
     assert cuts or outcome.launches <= 64
+
+
+@pytest.mark.parametrize("slowed", [2.0, 3.0, 8.0])
+@pytest.mark.parametrize("seconds", [(0.6, 2.4), (2.0, 6.0), (6.0, 12.0)])
+def test_a_leading_engine_that_the_second_one_slows_down_goes_on_alone(
+    seconds: tuple[float, float], slowed: float
+) -> None:
+    for shape, most in (("even", 1.05), ("rough", 1.1)):
+        times = []
+        for seed in range(3):
+            both = replace(engines(random.Random(seed), *seconds, shape), slowed=slowed)
+            times.append(Simulation(both).run().seconds / both.lead_alone)
+        assert sum(times) / len(times) < most  # 1.3 to 2.5 without trials
+
+
+def test_a_leading_engine_that_is_hardly_slowed_down_is_helped() -> None:
+    both = replace(engines(random.Random(1), 6.0, 12.0, "even"), slowed=1.3)
+    assert both.lead_alone / Simulation(both).run().seconds > 1.2  # 1.27 without any loss
+
+
+@pytest.mark.parametrize(("opening", "most"), [(0.005, 1.06), (0.02, 1.06), (0.2, 1.19)])
+def test_ranges_that_take_a_fixed_time_are_few(opening: float, most: float) -> None:
+    both = replace(engines(random.Random(1), 0.55, 2.4, "even", opening=opening), launch=0.05)
+    outcome = Simulation(both).run()
+    assert outcome.launches <= 5
+    assert outcome.seconds <= most * both.lead_alone  # 3.6 times where all time is taken for work
 
 
 @pytest.mark.parametrize("seconds", [1e-4, 1e-2, 5e-2])
