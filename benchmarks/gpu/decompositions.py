@@ -21,6 +21,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import longwall
+from longwall.kernels.cuda.homomorphisms.fused_rows import SUM_EDGES, SUM_PRODUCT
 from longwall.kernels.cuda.runtime.launch import Device
 from longwall.kernels.interface.homomorphism_program import Op
 from longwall.storage.generators.kinds import generate
@@ -35,6 +36,7 @@ PATTERNS = {
     "cycle-5": "cycle-5",
     "house": "house",
 }
+_OPERATIONS = {int(op): op.name.lower() for op in Op} | {SUM_PRODUCT: "sum_product", SUM_EDGES: "sum_edges"}
 
 
 def mine(graph: Graph, workload: dict[str, Any], engine: str) -> tuple[list[int | None], float]:
@@ -87,7 +89,7 @@ def operations(generated: str) -> str:
     ops = re.search(r"RowOp kOps\[\] = \{(.*)\};", generated)
     codes = re.findall(r"\{(\d+),", ops[1]) if ops else []
     rows = "arcs: " if "kArcs = 1" in generated else "vertices: "
-    return rows + " ".join(Op(int(code)).name.lower() for code in codes) if codes else ""
+    return rows + " ".join(_OPERATIONS[int(code)] for code in codes) if codes else ""
 
 
 def print_profile(graph: Graph, workload: dict[str, Any]) -> None:

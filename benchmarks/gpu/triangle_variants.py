@@ -43,17 +43,7 @@ class Variant(NamedTuple):
     blocks: int = 6
 
 
-VARIANTS = [
-    Variant(),
-    Variant(4),
-    Variant(1),
-    Variant(2),
-    Variant(8, blocks=4),
-    Variant(2, share=2),
-    Variant(2, blocks=8),
-    Variant(4, blocks=5),
-    Variant(4, share=8),
-]
+VARIANTS = [Variant(), Variant(4), Variant(1), Variant(8, blocks=4), Variant(4, share=2), Variant(4, share=8)]
 
 
 @contextmanager

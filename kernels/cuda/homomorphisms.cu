@@ -101,7 +101,22 @@ struct RowRunner {
 
   template <int D>
   DEVICE Value get(u32 vertex) const {
-    return kDense[D].narrow ? reduced(static_cast<Value>(dense<D>(vertex))) : static_cast<Value>(dense<D>(vertex));
+    constexpr int place = kDense[D].place;
+    const i64 at = vertex - base;
+    // Two instructions, as in push.
+    if constexpr (kDense[D].narrow) {
+      u32 number;
+      if (at < window) {
+        number = near_narrow[place * window + at];
+      } else {
+        number = far_narrow[place * length + at];
+      }
+      return reduced(static_cast<Value>(number));
+    } else if (at < window) {
+      return near[place * window + at];
+    } else {
+      return far[place * length + at];
+    }
   }
 
   DEVICE bool wanted(u32 z) const { return !kSymmetric || z <= v; }
@@ -179,8 +194,10 @@ struct RowRunner {
   DEVICE void push_one(u32 z) {
     constexpr int place = kDense[D].place;
     const i64 at = z - base;
-    u32* number = at < window ? &near_narrow[place * window + at] : &far_narrow[place * length + at];
-    if (atomicAdd(number, 1u) == 0) reached[atomicAdd(num_reached, 1u)] = z;
+    // Two instructions, as above.
+    const u32 before =
+        at < window ? atomicAdd(&near_narrow[place * window + at], 1u) : atomicAdd(&far_narrow[place * length + at], 1u);
+    if (before == 0) reached[atomicAdd(num_reached, 1u)] = z;
   }
 
   // Call visit(z) for walks v, y, z in the neighbourhood of each neighbour x of v, once for those with x and y exchanged.
