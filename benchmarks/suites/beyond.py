@@ -99,7 +99,7 @@ def main() -> None:
             for machines in (1, 4, 16):
                 cost = predict(edges, rates, machines, grown, times)
                 arrays = ARRAY_BYTES * edges
-                held = rates.devices * arrays / HOST_BYTES
+                held = cost.host / HOST_BYTES
                 over = cost.of("link") * min(rates.link, rates.memory / rates.devices)
                 cells = [f"{edges:.0e}".replace("e+", "e"), f"{machines}", f"{STORE_BYTES * edges / 1e9:,.0f}"]
                 cells += [f"{arrays / 1e9:,.0f}", f"{held:.0%}", f"{cost.network / 1e9:,.0f}", f"{over / 1e9:,.0f}"]

@@ -2,13 +2,23 @@
 
 The memory is that of anonymous files, which others of the same user open by the process that made them. It is freed
 when the last process that has it ends, however it ends.
+
+Where the coordinator is on another machine, the first worker process of a machine reads the graph: that one binds a
+socket whose name is in no folder, and hands the files to others that connect. The kernel frees the name with the
+process, whatever ends it, and one of those that wait for an answer binds it anew.
 """
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
-from contextlib import suppress
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +30,8 @@ from longwall.storage.memory.reservations import MemoryBudget
 
 _UNIT = 64  # bytes, at multiples of which arrays begin
 _NAME = "longwall-graph"
+_WAIT_SECONDS = 0.2
+_MOST_BYTES, _MOST_FILES = 1 << 16, 250  # of an answer
 
 
 class SharedGraph(NamedTuple):
@@ -38,10 +50,10 @@ class _Memory:
 
     def __init__(self, nbytes: int):
         self.nbytes = nbytes
-        self._file = os.memfd_create(_NAME, os.MFD_CLOEXEC)
-        self.path = f"/proc/{os.getpid()}/fd/{self._file}"
-        os.ftruncate(self._file, max(nbytes, 1))
-        self._map = mmap.mmap(self._file, max(nbytes, 1))
+        self.file = os.memfd_create(_NAME, os.MFD_CLOEXEC)
+        self.path = f"/proc/{os.getpid()}/fd/{self.file}"
+        os.ftruncate(self.file, max(nbytes, 1))
+        self._map = mmap.mmap(self.file, max(nbytes, 1))
         with suppress(AttributeError, OSError):  # not every system has huge pages, or lends them for this
             self._map.madvise(mmap.MADV_HUGEPAGE)
         self.address = np.frombuffer(self._map, np.uint8).ctypes.data
@@ -54,7 +66,7 @@ class _Memory:
 
     def __del__(self) -> None:
         with suppress(AttributeError, OSError):
-            os.close(self._file)
+            os.close(self.file)
 
 
 class GraphSharer:
@@ -100,6 +112,10 @@ class GraphSharer:
             places[i] = (memory.path, start, arrays[i].nbytes)
         return SharedGraph(memory.path, len(pickled), [place for place in places if place is not None])
 
+    def files(self) -> dict[str, int]:
+        """Return the descriptor of each anonymous file, by its path."""
+        return {memory.path: memory.file for memory in self._made}
+
     def _new(self, nbytes: int) -> _Memory:
         self._made.append(_Memory(nbytes))
         return self._made[-1]
@@ -143,3 +159,115 @@ def map_graph(shared: SharedGraph) -> Graph:
     graph = loads(pickled, buffers=arrays)
     assert isinstance(graph, Graph)
     return graph
+
+
+@contextmanager
+def graph_of_machine(
+    name: str, read: Callable[[GraphSharer], tuple[Graph, SharedGraph]], cancel: threading.Event
+) -> Iterator[Graph]:
+    """Have a graph that processes of this machine share: the first of them reads it, the others wait and map it.
+
+    Parameters
+    ----------
+    name
+        Of the graph: the same in all of these processes, and in no others.
+    read
+        Reads the graph, and shares it.
+    cancel
+        Ends waiting.
+
+    Yields
+    ------
+    Graph
+        Its arrays are only read.
+
+    Raises
+    ------
+    RunError
+        If waiting was cancelled.
+    Exception
+        What `read` raises. Others that wait then try it themselves.
+    """
+    address, sharer = f"\0{_NAME}-{os.getuid()}-{name}", GraphSharer()
+    while (listener := _bound(address)) is None:
+        found, foreign = _received(address, cancel)
+        if found is not None:
+            yield found
+            return
+        if foreign:  # another user has taken the name: there is no one to share with
+            yield read(sharer)[0]
+            return
+    with closing(listener):
+        graph, shared = read(sharer)
+        thread = threading.Thread(target=_answer, args=(listener, shared, sharer.files()), daemon=True)
+        thread.start()
+        try:
+            yield graph
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)  # ends the thread's wait
+            thread.join()
+
+
+def _bound(address: str) -> socket.socket | None:
+    """Return a socket that listens at an address; None where another process has it."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        listener.bind(address)
+        listener.listen(socket.SOMAXCONN)
+    except OSError:
+        listener.close()
+        return None
+    return listener
+
+
+def _answer(listener: socket.socket, shared: SharedGraph, files: dict[str, int]) -> None:
+    """Send the graph to every process of this user that connects, until the socket is shut down."""
+    paths = list(files)
+    arrays = [(paths.index(path), start, size) for path, start, size in shared.arrays]
+    answer = json.dumps((paths.index(shared.path), shared.pickled, arrays)).encode()
+    with suppress(OSError):
+        while True:
+            peer, _ = listener.accept()
+            with peer, suppress(OSError):
+                if _same_user(peer):
+                    socket.send_fds(peer, [answer], list(files.values()))
+
+
+def _received(address: str, cancel: threading.Event) -> tuple[Graph | None, bool]:
+    """Wait for the graph of the process that listens; None where it ended. Also return whether it is another user's."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
+        peer.settimeout(_WAIT_SECONDS)
+        try:
+            peer.connect(address)
+            if not _same_user(peer):
+                return None, True
+        except (BlockingIOError, TimeoutError):  # it has as many that wait as it can have
+            time.sleep(_WAIT_SECONDS)
+            return None, False
+        except OSError:
+            return None, False
+        while not cancel.is_set():
+            try:
+                answer, files, _, _ = socket.recv_fds(peer, _MOST_BYTES, _MOST_FILES)
+            except TimeoutError:
+                continue
+            except OSError:
+                return None, False
+            try:
+                return (_mapped(answer, files) if answer else None), False
+            finally:
+                for file in files:
+                    os.close(file)
+    raise RunError("the run was cancelled")
+
+
+def _mapped(answer: bytes, files: list[int]) -> Graph:
+    first, pickled, arrays = json.loads(answer)
+    paths = [f"/proc/self/fd/{file}" for file in files]
+    return map_graph(SharedGraph(paths[first], pickled, [(paths[at], start, size) for at, start, size in arrays]))
+
+
+def _same_user(peer: socket.socket) -> bool:
+    """Whether a process of this user is at the other end."""
+    _, user, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return bool(user == os.getuid())

@@ -1,6 +1,7 @@
 """A run in a worker process of a cluster: it does ranges of the phases that the coordinator sends.
 
-The process opens its resources and the graph once, while the coordinator reads the graph. Phases are data, so a request
+The process opens its resources and the graph once, while the coordinator reads the graph; processes of a machine share
+the graph that one of them, or the coordinator, has read. Phases are data, so a request
 carries all else: the phase, and ranges of its roots. Every request has a worker of its own, so a range that is done
 twice, or whose result is lost, changes nothing.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import threading
 import time
 import uuid
@@ -19,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from longwall.pipeline.cluster.open_phase import CurrentPhase
-from longwall.pipeline.cluster.shared_graph import SharedGraph, map_graph
-from longwall.pipeline.config import load_config
+from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph, graph_of_machine, map_graph
+from longwall.pipeline.config import RunSpec, load_config
 from longwall.pipeline.execution.engine_errors import user_errors
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import DoesNotFit
@@ -29,8 +31,10 @@ from longwall.pipeline.run_store.local_store import LocalStore
 from longwall.pipeline.run_store.object_store import ObjectStore
 from longwall.pipeline.run_store.run_files import RunFiles
 from longwall.pipeline.run_store.store import RunStore
-from longwall.storage.errors import FinalError, RunError, reason_of
+from longwall.storage.errors import FinalError, InputError, RunError, reason_of
 from longwall.storage.graph.graph import Graph
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
+from longwall.storage.memory.resources import Resources
 from longwall.storage.observer import NullObserver
 from longwall.storage.remote.urls import is_url
 from longwall.storage.version import longwall_version
@@ -38,6 +42,7 @@ from longwall.storage.version import longwall_version
 _WAIT_SECONDS = 0.2
 _IDLE_SECONDS = 600.0  # without a request, until everything is released: the coordinator may have been killed
 _OVER = "the run is over on this worker"
+_ALONE = 2  # processes of a machine: a worker, and the coordinator that may be there, too
 
 
 class RunHeader(TypedDict):
@@ -247,7 +252,12 @@ class WorkerProcess:
             spec.with_threads(self._threads), processes=header["share"], per_device=header["per_device"]
         )
         with resources, user_errors(resources.engine), ExitStack() as opened:
-            graph = self._shared_graph() if header["shares"] else read_graph(spec, observer, resources)
+            if header["shares"]:
+                graph = self._shared_graph()
+            elif header["share"] > _ALONE and sys.platform == "linux":
+                graph = opened.enter_context(self._graph_of_machine(spec, resources))
+            else:
+                graph = read_graph(spec, observer, resources)
             store: RunStore = LocalStore(Path(header["run"]))
             if is_url(header["run"]):
                 store = ObjectStore(header["run"], resources.spill.path / "run")
@@ -266,6 +276,33 @@ class WorkerProcess:
             opened.callback(env.close)
             opened.callback(current.close)
             yield _OpenRun(env, current, threading.Semaphore(resources.engine.workers))
+
+    @contextmanager
+    def _graph_of_machine(self, spec: RunSpec, resources: Resources) -> Iterator[Graph]:
+        """Have the graph that the machine's processes share: it is read within the memory of all, who pay for it alike.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read, or does not fit.
+        """
+        from longwall.pipeline.inputs import read_graph
+
+        share, own = self.header["share"], resources.host
+        machine = resources.with_host(MemoryBudget(own.option, share * own.limit, own.advice))
+
+        def read(sharer: GraphSharer) -> tuple[Graph, SharedGraph]:
+            graph = read_graph(spec, NullObserver(), machine, adjacency=sharer.array)
+            return graph, sharer.share(graph, machine.host)
+
+        try:
+            with ExitStack() as opened:
+                graph = opened.enter_context(graph_of_machine(self.header["id"], read, self._cancel))
+                part = -(-graph.nbytes // share)
+                opened.enter_context(own.reserve(part, "this process' part of the graph that the machine shares"))
+                yield graph
+        except BudgetExceeded as error:
+            raise InputError(str(error)) from None
 
     def _shared_graph(self) -> Graph:
         with self._changed:

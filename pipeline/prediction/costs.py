@@ -85,15 +85,15 @@ class Cost:
     rates
         Of each.
     disk, host, device, network
-        Bytes: read and written by each machine's disk, held in the memory of each of its processes, held on each
-        device, and sent over the network in all.
+        Bytes: read and written by each machine's disk, held in its memory, held on each of its devices, and sent over
+        the network in all.
     """
 
     parts: tuple[Part, ...]
     workers: int
     rates: Rates
     disk: float
-    host: int
+    host: float
     device: int
     network: float
 
@@ -115,8 +115,8 @@ class Cost:
 def predict_cost(demand: Demand, rates: Rates, workers: int = 1) -> Cost:
     """Predict a run on so many machines.
 
-    Every process reads the graph for itself, and makes for itself what a phase begins with; ranges are shared out, and
-    results go to the coordinator.
+    Every machine reads the graph, which its processes share; every process makes for itself what a phase begins with.
+    Ranges are shared out, and results go to the coordinator.
 
     Parameters
     ----------
@@ -129,11 +129,11 @@ def predict_cost(demand: Demand, rates: Rates, workers: int = 1) -> Cost:
     """
     own = demand.own
     faster = rates.steps / own.steps  # a thread (or device) than one of those that sampled
-    # What every process does by all threads of the host; devices say nothing of those.
+    # What is done by all threads of the host; devices say nothing of those.
     threads = 1.0 if rates.devices or own.devices else own.threads / rates.threads / faster
     processes = max(rates.devices, 1)
     clustered = workers * processes > 1
-    read = _read(demand, rates, workers, processes, demand.read_seconds * threads)
+    read = _read(demand, rates, workers, demand.read_seconds * threads)
     link, over = _link(demand, rates)
     opened = sum(one.open_seconds for one in demand.samples) * threads
     loading = sum(one.load_seconds for one in demand.samples) / (1.0 if rates.devices else faster)
@@ -156,19 +156,32 @@ def predict_cost(demand: Demand, rates: Rates, workers: int = 1) -> Cost:
         workers,
         rates,
         (0 if demand.over_network else demand.read_bytes) + demand.written / workers,
-        demand.host_bytes,
+        _held(demand, rates, processes),
         demand.device_bytes or int(min(over, rates.device_memory or over)),
         (demand.read_bytes * workers if remote else 0) + (sent if workers > 1 else 0.0),
     )
 
 
-def _read(demand: Demand, rates: Rates, workers: int, processes: int, decoding: float) -> Part:
-    """Predict the reading of the graph: the slowest of the disk or the network, and of decoding by all processes."""
+def _held(demand: Demand, rates: Rates, processes: int) -> float:
+    """Predict the bytes in a machine's memory.
+
+    Its processes share one graph; where their devices do not hold it, each has the neighbours in managed memory, too.
+    """
+    own = max(demand.host_bytes - demand.graph_bytes, 0)
+    return demand.graph_bytes * (1 + (processes if processes > 1 and _away(demand, rates) else 0)) + own * processes
+
+
+def _away(demand: Demand, rates: Rates) -> bool:
+    """Whether devices hold only a part of the graph."""
+    return 0 < rates.device_memory < demand.graph_bytes and rates.devices > 0
+
+
+def _read(demand: Demand, rates: Rates, workers: int, decoding: float) -> Part:
+    """Predict the reading of the graph: the slowest of the disk or the network, and of decoding."""
     distant = demand.over_network or workers > 1
-    # The page cache of a machine gives its other processes what the first one has read.
     ways = {
         "network" if distant else "disk": demand.read_bytes / (rates.network if distant else rates.disk_read),
-        "decoding": decoding * processes,
+        "decoding": decoding,
     }
     if workers == 1 and not distant and demand.own == rates:
         ways = {"decoding": decoding}  # as it was measured, the disk included
@@ -184,8 +197,7 @@ def _link(demand: Demand, rates: Rates) -> tuple[float, float]:
     """
     if not rates.devices:
         return 0.0, 0.0
-    away = 0 < rates.device_memory < demand.graph_bytes
-    over = float(demand.graph_bytes * (CUTS if away else 1))
+    over = float(demand.graph_bytes * (CUTS if _away(demand, rates) else 1))
     return max(over / rates.link, rates.devices * over / rates.memory), over
 
 

@@ -125,8 +125,9 @@ def describe_cost(cost: Cost, samples: tuple[PhaseSample, ...], *, limited: bool
     how = "all phases were done for it" if seen == 1.0 else f"by samples of the phases, {seen:.2%} of one at least"
     lines.append(f"sampled      {how}{'; a run that ends at its limit takes less' if limited else ''}")
     moved = [f"disk {round_size(cost.disk)}", f"network {round_size(cost.network)}"]
-    held = [f"host {round_size(cost.host)}", *([f"device {round_size(cost.device)}"] if cost.device else [])]
-    lines.append(f"bytes        moved: {', '.join(moved)}; held by each process: {', '.join(held)}")
+    held = [f"each host {round_size(int(cost.host))}"]
+    held += [f"each device {round_size(cost.device)}"] if cost.device else []
+    lines.append(f"bytes        moved: {', '.join(moved)}; held: {', '.join(held)}")
     return lines
 
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +21,7 @@ import pytest
 
 import longwall
 from longwall.pipeline.cluster import shared_graph
-from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph, map_graph
+from longwall.pipeline.cluster.shared_graph import GraphSharer, SharedGraph, graph_of_machine, map_graph
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
@@ -28,6 +35,24 @@ graph = map_graph(SharedGraph(*json.loads(sys.argv[1])))
 graph.indices[:] = graph.indices
 write_graph(graph, sys.argv[2])
 graph.indices[:] = 0
+"""
+SHARE = """
+import os, sys, threading, time
+import longwall
+from longwall.pipeline.cluster.shared_graph import graph_of_machine
+from longwall.storage.memory.reservations import MemoryBudget
+name, log, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+
+def read(sharer):
+    with open(log, "a") as file:
+        print(os.getpid(), file=file)
+    time.sleep(seconds)
+    graph = longwall.open_graph(os.path.join(os.path.dirname(log), "edges.txt"))
+    return graph, sharer.share(graph, MemoryBudget("memory.host", 1 << 30))
+
+with graph_of_machine(name, read, threading.Event()) as graph:
+    print(graph.content_hash, int(graph.indices.sum()), flush=True)
+    sys.stdin.read()
 """
 
 
@@ -108,3 +133,103 @@ def test_workers_do_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     }
     assert longwall.run(spec).count == longwall.triangles(longwall.graph(EDGES))
     assert len(seen) == 1
+
+
+class Sharers:
+    """Processes that ask for one graph of the machine."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in EDGES.tolist()))
+        self.graph = longwall.open_graph(folder / "edges.txt")
+        self.log, self.name = folder / "log", uuid.uuid4().hex
+        self.log.touch()
+
+    def start(self, seconds: float) -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", SHARE, self.name, str(self.log), str(seconds)]
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def readers(self) -> list[int]:
+        return [int(line) for line in self.log.read_text().split()]
+
+    def finish(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        expected = f"{self.graph.content_hash} {int(self.graph.indices.sum())}"
+        assert process.stdout.readline().strip() == expected
+        process.communicate("")
+        assert process.returncode == 0
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_processes_of_a_machine_read_a_graph_once(tmp_path: Path) -> None:
+    sharers = Sharers(tmp_path)
+    first = sharers.start(0.5)
+    wait_for(sharers.readers)
+    others = [sharers.start(0.0) for _ in range(2)]
+    for process in (*others, first):
+        sharers.finish(process)
+    assert sharers.readers() == [first.pid]
+
+
+@pytest.mark.slow
+def test_where_the_reader_is_killed_another_one_reads(tmp_path: Path) -> None:
+    sharers = Sharers(tmp_path)
+    first = sharers.start(600.0)
+    wait_for(sharers.readers)
+    second = sharers.start(0.0)
+    time.sleep(0.5)
+    os.kill(first.pid, signal.SIGKILL)
+    first.communicate()
+    wait_for(lambda: len(sharers.readers()) == 2)
+    third = sharers.start(0.0)
+    for process in (third, second):
+        sharers.finish(process)
+    assert sharers.readers() == [first.pid, second.pid]
+
+
+def test_what_a_reader_raises_ends_its_turn() -> None:
+    name, graph = uuid.uuid4().hex, longwall.graph(EDGES)
+
+    def fail(sharer: GraphSharer) -> Any:
+        raise RunError("no such file")
+
+    with pytest.raises(RunError, match="no such file"), graph_of_machine(name, fail, threading.Event()):
+        raise AssertionError
+    seen: list[int] = []
+
+    def read(sharer: GraphSharer) -> tuple[Graph, SharedGraph]:
+        seen.append(1)
+        return graph, sharer.share(graph, MemoryBudget("memory.host", 1 << 20))
+
+    with (
+        graph_of_machine(name, read, threading.Event()) as mine,
+        graph_of_machine(name, read, threading.Event()) as other,
+    ):
+        assert mine is graph
+        assert np.array_equal(other.indices, graph.indices)
+        assert not np.shares_memory(other.indices, graph.indices)
+        assert seen == [1]
+    with graph_of_machine(name, read, threading.Event()):
+        assert seen == [1, 1], "the name is free again"
+
+
+def test_waiting_is_cancelled_and_another_user_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, graph, cancel = uuid.uuid4().hex, longwall.graph(EDGES), threading.Event()
+
+    def read(sharer: GraphSharer) -> tuple[Graph, SharedGraph]:
+        return graph, sharer.share(graph, MemoryBudget("memory.host", 1 << 20))
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
+        silent.bind(f"\0longwall-graph-{os.getuid()}-{name}")
+        silent.listen()
+        threading.Timer(0.3, cancel.set).start()
+        with pytest.raises(RunError, match="cancelled"), graph_of_machine(name, read, cancel):
+            raise AssertionError
+        monkeypatch.setattr(shared_graph, "_same_user", lambda peer: False)
+        with graph_of_machine(name, read, threading.Event()) as own:
+            assert own is graph

@@ -251,6 +251,22 @@ def test_a_worker_that_is_interrupted_says_that_the_run_was_cancelled(process: W
     assert Counting.under_way == 0
 
 
+def test_processes_of_a_machine_share_a_graph_and_pay_for_it_alike(header: RunHeader, graph: str) -> None:
+    several = header | {"share": 3}
+    first = WorkerProcess(several, 1)
+    phase = pickled(0, Noting("a"))
+    assert first.do(graph, phase, [(0, 100)], 60.0, [])["value"] == 100
+    Path(header["config"]["graph"]["path"]).unlink()
+    second = WorkerProcess(several, 1)
+    assert second.do(graph, phase, [(0, 100)], 60.0, [])["value"] == 100, "nothing is read again"
+    for process in (first, second):
+        assert process._run is not None
+        env = process._run.env
+        assert env.resources.host.limit == (256 << 20) // 3
+        assert env.resources.host.used == -(-env.graph.nbytes // 3)
+        process.close()
+
+
 def test_another_version_unpickles_nothing(header: RunHeader) -> None:
     process = WorkerProcess(header | {"version": "9.9"}, 2)
     with pytest.raises(RunError, match=r"the coordinator has 9\.9"):

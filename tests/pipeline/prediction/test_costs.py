@@ -80,3 +80,12 @@ def test_requests_are_a_part_of_their_own() -> None:
     cost = predict_cost(demand(), replace(OWN, request_seconds=1.0), workers=10)
     assert cost.of("dispatching") > 100
     assert cost.bottleneck.name == "dispatching"
+
+
+def test_processes_of_a_machine_share_the_graph() -> None:
+    rates = replace(OWN, devices=8, steps=1e11)
+    assert predict_cost(demand(), rates).host == 10e9 + 8 * 1e9
+    assert predict_cost(demand(), rates, workers=4).of("reading") == 8.0, "decoded once on each machine"
+    assert predict_cost(demand(), replace(rates, device_memory=1e9)).host == 9 * 10e9 + 8 * 1e9
+    assert predict_cost(demand(), replace(rates, devices=1, device_memory=1e9)).host == 11e9
+    assert predict_cost(demand(), OWN, workers=4).host == 11e9
