@@ -35,6 +35,7 @@ graph = map_graph(SharedGraph(*json.loads(sys.argv[1])))
 graph.indices[:] = graph.indices
 write_graph(graph, sys.argv[2])
 graph.indices[:] = 0
+assert "distributed" not in sys.modules, "another thread may be importing it, which is in cycles"
 """
 SHARE = """
 import os, sys, threading, time
