@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import pickle  # not Dask's: another thread may be importing that
 import socket
 import struct
 import threading
@@ -96,11 +97,8 @@ class GraphSharer:
         BudgetExceeded
             If there is no room for them.
         """
-        import distributed  # noqa: F401 - whole, before its parts: another thread may be importing it, too
-        from distributed.protocol.pickle import dumps
-
         buffers: list[Any] = []
-        pickled = dumps(replace(graph, files=None), buffer_callback=buffers.append)
+        pickled = pickle.dumps(replace(graph, files=None), protocol=5, buffer_callback=buffers.append)
         arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
         places = [self._place(array, graph.files) for array in arrays]
         missing = [i for i, place in enumerate(places) if place is None]
@@ -141,8 +139,6 @@ def map_graph(shared: SharedGraph) -> Graph:
     RunError
         If the other process is gone, or belongs to another user.
     """
-    from distributed.protocol.pickle import loads
-
     maps: dict[str, mmap.mmap] = {}
 
     def mapped(path: str) -> mmap.mmap:
@@ -159,7 +155,7 @@ def map_graph(shared: SharedGraph) -> Graph:
         arrays = [memoryview(mapped(path))[start : start + size] for path, start, size in shared.arrays]
     except OSError as error:
         raise RunError(f"the graph of the coordinator cannot be mapped: {error}") from error
-    graph = loads(pickled, buffers=arrays)
+    graph = pickle.loads(pickled, buffers=arrays)
     assert isinstance(graph, Graph)
     return graph
 

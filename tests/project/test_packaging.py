@@ -170,7 +170,7 @@ def documented(module: str):
             yield name, getattr(item, "py_func", inspect.unwrap(item))
         elif inspect.isclass(item):
             yield name, item
-            for method_name, method in vars(item).items():
+            for method_name, method in list(vars(item).items()):  # pydantic adds what it defers
                 method = getattr(method, "__func__", method)
                 if not method_name.startswith("_") and inspect.isfunction(method):
                     yield f"{name}.{method_name}", method

@@ -35,6 +35,25 @@ graph = map_graph(SharedGraph(*json.loads(sys.argv[1])))
 graph.indices[:] = graph.indices
 write_graph(graph, sys.argv[2])
 graph.indices[:] = 0
+assert "distributed" not in sys.modules, "another thread may be importing it, which is in cycles"
+"""
+SHARE = """
+import os, sys, threading, time
+import longwall
+from longwall.pipeline.cluster.shared_graph import graph_of_machine
+from longwall.storage.memory.reservations import MemoryBudget
+name, log, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+
+def read(sharer):
+    with open(log, "a") as file:
+        print(os.getpid(), file=file)
+    time.sleep(seconds)
+    graph = longwall.open_graph(os.path.join(os.path.dirname(log), "edges.txt"))
+    return graph, sharer.share(graph, MemoryBudget("memory.host", 1 << 30))
+
+with graph_of_machine(name, read, threading.Event()) as graph:
+    print(graph.content_hash, int(graph.indices.sum()), flush=True)
+    sys.stdin.read()
 """
 SHARE = """
 import os, sys, threading, time
