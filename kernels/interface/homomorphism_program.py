@@ -119,6 +119,16 @@ class Make(IntEnum):
     CLIQUES = 10  # arc table[v, x] = number of ordered pairs of adjacent common neighbours
     GIVEN = 11  # vertex table = one that the program is given; source: its number
     LABEL = 12  # vertex table = 1 where a vertex has a label, else 0; source: the label
+    INNER = 13  # arc table[v, x] = homomorphisms of a small pattern to the common neighbours; source: an `Inner`
+
+
+class Inner(IntEnum):
+    """What is counted among the common neighbours of the ends of an arc."""
+
+    TRIANGLES = 0
+    PAWS = 1  # a triangle with a tail
+    CYCLES = 2  # of four vertices
+    DIAMONDS = 3
 
 
 class Step(NamedTuple):
@@ -159,7 +169,7 @@ class TableProgram:
     @property
     def needs_lists(self) -> bool:
         """Whether the common neighbours of all arcs are listed."""
-        lists = any(step.make == Make.ARC_ROWS for step in self.steps)
+        lists = any(step.make in (Make.ARC_ROWS, Make.INNER) for step in self.steps)
         edges = any(op[0] == Op.PUSH_EDGES for rows in (*self.rows, self.vertices) for op in rows.ops)
         return self.lists or lists or edges or bool(self.arcs.products)
 
@@ -168,7 +178,7 @@ class TableProgram:
         """Whether the place of every arc's reverse is listed."""
         across = (Op.WEIGH_ACROSS, Op.PUSH_EDGES)
         rows = any(op[0] in across for rows in (*self.rows, self.vertices, self.arcs) for op in rows.ops)
-        return rows or any(step.make == Make.REVERSE for step in self.steps)
+        return rows or any(step.make in (Make.REVERSE, Make.INNER) for step in self.steps)
 
     @property
     def reads_arcs(self) -> bool:

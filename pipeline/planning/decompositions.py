@@ -11,8 +11,9 @@ Expressions are nested tuples, so that equal ones are found by comparing them:
 
 - vertex tables: ("nsum", vertex table, arc table), ("vrow", scalars...), ("vprod", factors...), ("given", number),
   ("label", number)
-- arc tables: ("triangles",), ("paths",), ("cliques",), ("tri", left, middle, right), ("head", vertex table),
-  ("tail", vertex table), ("rev", arc table), ("arow", scalars...), ("vlocal", local), ("aprod", factors...)
+- arc tables: ("triangles",), ("paths",), ("cliques",), ("inner", pattern), ("tri", left, middle, right),
+  ("head", vertex table), ("tail", vertex table), ("rev", arc table), ("arow", scalars...), ("vlocal", local),
+  ("aprod", factors...)
 - scalars of a row: ("sum", local or dense), ("load", table)
 - local vectors: ("local", factors...), factors ("pull", dense, weight), ("weigh", table), ("warc", arc table),
   ("across", arc table)
@@ -25,7 +26,7 @@ None in place of a table stands for ones.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from longwall.kernels.interface.homomorphism_program import Domain
+from longwall.kernels.interface.homomorphism_program import Domain, Inner
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.pattern_core import (
     Core,
@@ -38,6 +39,14 @@ from longwall.pipeline.planning.pattern_core import (
     product,
     reversed_table,
 )
+
+_INNER = {
+    (2, 2, 2): Inner.TRIANGLES,
+    (1, 2, 2, 3): Inner.PAWS,
+    (2, 2, 2, 2): Inner.CYCLES,
+    (2, 2, 3, 3): Inner.DIAMONDS,
+}
+"""By the degrees of its vertices."""
 
 
 class Decomposer:
@@ -82,7 +91,7 @@ class Decomposer:
         """Return a sum or, for the vertex or the edge that is kept, a table of the homomorphisms that map it there."""
         while len(core.near) > max(len(keep), 1):
             if not (self._leaf(core, keep) or self._middle(core, keep) or self._pair(core, keep)):
-                if self._split(core, keep):
+                if self._inner(core, keep) or self._split(core, keep):
                     continue
                 return self._whole(core, keep)
         if len(keep) == 2:
@@ -143,6 +152,26 @@ class Decomposer:
                 if kind is not None:
                     core.remove([x, w])
                     core.weigh(y, z, (kind,))
+                    return True
+        return False
+
+    def _inner(self, core: Core, keep: tuple[int, ...]) -> bool:
+        """Take a part away of which every vertex is adjacent to both ends of an edge, and count it in a table."""
+        if not self.costs.lists:
+            return False
+        for y, z in [(v, w) for v in core.near for w in core.near[v] if v < w]:
+            for part in core.parts({y, z}):
+                inner = _INNER.get(tuple(sorted(len(core.near[v] & part) for v in part)))
+                outer = [core.factors(v, end) for v in part for end in (y, z)]
+                if (
+                    inner is not None
+                    and part <= core.near[y] & core.near[z]
+                    and core.is_bare(*part)
+                    and not any(outer)
+                    and not part & set(keep)
+                ):
+                    core.remove(part)
+                    core.weigh(y, z, ("inner", inner))
                     return True
         return False
 

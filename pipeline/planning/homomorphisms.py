@@ -29,6 +29,7 @@ MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
 _TRIANGLE = 3
 # Of what makes a table over arcs, in units of squared degrees.
 _STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25, Make.CLIQUES: 0.25}  # in passes over the rows of vertices
+_INNER_STEPS = 1.0  # in passes over the rows of arcs, of a table of what is among common neighbours
 _LISTS = 3.0  # passes over the rows of vertices that it takes to list common neighbours
 Edges = tuple[tuple[int, int], ...]
 Kind = Literal["cliques", "five-cycles", "wheels", "almost-cliques"]
@@ -85,6 +86,8 @@ class HomomorphismSums:
             if step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
                 unit = costs.vertices if step.make == Make.VERTEX_ROWS else costs.arcs
                 total += rows_cost(program.rows[step.sources[0]], unit, costs)
+            elif step.make == Make.INNER:
+                total += costs.arcs * _INNER_STEPS
             elif step.make in _STEPS:
                 total += costs.vertices * _STEPS[step.make]
         kinds = {term.kind for terms in self.terms for term in terms}

@@ -73,7 +73,7 @@ def passes_of(expression: Any) -> set[Expression]:
 
 def reversed_table(table: Expression) -> Expression:
     """Return the arc table whose number of (x, v) is that of (v, x)."""
-    if table[0] in ("triangles", "paths", "cliques"):
+    if table[0] in ("triangles", "paths", "cliques", "inner"):
         return table
     if table[0] == "rev":
         found: Expression = table[1]

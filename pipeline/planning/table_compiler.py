@@ -161,6 +161,8 @@ class _Tables:
         plain = {"triangles": Make.TRIANGLES, "paths": Make.PATHS, "cliques": Make.CLIQUES}
         if kind in plain:
             return self._step("arcs", plain[kind])
+        if kind == "inner":
+            return self._step("arcs", Make.INNER, table[1])
         if kind in ("head", "tail"):
             return self._step("arcs", Make.HEADS if kind == "head" else Make.TAILS, self.vertex(table[1]))
         if kind == "rev":
