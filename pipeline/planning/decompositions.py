@@ -24,6 +24,7 @@ None in place of a table stands for ones.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from longwall.kernels.interface.homomorphism_program import Domain, Inner
@@ -65,7 +66,7 @@ class Decomposer:
 
     def __init__(self, costs: PassCosts):
         self.costs = costs
-        self.passes: dict[Domain, set[Expression]] = {"vertices": set(), "arcs": set()}
+        self.passes: dict[Domain, set[Expression]] = {"vertices": set(), "arcs": set(), "common": set()}
 
     def count(self, pattern: Pattern, weights: Mapping[int, Expression] | None = None) -> Sum:
         """Return a sum for the homomorphisms of a connected pattern, whose labels do not count.
@@ -200,7 +201,10 @@ class Decomposer:
     def _whole(self, core: Core, keep: tuple[int, ...]) -> Any:
         """Return a sum or a table for a core that has to be counted as a whole."""
         best: tuple[float, Any] | None = None
-        for domain, passes, found in (*_vertex_rows(core, keep), *(_arc_rows(core, keep) if self.costs.lists else ())):
+        options = [*_vertex_rows(core, keep)]
+        if self.costs.lists:
+            options += [*_arc_rows(core, keep), *(() if keep else _common_rows(core))]
+        for domain, passes, found in options:
             if domain == "vertices" and not self.costs.lists and any(one[0] == "edges" for one in passes):
                 continue
             cost = self.costs.of(domain, passes - self.passes[domain])
@@ -287,6 +291,36 @@ def _inside(core: Core, keep: tuple[int, ...], r: int, s: int) -> Iterator[_Opti
         yield "arcs", passes, ("nsum", None, table)
     else:
         yield "arcs", passes, ("nsum", None, ("rev", table))
+
+
+def _common_rows(core: Core) -> Iterator[_Option]:
+    """Yield ways to count a core by its vertices that are adjacent to both r and s, and what is adjacent to neither."""
+    for r, s in [(v, w) for v in core.near for w in core.near[v]]:
+        both = core.near[r] & core.near[s]
+        if core.near[r] | core.near[s] != both | {r, s}:
+            continue
+        rest = core.part(set(core.near) - {r})
+        trees = rest.parts({s})
+        if any(sum(len(rest.near[v] - {s}) for v in tree) != 2 * (len(tree) - 1) for tree in trees):
+            continue
+        scalars: list[Expression] = [("load", ("tail", table)) for table in core.vertex.get(r, [])]
+        scalars += [("load", ("head", table)) for table in core.vertex.get(s, [])]
+        scalars += [("load", table) for table in core.factors(r, s)]
+        weights = partial(_common_weights, core, r, both)
+        found = [_best_root(_Vectors(rest, s, both, {}, weights, "across"), tree) for tree in trees]
+        if all(one is not None for one in found):
+            scalars += [("sum", one) for one in found]
+            passes = passes_of(("", *scalars))
+            if passes and not any(one[0] == "widen" for one in passes):
+                yield "common", passes, Sum("common", tuple(sorted(scalars, key=repr)))
+
+
+def _common_weights(core: Core, r: int, both: set[int], v: int) -> list[Expression]:
+    """Return the factors of a vertex: tables over arcs where it is adjacent to r and s."""
+    found = core.vertex.get(v, [])
+    if v not in both:
+        return [("weigh", table) for table in found]
+    return [*(("weigh", ("head", table)) for table in found), *(("weigh", table) for table in core.factors(r, v))]
 
 
 def _take_edges(core: Core, r: int, keep: tuple[int, ...]) -> dict[int, int]:

@@ -82,6 +82,7 @@ class HomomorphismSums:
         """Elementary steps of the program, and of what it needs."""
         program, costs = self.program, self.costs
         total = rows_cost(program.vertices, costs.vertices, costs) + rows_cost(program.arcs, costs.arcs, costs)
+        total += rows_cost(program.common, costs.common, costs)
         for step in program.steps:
             if step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
                 unit = costs.vertices if step.make == Make.VERTEX_ROWS else costs.arcs

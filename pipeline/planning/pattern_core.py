@@ -36,6 +36,8 @@ class PassCosts:
         Whether the common neighbours of all arcs may be listed; else only rows of vertices are used.
     entries
         Of an operation on the entries of all rows.
+    common
+        Of a pass over the graph from the entries of the rows of arcs: the sum of the degrees of all common neighbours.
     """
 
     vertices: float
@@ -43,10 +45,11 @@ class PassCosts:
     wide: float
     lists: bool = True
     entries: float = 0.0
+    common: float = 0.0
 
     def of(self, domain: Domain, passes: Iterable[Expression]) -> float:
         """Return the steps of passes over the rows of a domain."""
-        rows = self.vertices if domain == "vertices" else self.arcs
+        rows = {"vertices": self.vertices, "arcs": self.arcs, "common": self.common}[domain]
         kinds = {"pull": rows, "push": rows, "widen": self.wide, "edges": self.arcs}
         return sum(kinds[one[0]] for one in passes)
 

@@ -146,6 +146,7 @@ class HomomorphismCount:
         domains: tuple[tuple[Domain, RowProgram, float], ...] = (
             ("vertices", program.vertices, costs.vertices),
             ("arcs", program.arcs, costs.arcs),
+            ("common", program.common, costs.common),
         )
         return [
             RowCount(CountHomomorphisms(rows, domain, self.text, modulus), rows_cost(rows, unit, costs), program)
