@@ -87,6 +87,7 @@ struct RowRunner {
   u32* num_reached;
 
   i64 v, begin, base;  // the row, its first entry, and the entry that is number 0 of dense vectors
+  i64 span;            // entries that dense vectors have for this row
   int degree;
   const u32* row;  // places of arcs, or the neighbours of v
 
@@ -112,8 +113,8 @@ struct RowRunner {
 
   DEVICE bool wanted(u32 z) const { return !kSymmetric || z <= v; }
 
-  DEVICE i64 reached_end() const { return kWide ? num_rows : *num_reached; }
-  DEVICE u32 reached_at(i64 r) const { return kWide ? static_cast<u32>(r) : reached[r]; }
+  DEVICE i64 reached_end() const { return kWide ? span : *num_reached; }
+  DEVICE u32 reached_at(i64 r) const { return kWide ? static_cast<u32>(base + r) : reached[r]; }
 
   template <typename Visit>
   DEVICE void for_neighbours(Visit visit) const {
@@ -364,7 +365,7 @@ struct RowRunner {
       } else if constexpr (op.code == WEIGH_DENSE) {
         for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * dense_tables[s * dense_rows + z]); });
       } else if constexpr (op.code == WIDEN) {
-        for (i64 z = warp_in_block(); z < num_rows; z += blockDim.x >> 5) {
+        for (i64 z = base + warp_in_block(); z < base + span; z += blockDim.x >> 5) {
           Value sum = 0;
           for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += weighed<w>(get<s>(indices[j]), j);
           sum = reduced(warp_sum(reduced(sum)));
@@ -445,6 +446,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
       if (is_long) --some;
     }
   }
+  run.span = num_rows;
   for (i64 i = threadIdx.x; i < kNumWide * window; i += blockDim.x) run.near[i] = 0;
   for (i64 i = threadIdx.x; i < kNumNarrow * window; i += blockDim.x) run.near_narrow[i] = 0;
   for (i64 i = threadIdx.x; i < bitmap_words; i += blockDim.x) run.bitmap[i] = 0;
@@ -466,7 +468,11 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
         __syncthreads();
         continue;
       }
-      if (kArcs) run.base = blocks[lower_bound(blocks, num_blocks + 1, v + 1) - 1];
+      if (kArcs) {
+        const i64 block = lower_bound(blocks, num_blocks + 1, v + 1) - 1;
+        run.base = blocks[block];
+        run.span = blocks[block + 1] - run.base;
+      }
     }
     run.run_ops();
     if (threadIdx.x == 0) add_products(run.scalars, v, num_rows, tables, *sums);

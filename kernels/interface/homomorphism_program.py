@@ -79,8 +79,9 @@ class RowProgram:
     edge_passes
         Number of PUSH_EDGES operations: the cost, in units of the sum of squared triangles per arc.
     wide_passes
-        Number of WIDEN operations: the cost, in units of vertices times arcs. Where there is one,
-        dense vectors are taken to have an entry for every vertex, not only for those within two steps of v.
+        Number of WIDEN operations: the cost, in units of vertices times arcs or, with rows of arcs, of the sum of the
+        arcs of the neighbourhood of v. Where there is one, dense vectors are taken to have an entry for every vertex
+        (for every arc of v), not only for those within two steps of v.
     """
 
     ops: tuple[tuple[int, int, int, int], ...]

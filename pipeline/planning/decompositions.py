@@ -276,8 +276,6 @@ def _inside(core: Core, keep: tuple[int, ...], r: int, s: int) -> Iterator[_Opti
         return
     scalars += [("sum", one) for one in found]
     passes = passes_of(("", *scalars))
-    if any(one[0] == "widen" for one in passes):
-        return
     rows = tuple(sorted(scalars, key=repr))
     if not keep:
         yield "arcs", passes, Sum("arcs", rows)

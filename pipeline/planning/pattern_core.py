@@ -38,6 +38,7 @@ class PassCosts:
         Of an operation on the entries of all rows.
     common
         Of a pass over the graph from the entries of the rows of arcs: the sum of the degrees of all common neighbours.
+        It is that of the arcs of v's neighbourhood, for all arcs (v, x), as well.
     """
 
     vertices: float
@@ -49,9 +50,17 @@ class PassCosts:
 
     def of(self, domain: Domain, passes: Iterable[Expression]) -> float:
         """Return the steps of passes over the rows of a domain."""
-        rows = {"vertices": self.vertices, "arcs": self.arcs, "common": self.common}[domain]
-        kinds = {"pull": rows, "push": rows, "widen": self.wide, "edges": self.arcs}
+        rows, wide = self.row(domain), self.wide_row(domain)
+        kinds = {"pull": rows, "push": rows, "widen": wide, "edges": self.arcs}
         return sum(kinds[one[0]] for one in passes)
+
+    def row(self, domain: Domain) -> float:
+        """Return the steps of a pass over the rows of the entries, for all rows of a domain."""
+        return {"vertices": self.vertices, "arcs": self.arcs, "common": self.common}[domain]
+
+    def wide_row(self, domain: Domain) -> float:
+        """Return the steps of a pass over all that dense vectors have entries for, for all rows of a domain."""
+        return self.common if domain == "arcs" else self.wide
 
 
 class Sum(NamedTuple):

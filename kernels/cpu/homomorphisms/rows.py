@@ -149,11 +149,13 @@ def run_rows(
             row[i] = indices[places[i]] if on_graph else places[i]
         num_reached = 0
         beyond = v + 1 if symmetric else indptr.size - 1
+        low, high = 0, indptr.size - 1
         if blocks.size > 1:
             if degree == 0:  # every sum over the row is 0
                 continue
             while blocks[block + 1] <= v:
                 block += 1
+            low, high = blocks[block], blocks[block + 1]
         for o in range(ops.shape[0]):
             code, target, source, weight = ops[o, 0], ops[o, 1], ops[o, 2], ops[o, 3]
             if code == _ONES:
@@ -189,11 +191,10 @@ def run_rows(
             elif code in (_PUSH, _PUSH_EDGES):
                 if num_reached == 0:
                     if wide:
-                        num_reached = indptr.size - 1
-                        for z in range(num_reached):
-                            reached[z] = z
+                        num_reached = high - low
+                        for z in range(low, high):
+                            reached[z - low] = z
                     else:
-                        low, high = (blocks[block], blocks[block + 1]) if blocks.size > 1 else (0, indptr.size - 1)
                         num_reached = _reach(indptr, indices, row, low, min(high, beyond), reached, seen)
                 values = dense[target]
                 if code == _PUSH:
@@ -225,7 +226,7 @@ def run_rows(
                     z = reached[r]
                     dense[target, z] = _reduced(dense[target, z] * dense_tables[source, z], modulus)
             elif code == _WIDEN:
-                for z in range(indptr.size - 1):
+                for z in range(low, high):
                     dense[target, z] = _row_sum(indptr, indices, arc_tables, weight, z, dense[source], modulus)
             elif code == _SUM:
                 total = local[0, 0] * 0
