@@ -35,6 +35,12 @@ PATTERNS = {
     "P6": "0-1,0-2,0-3,0-4,1-2,1-3,1-4,2-3,3-4",
     "cycle-5": "cycle-5",
     "house": "house",
+    # Of six vertices: passes over the graph from common neighbours, over whole neighbourhoods, tables of common ones.
+    "S1": "0-1,0-2,0-3,0-4,1-3,1-5,2-3,2-5",
+    "S2": "0-1,0-2,0-4,0-5,1-2,1-4,1-5,2-3,2-5,3-4",
+    "S3": "0-1,0-4,0-5,1-2,1-5,2-3,2-5,3-4,3-5,4-5",
+    "S4": "0-1,0-2,0-3,0-4,0-5,1-2,1-3,1-5,2-3,2-4,3-4,3-5,4-5",
+    "S5": "0-1,0-2,0-4,0-5,1-2,1-3,1-4,1-5,2-3,2-4,2-5,3-4,3-5,4-5",
 }
 _OPERATIONS = {int(op): op.name.lower() for op in Op} | {SUM_PRODUCT: "sum_product", SUM_EDGES: "sum_edges"}
 
@@ -88,7 +94,7 @@ def operations(generated: str) -> str:
     """Return the operations of a row program, as its header has them."""
     ops = re.search(r"RowOp kOps\[\] = \{(.*)\};", generated)
     codes = re.findall(r"\{(\d+),", ops[1]) if ops else []
-    rows = "arcs: " if "kArcs = 1" in generated else "vertices: "
+    rows = "arcs: " if "kArcs = 1" in generated else "common: " if "kOnGraph = 1" in generated else "vertices: "
     return rows + " ".join(_OPERATIONS[int(code)] for code in codes) if codes else ""
 
 

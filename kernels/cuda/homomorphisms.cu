@@ -1,7 +1,8 @@
 // Run a row program: homomorphism counts by dynamic programming over each row; a block per row.
 //
 // Local vectors have an entry per entry of the row, dense ones an entry per vertex or, with rows of arcs (v, x), per
-// arc of v: the vertices of v's neighbourhood. Ids are degree ranks, so most of
+// arc of v: the vertices of v's neighbourhood. With kOnGraph entries of rows are those of arcs, and dense vectors have an
+// entry per vertex. Ids are degree ranks, so most of
 // what is read of a dense vector is its beginning: that part is in shared memory, the rest in the block's workspace.
 #include "row_program.cuh"
 
@@ -62,11 +63,13 @@ CONSTANT Works works_since(Works since, int code) {
 }
 
 struct RowRunner {
-  const i64* indptr;
+  const i64* indptr;  // what passes read
   const u32* indices;
   i64 num_rows;
-  i64 length;         // of a dense vector
-  Value* tables;      // Value[number, num_rows]
+  i64 length;                 // of a dense vector
+  Value* tables;              // Value[number, num_rows]
+  const Value* dense_tables;  // Value[number, dense_rows]: over what dense vectors have entries for
+  i64 dense_rows;
   Value* arc_tables;  // Value[number, num_arcs]
   i64 num_arcs;
   const u32* reverse;
@@ -84,8 +87,9 @@ struct RowRunner {
   u32* num_reached;
 
   i64 v, begin, base;  // the row, its first entry, and the entry that is number 0 of dense vectors
+  i64 span;            // entries that dense vectors have for this row
   int degree;
-  const u32* row;
+  const u32* row;  // places of arcs, or the neighbours of v
 
   // Where the number of a vertex is in dense vector D.
   template <int D>
@@ -119,10 +123,13 @@ struct RowRunner {
     }
   }
 
+  // The number of entry i in dense vectors, and among the rows that passes read.
+  DEVICE u32 entry(int i) const { return kOnGraph ? indices[row[i]] : row[i]; }
+
   DEVICE bool wanted(u32 z) const { return !kSymmetric || z <= v; }
 
-  DEVICE i64 reached_end() const { return kWide ? num_rows : *num_reached; }
-  DEVICE u32 reached_at(i64 r) const { return kWide ? static_cast<u32>(r) : reached[r]; }
+  DEVICE i64 reached_end() const { return kWide ? span : *num_reached; }
+  DEVICE u32 reached_at(i64 r) const { return kWide ? static_cast<u32>(base + r) : reached[r]; }
 
   template <typename Visit>
   DEVICE void for_neighbours(Visit visit) const {
@@ -146,16 +153,29 @@ struct RowRunner {
   DEVICE void for_second_neighbours(Visit visit) const {
     int number_long = 0;
     if (!kArcs && num_long) {
-      number_long = lower_bound(row, degree, num_long);
+      number_long = count_long();
       const int own = threadIdx.x % kLongThreads, groups = blockDim.x / kLongThreads;
       for (int i = threadIdx.x / kLongThreads; i < number_long; i += groups) walk(i, own, kLongThreads, visit);
     }
     for (int i = number_long + warp_in_block(); i < degree; i += blockDim.x >> 5) walk(i, lane_id(), 32, visit);
   }
 
+  // How many entries are hubs: the first ones, as entries ascend.
+  DEVICE int count_long() const {
+    if constexpr (!kOnGraph) return lower_bound(row, degree, num_long);
+    int found = 0;
+    for (int left = degree; left > 0;) {
+      const int half = left >> 1;
+      const bool is_long = entry(found + half) < num_long;
+      found += is_long ? half + 1 : 0;
+      left = is_long ? left - half - 1 : half;
+    }
+    return found;
+  }
+
   template <typename Visit>
   DEVICE void walk(int i, int thread, int threads, Visit visit) const {
-    const u32 x = row[i];
+    const u32 x = entry(i);
     const i64 end = indptr[x + 1];
     for (i64 j = indptr[x] + thread; j < end; j += threads) {
       const u32 z = indices[j];
@@ -268,15 +288,16 @@ struct RowRunner {
   DEVICE void pull() {
     constexpr int from = W < 0 ? scattered_from(D) : -1;
     for (int i = warp_in_block(); i < degree; i += blockDim.x >> 5) {
-      const u32 x = row[i];
+      const u32 x = entry(i);
       const i64 first = indptr[x];
       const int length = static_cast<int>(indptr[x + 1] - first);
       Value sum = 0;
       if (from >= 0 && degree < length >> 3) {
         // Only common neighbours of x and v count: look up the few of v among the many of x.
         for (int j = lane_id(); j < degree; j += 32) {
-          const int at = lower_bound(indices + first, length, row[j]);
-          if (at < length && indices[first + at] == row[j]) sum += local[(from < 0 ? 0 : from) * max_degree + j];
+          const u32 other = entry(j);
+          const int at = lower_bound(indices + first, length, other);
+          if (at < length && indices[first + at] == other) sum += local[(from < 0 ? 0 : from) * max_degree + j];
         }
       } else {
         for (int j = lane_id(); j < length; j += 32) sum += weighed<W>(get<D>(indices[first + j]), first + j);
@@ -286,7 +307,7 @@ struct RowRunner {
     }
   }
 
-  // List the vertices within two steps of v.
+  // List the neighbours of the entries.
   DEVICE void reach() {
     for_second_neighbours([&](int, u32 z, i64) {
       const u32 at = static_cast<u32>(z - base), bit = 1u << (at & 31);
@@ -322,7 +343,7 @@ struct RowRunner {
       } else if constexpr (op.code == PULL) {
         pull<t, s, w>();
       } else if constexpr (op.code == SCATTER) {
-        for_neighbours([&](int i) { dense<t>(row[i]) = local[s * max_degree + i]; });
+        for_neighbours([&](int i) { dense<t>(entry(i)) = local[s * max_degree + i]; });
       } else if constexpr (op.code == MULTIPLY) {
         for_neighbours([&](int i) { scale(t, i, local[s * max_degree + i]); });
       } else if constexpr (op.code == WEIGH) {
@@ -333,7 +354,7 @@ struct RowRunner {
         const u32* across = common + common_indptr[reverse[v]];
         for_neighbours([&](int i) { scale(t, i, arc_tables[s * num_arcs + across[i]]); });
       } else if constexpr (op.code == GATHER) {
-        for_neighbours([&](int i) { local[t * max_degree + i] = get<s>(row[i]); });
+        for_neighbours([&](int i) { local[t * max_degree + i] = get<s>(entry(i)); });
       } else if constexpr (op.code == STORE_LOCAL) {
         for_neighbours([&](int i) { arc_tables[t * num_arcs + begin + i] = local[s * max_degree + i]; });
       } else if constexpr (op.code == LOAD) {
@@ -359,9 +380,9 @@ struct RowRunner {
       } else if constexpr (op.code == MULTIPLY_DENSE) {
         for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * get<s>(z)); });
       } else if constexpr (op.code == WEIGH_DENSE) {
-        for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * tables[s * num_rows + z]); });
+        for_reached([&](u32 z) { dense<t>(z) = reduced(get<t>(z) * dense_tables[s * dense_rows + z]); });
       } else if constexpr (op.code == WIDEN) {
-        for (i64 z = warp_in_block(); z < num_rows; z += blockDim.x >> 5) {
+        for (i64 z = base + warp_in_block(); z < base + span; z += blockDim.x >> 5) {
           Value sum = 0;
           for (i64 j = indptr[z] + lane_id(); j < indptr[z + 1]; j += 32) sum += weighed<w>(get<s>(indices[j]), j);
           sum = reduced(warp_sum(reduced(sum)));
@@ -387,7 +408,7 @@ struct RowRunner {
     if constexpr (O < kNumOps) {
       constexpr RowOp op = kOps[O];
       if constexpr (op.code == SCATTER) {
-        for_neighbours([&](int i) { dense<op.target>(row[i]) = 0; });
+        for_neighbours([&](int i) { dense<op.target>(entry(i)) = 0; });
       } else if constexpr (op.code == PUSH || op.code == PUSH_EDGES || op.code == COPY_DENSE || op.code == WIDEN) {
         for_reached([&](u32 z) { dense<op.target>(z) = 0; });
       }
@@ -397,8 +418,9 @@ struct RowRunner {
 };
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
-    run_rows(const i64* indptr, const u32* indices, i64 num_rows, const i64* blocks, i64 num_blocks, i64 first, i64 last,
-             Value* tables, Value* arc_tables, i64 num_arcs, const u32* reverse, const i64* common_indptr,
+    run_rows(const i64* starts, const u32* entries, i64 num_rows, const i64* indptr, const u32* indices,
+             const i64* blocks, i64 num_blocks, i64 first, i64 last, Value* tables, const Value* dense_tables,
+             i64 dense_rows, Value* arc_tables, i64 num_arcs, const u32* reverse, const i64* common_indptr,
              const u32* common, Value* local, i64 max_degree, Value* far, u32* far_narrow, i64 length, i64 window,
              u32* reached, u32* bitmaps, i64 bitmap_words, u32* next, const u32* stop, Value* totals, double* estimates) {
   constexpr int control_words = 4;
@@ -409,6 +431,8 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
   run.num_rows = num_rows;
   run.length = length;
   run.tables = tables;
+  run.dense_tables = dense_tables;
+  run.dense_rows = dense_rows;
   run.arc_tables = arc_tables;
   run.num_arcs = num_arcs;
   run.reverse = reverse;
@@ -431,14 +455,15 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
   run.base = 0;
   // Ids are degree ranks.
   run.num_long = 0;
-  if (!kArcs && max_degree >= kLongRow && blockDim.x >= kLongThreads) {
-    for (i64 some = num_rows; some > 0; some >>= 1) {
+  if (!kArcs && (kOnGraph || max_degree >= kLongRow) && blockDim.x >= kLongThreads) {
+    for (i64 some = dense_rows; some > 0; some >>= 1) {
       const i64 at = run.num_long + (some >> 1);
       const bool is_long = indptr[at + 1] - indptr[at] >= kLongRow;
       if (is_long) run.num_long = static_cast<u32>(at + 1);
       if (is_long) --some;
     }
   }
+  run.span = num_rows;
   for (i64 i = threadIdx.x; i < kNumWide * window; i += blockDim.x) run.near[i] = 0;
   for (i64 i = threadIdx.x; i < kNumNarrow * window; i += blockDim.x) run.near_narrow[i] = 0;
   for (i64 i = threadIdx.x; i < bitmap_words; i += blockDim.x) run.bitmap[i] = 0;
@@ -451,16 +476,20 @@ extern "C" __global__ void __launch_bounds__(1024, 1)
     const i64 v = first + dynamic_shared[0];
     if (v >= last) break;
     run.v = v;
-    run.begin = indptr[v];
-    run.degree = static_cast<int>(indptr[v + 1] - run.begin);
-    run.row = indices + run.begin;
-    if (kArcs) {
+    run.begin = starts[v];
+    run.degree = static_cast<int>(starts[v + 1] - run.begin);
+    run.row = entries + run.begin;
+    if (kArcs || kOnGraph) {
       // Of an arc without common neighbours every sum is 0.
       if (run.degree == 0) {
         __syncthreads();
         continue;
       }
-      run.base = blocks[lower_bound(blocks, num_blocks + 1, v + 1) - 1];
+      if (kArcs) {
+        const i64 block = lower_bound(blocks, num_blocks + 1, v + 1) - 1;
+        run.base = blocks[block];
+        run.span = blocks[block + 1] - run.base;
+      }
     }
     run.run_ops();
     if (threadIdx.x == 0) add_products(run.scalars, v, num_rows, tables, *sums);

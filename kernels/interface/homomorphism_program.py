@@ -4,12 +4,13 @@ A *table* has a number for every vertex, or for every arc (v, x), of the graph. 
 and then sums products over all *rows*. A row is that of a vertex v, whose entries are its neighbours x, or that of an
 arc (v, x), whose entries are the arcs (v, y) to the common neighbours y of its ends: rows of arcs are neighbourhoods as
 graphs of their own. Whatever runs on the graph therefore runs inside the neighbourhoods, too, where the tables over
-arcs are what those over vertices are in the graph.
+arcs are what those over vertices are in the graph. A third kind of rows is that of an arc (v, x) with the same entries,
+from which passes lead to the neighbours of their ends y in the whole graph.
 
 A row program is what is computed for one row: the image of one pattern vertex is fixed such that the pattern without
 it is a forest, and homomorphisms of the forest are counted by dynamic programming from the leaves, with vectors in
 place of numbers: a *local* vector has an entry for every entry of the row, a *dense* one for every vertex of the graph
-(for every arc of v). Engines run it for all rows.
+(with rows of arcs, for every arc of v). Engines run it for all rows.
 
 This module only holds data; :mod:`longwall.pipeline.planning.decompositions` builds it, the engines run it.
 """
@@ -24,15 +25,16 @@ from numpy.typing import NDArray
 Array = Any  # a NumPy or a CuPy array
 
 MAX_SCALARS = 64  # room that engines have for them
-Domain = Literal["vertices", "arcs"]
-"""Whose rows a row program runs over."""
+Domain = Literal["vertices", "arcs", "common"]
+"""Whose rows a row program runs over; those of arcs with passes among v's neighbours, or ("common") over the graph."""
 
 
 class Op(IntEnum):
     """One vector operation: (code, target, source, weight).
 
     Weights of passes are tables over arcs, -1 for none; only rows of vertices have them. With arcs as rows,
-    `vertex table` below means a table over arcs, which are the entries.
+    `vertex table` below means a table over arcs, which are the entries; with passes over the graph ("common") it
+    does so except for WEIGH_DENSE, and passes have weights as well.
     """
 
     ONES = 0  # local[target] = 1
@@ -77,8 +79,9 @@ class RowProgram:
     edge_passes
         Number of PUSH_EDGES operations: the cost, in units of the sum of squared triangles per arc.
     wide_passes
-        Number of WIDEN operations: the cost, in units of vertices times arcs. Where there is one,
-        dense vectors are taken to have an entry for every vertex, not only for those within two steps of v.
+        Number of WIDEN operations: the cost, in units of vertices times arcs or, with rows of arcs, of the sum of the
+        arcs of the neighbourhood of v. Where there is one, dense vectors are taken to have an entry for every vertex
+        (for every arc of v), not only for those within two steps of v.
     """
 
     ops: tuple[tuple[int, int, int, int], ...]
@@ -103,6 +106,10 @@ class RowProgram:
         )
 
 
+NO_ROWS = RowProgram((), 0, 0, 0, ())
+"""A row program that sums nothing."""
+
+
 class Make(IntEnum):
     """How a table is made, and of which sources."""
 
@@ -119,6 +126,16 @@ class Make(IntEnum):
     CLIQUES = 10  # arc table[v, x] = number of ordered pairs of adjacent common neighbours
     GIVEN = 11  # vertex table = one that the program is given; source: its number
     LABEL = 12  # vertex table = 1 where a vertex has a label, else 0; source: the label
+    INNER = 13  # arc table[v, x] = homomorphisms of a small pattern to the common neighbours; source: an `Inner`
+
+
+class Inner(IntEnum):
+    """What is counted among the common neighbours of the ends of an arc."""
+
+    TRIANGLES = 0
+    PAWS = 1  # a triangle with a tail
+    CYCLES = 2  # of four vertices
+    DIAMONDS = 3
 
 
 class Step(NamedTuple):
@@ -142,10 +159,12 @@ class TableProgram:
     rows
         The row programs of the steps.
     vertices, arcs
-        What is summed over the rows of vertices, and over those of arcs; the totals of the program are the products
-        of both, in this order.
+        What is summed over the rows of vertices, and over those of arcs.
     lists
         Whether something besides the rows reads the lists of common neighbours.
+    common
+        What is summed over rows of arcs with passes over the graph. The totals of the program are the products of
+        `vertices`, `arcs` and `common`, in this order.
     """
 
     vertex_tables: int
@@ -155,20 +174,22 @@ class TableProgram:
     vertices: RowProgram
     arcs: RowProgram
     lists: bool = False
+    common: RowProgram = NO_ROWS
 
     @property
     def needs_lists(self) -> bool:
         """Whether the common neighbours of all arcs are listed."""
-        lists = any(step.make == Make.ARC_ROWS for step in self.steps)
+        lists = any(step.make in (Make.ARC_ROWS, Make.INNER) for step in self.steps)
         edges = any(op[0] == Op.PUSH_EDGES for rows in (*self.rows, self.vertices) for op in rows.ops)
-        return self.lists or lists or edges or bool(self.arcs.products)
+        return self.lists or lists or edges or bool(self.arcs.products) or bool(self.common.products)
 
     @property
     def needs_reverse(self) -> bool:
         """Whether the place of every arc's reverse is listed."""
         across = (Op.WEIGH_ACROSS, Op.PUSH_EDGES)
-        rows = any(op[0] in across for rows in (*self.rows, self.vertices, self.arcs) for op in rows.ops)
-        return rows or any(step.make == Make.REVERSE for step in self.steps)
+        every = (*self.rows, self.vertices, self.arcs, self.common)
+        rows = any(op[0] in across for rows in every for op in rows.ops)
+        return rows or any(step.make in (Make.REVERSE, Make.INNER) for step in self.steps)
 
     @property
     def reads_arcs(self) -> bool:

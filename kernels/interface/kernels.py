@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from longwall.kernels.interface.cliques.degeneracy import DegeneracyOrder
 from longwall.kernels.interface.frontier import RowReads
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import Domain, RowProgram, RowTables
+from longwall.kernels.interface.homomorphism_program import Domain, Inner, RowProgram, RowTables
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, RoleNumbers
 from longwall.kernels.interface.local_counts import EdgeGraph, EdgeShape, TriangleGraph
 from longwall.kernels.interface.pattern_growth import GrowKernel, TypedGraph
@@ -213,6 +213,33 @@ class Kernels(Protocol):
 
     def cliques_of_arcs(self, device: Device, graph: GraphArrays, out: Any, memory: int) -> None:
         """Set `out` (int64[num_arcs], zeros) to the ordered pairs of adjacent common neighbours of every arc's ends."""
+        ...
+
+    def inner_counts(
+        self, device: Device, graph: GraphArrays, tables: RowTables, inner: Inner, out: Any, memory: int
+    ) -> None:
+        """Set `out` (int64[num_arcs], zeros) to homomorphisms to the common neighbours of every arc's ends.
+
+        Parameters
+        ----------
+        device
+            The engine's.
+        graph
+            The graph.
+        tables
+            With the lists of common neighbours, and the places of reverse arcs.
+        inner
+            The pattern that is mapped.
+        out : int64[num_arcs]
+            Written. No number passes the square of `num_arcs`.
+        memory
+            The most bytes of workspaces.
+
+        Raises
+        ------
+        WorkspaceTooLarge
+            If they do not suffice.
+        """
         ...
 
     def wheel_counter(self, device: Device, graph: GraphArrays, tables: RowTables, memory: int) -> RangeCounter:

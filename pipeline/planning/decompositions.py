@@ -11,8 +11,9 @@ Expressions are nested tuples, so that equal ones are found by comparing them:
 
 - vertex tables: ("nsum", vertex table, arc table), ("vrow", scalars...), ("vprod", factors...), ("given", number),
   ("label", number)
-- arc tables: ("triangles",), ("paths",), ("cliques",), ("tri", left, middle, right), ("head", vertex table),
-  ("tail", vertex table), ("rev", arc table), ("arow", scalars...), ("vlocal", local), ("aprod", factors...)
+- arc tables: ("triangles",), ("paths",), ("cliques",), ("inner", pattern), ("tri", left, middle, right),
+  ("head", vertex table), ("tail", vertex table), ("rev", arc table), ("arow", scalars...), ("vlocal", local),
+  ("aprod", factors...)
 - scalars of a row: ("sum", local or dense), ("load", table)
 - local vectors: ("local", factors...), factors ("pull", dense, weight), ("weigh", table), ("warc", arc table),
   ("across", arc table)
@@ -23,9 +24,10 @@ None in place of a table stands for ones.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from longwall.kernels.interface.homomorphism_program import Domain
+from longwall.kernels.interface.homomorphism_program import Domain, Inner
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.planning.pattern_core import (
     Core,
@@ -38,6 +40,14 @@ from longwall.pipeline.planning.pattern_core import (
     product,
     reversed_table,
 )
+
+_INNER = {
+    (2, 2, 2): Inner.TRIANGLES,
+    (1, 2, 2, 3): Inner.PAWS,
+    (2, 2, 2, 2): Inner.CYCLES,
+    (2, 2, 3, 3): Inner.DIAMONDS,
+}
+"""By the degrees of its vertices."""
 
 
 class Decomposer:
@@ -56,7 +66,7 @@ class Decomposer:
 
     def __init__(self, costs: PassCosts):
         self.costs = costs
-        self.passes: dict[Domain, set[Expression]] = {"vertices": set(), "arcs": set()}
+        self.passes: dict[Domain, set[Expression]] = {"vertices": set(), "arcs": set(), "common": set()}
 
     def count(self, pattern: Pattern, weights: Mapping[int, Expression] | None = None) -> Sum:
         """Return a sum for the homomorphisms of a connected pattern, whose labels do not count.
@@ -82,7 +92,7 @@ class Decomposer:
         """Return a sum or, for the vertex or the edge that is kept, a table of the homomorphisms that map it there."""
         while len(core.near) > max(len(keep), 1):
             if not (self._leaf(core, keep) or self._middle(core, keep) or self._pair(core, keep)):
-                if self._split(core, keep):
+                if self._inner(core, keep) or self._split(core, keep):
                     continue
                 return self._whole(core, keep)
         if len(keep) == 2:
@@ -146,6 +156,26 @@ class Decomposer:
                     return True
         return False
 
+    def _inner(self, core: Core, keep: tuple[int, ...]) -> bool:
+        """Take a part away of which every vertex is adjacent to both ends of an edge, and count it in a table."""
+        if not self.costs.lists:
+            return False
+        for y, z in [(v, w) for v in core.near for w in core.near[v] if v < w]:
+            for part in core.parts({y, z}):
+                inner = _INNER.get(tuple(sorted(len(core.near[v] & part) for v in part)))
+                outer = [core.factors(v, end) for v in part for end in (y, z)]
+                if (
+                    inner is not None
+                    and part <= core.near[y] & core.near[z]
+                    and core.is_bare(*part)
+                    and not any(outer)
+                    and not part & set(keep)
+                ):
+                    core.remove(part)
+                    core.weigh(y, z, ("inner", inner))
+                    return True
+        return False
+
     def _split(self, core: Core, keep: tuple[int, ...]) -> bool:
         """Take a part away that a cut vertex, or an edge, separates from the rest."""
         edges = [(v, w) for v in core.near for w in core.near[v] if v < w]
@@ -171,7 +201,10 @@ class Decomposer:
     def _whole(self, core: Core, keep: tuple[int, ...]) -> Any:
         """Return a sum or a table for a core that has to be counted as a whole."""
         best: tuple[float, Any] | None = None
-        for domain, passes, found in (*_vertex_rows(core, keep), *(_arc_rows(core, keep) if self.costs.lists else ())):
+        options = [*_vertex_rows(core, keep)]
+        if self.costs.lists:
+            options += [*_arc_rows(core, keep), *(() if keep else _common_rows(core))]
+        for domain, passes, found in options:
             if domain == "vertices" and not self.costs.lists and any(one[0] == "edges" for one in passes):
                 continue
             cost = self.costs.of(domain, passes - self.passes[domain])
@@ -243,8 +276,6 @@ def _inside(core: Core, keep: tuple[int, ...], r: int, s: int) -> Iterator[_Opti
         return
     scalars += [("sum", one) for one in found]
     passes = passes_of(("", *scalars))
-    if any(one[0] == "widen" for one in passes):
-        return
     rows = tuple(sorted(scalars, key=repr))
     if not keep:
         yield "arcs", passes, Sum("arcs", rows)
@@ -258,6 +289,36 @@ def _inside(core: Core, keep: tuple[int, ...], r: int, s: int) -> Iterator[_Opti
         yield "arcs", passes, ("nsum", None, table)
     else:
         yield "arcs", passes, ("nsum", None, ("rev", table))
+
+
+def _common_rows(core: Core) -> Iterator[_Option]:
+    """Yield ways to count a core by its vertices that are adjacent to both r and s, and what is adjacent to neither."""
+    for r, s in [(v, w) for v in core.near for w in core.near[v]]:
+        both = core.near[r] & core.near[s]
+        if core.near[r] | core.near[s] != both | {r, s}:
+            continue
+        rest = core.part(set(core.near) - {r})
+        trees = rest.parts({s})
+        if any(sum(len(rest.near[v] - {s}) for v in tree) != 2 * (len(tree) - 1) for tree in trees):
+            continue
+        scalars: list[Expression] = [("load", ("tail", table)) for table in core.vertex.get(r, [])]
+        scalars += [("load", ("head", table)) for table in core.vertex.get(s, [])]
+        scalars += [("load", table) for table in core.factors(r, s)]
+        weights = partial(_common_weights, core, r, both)
+        found = [_best_root(_Vectors(rest, s, both, {}, weights, "across"), tree) for tree in trees]
+        if all(one is not None for one in found):
+            scalars += [("sum", one) for one in found]
+            passes = passes_of(("", *scalars))
+            if passes and not any(one[0] == "widen" for one in passes):
+                yield "common", passes, Sum("common", tuple(sorted(scalars, key=repr)))
+
+
+def _common_weights(core: Core, r: int, both: set[int], v: int) -> list[Expression]:
+    """Return the factors of a vertex: tables over arcs where it is adjacent to r and s."""
+    found = core.vertex.get(v, [])
+    if v not in both:
+        return [("weigh", table) for table in found]
+    return [*(("weigh", ("head", table)) for table in found), *(("weigh", table) for table in core.factors(r, v))]
 
 
 def _take_edges(core: Core, r: int, keep: tuple[int, ...]) -> dict[int, int]:

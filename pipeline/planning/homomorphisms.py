@@ -15,7 +15,7 @@ from itertools import combinations
 from math import factorial, prod
 from typing import Literal, NamedTuple
 
-from longwall.kernels.interface.homomorphism_program import Make, RowProgram, TableProgram
+from longwall.kernels.interface.homomorphism_program import Domain, Make, RowProgram, TableProgram
 from longwall.kernels.patterns.pattern_codes import MAX_VERTICES as MAX_CANONICAL
 from longwall.kernels.patterns.pattern_codes import canonical_pattern
 from longwall.pipeline.patterns.pattern import Pattern
@@ -29,6 +29,7 @@ MAX_VERTICES = 8  # 4,140 set partitions; the next size has 21,147
 _TRIANGLE = 3
 # Of what makes a table over arcs, in units of squared degrees.
 _STEPS = {Make.PATHS: 0.5, Make.TRIANGLES: 0.25, Make.CLIQUES: 0.25}  # in passes over the rows of vertices
+_INNER_STEPS = 1.0  # in passes over the rows of arcs, of a table of what is among common neighbours
 _LISTS = 3.0  # passes over the rows of vertices that it takes to list common neighbours
 Edges = tuple[tuple[int, int], ...]
 Kind = Literal["cliques", "five-cycles", "wheels", "almost-cliques"]
@@ -80,11 +81,14 @@ class HomomorphismSums:
     def cost(self) -> float:
         """Elementary steps of the program, and of what it needs."""
         program, costs = self.program, self.costs
-        total = rows_cost(program.vertices, costs.vertices, costs) + rows_cost(program.arcs, costs.arcs, costs)
+        total = rows_cost(program.vertices, "vertices", costs) + rows_cost(program.arcs, "arcs", costs)
+        total += rows_cost(program.common, "common", costs)
         for step in program.steps:
             if step.make in (Make.VERTEX_ROWS, Make.ARC_ROWS):
-                unit = costs.vertices if step.make == Make.VERTEX_ROWS else costs.arcs
-                total += rows_cost(program.rows[step.sources[0]], unit, costs)
+                domain: Domain = "vertices" if step.make == Make.VERTEX_ROWS else "arcs"
+                total += rows_cost(program.rows[step.sources[0]], domain, costs)
+            elif step.make == Make.INNER:
+                total += costs.arcs * _INNER_STEPS
             elif step.make in _STEPS:
                 total += costs.vertices * _STEPS[step.make]
         kinds = {term.kind for terms in self.terms for term in terms}
@@ -225,7 +229,8 @@ def _canonical(pattern: Pattern, known: Iterable[Pattern]) -> Pattern:
     return next((one for one in known if isomorphic(one, pattern)), pattern)
 
 
-def rows_cost(rows: RowProgram, unit: float, costs: PassCosts) -> float:
-    """Return the elementary steps of a row program whose passes take `unit` steps."""
-    passes = rows.passes * unit + rows.edge_passes * costs.arcs + rows.wide_passes * costs.wide
+def rows_cost(rows: RowProgram, domain: Domain, costs: PassCosts) -> float:
+    """Return the elementary steps of a row program over the rows of a domain."""
+    passes = rows.passes * costs.row(domain) + rows.edge_passes * costs.arcs
+    passes += rows.wide_passes * costs.wide_row(domain)
     return passes + len(rows.ops) * costs.entries

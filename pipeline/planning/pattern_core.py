@@ -36,6 +36,9 @@ class PassCosts:
         Whether the common neighbours of all arcs may be listed; else only rows of vertices are used.
     entries
         Of an operation on the entries of all rows.
+    common
+        Of a pass over the graph from the entries of the rows of arcs: the sum of the degrees of all common neighbours.
+        It is that of the arcs of v's neighbourhood, for all arcs (v, x), as well.
     """
 
     vertices: float
@@ -43,12 +46,21 @@ class PassCosts:
     wide: float
     lists: bool = True
     entries: float = 0.0
+    common: float = 0.0
 
     def of(self, domain: Domain, passes: Iterable[Expression]) -> float:
         """Return the steps of passes over the rows of a domain."""
-        rows = self.vertices if domain == "vertices" else self.arcs
-        kinds = {"pull": rows, "push": rows, "widen": self.wide, "edges": self.arcs}
+        rows, wide = self.row(domain), self.wide_row(domain)
+        kinds = {"pull": rows, "push": rows, "widen": wide, "edges": self.arcs}
         return sum(kinds[one[0]] for one in passes)
+
+    def row(self, domain: Domain) -> float:
+        """Return the steps of a pass over the rows of the entries, for all rows of a domain."""
+        return {"vertices": self.vertices, "arcs": self.arcs, "common": self.common}[domain]
+
+    def wide_row(self, domain: Domain) -> float:
+        """Return the steps of a pass over all that dense vectors have entries for, for all rows of a domain."""
+        return self.common if domain == "arcs" else self.wide
 
 
 class Sum(NamedTuple):
@@ -73,7 +85,7 @@ def passes_of(expression: Any) -> set[Expression]:
 
 def reversed_table(table: Expression) -> Expression:
     """Return the arc table whose number of (x, v) is that of (v, x)."""
-    if table[0] in ("triangles", "paths", "cliques"):
+    if table[0] in ("triangles", "paths", "cliques", "inner"):
         return table
     if table[0] == "rev":
         found: Expression = table[1]

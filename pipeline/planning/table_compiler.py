@@ -8,6 +8,7 @@ from typing import Any
 
 from longwall.kernels.interface.homomorphism_program import (
     MAX_SCALARS,
+    NO_ROWS,
     Domain,
     Make,
     Op,
@@ -51,7 +52,7 @@ def compile_sums(sums: list[Sum], *, lists: bool) -> tuple[TableProgram, list[in
     tables = _Tables()
     rows: dict[Domain, RowProgram] = {}
     numbers: dict[Sum, int] = {}
-    domains: tuple[Domain, ...] = ("vertices", "arcs")
+    domains: tuple[Domain, ...] = ("vertices", "arcs", "common")
     for domain in domains:
         own = list(dict.fromkeys(one for one in sums if one.domain == domain))
         rows[domain] = tables.rows(domain, [one.scalars for one in own])
@@ -65,6 +66,7 @@ def compile_sums(sums: list[Sum], *, lists: bool) -> tuple[TableProgram, list[in
         rows["vertices"],
         rows["arcs"],
         lists,
+        rows["common"],
     )
     return program, [numbers[one] for one in sums]
 
@@ -81,9 +83,10 @@ def compile_vertex_tables(wanted: Sequence[Table]) -> tuple[TableProgram, list[i
     """
     tables = _Tables()
     numbers = [tables.vertex(table) for table in wanted]
-    none = RowProgram((), 0, 0, 0, ())
     made = tables.number
-    program = TableProgram(made["vertices"], made["arcs"], tuple(tables.steps), tuple(tables.programs), none, none)
+    program = TableProgram(
+        made["vertices"], made["arcs"], tuple(tables.steps), tuple(tables.programs), NO_ROWS, NO_ROWS
+    )
     return program, numbers
 
 
@@ -106,7 +109,11 @@ class _Tables:
 
     def of(self, domain: Domain, table: Table) -> int:
         """Return the number of a table over the rows of a domain."""
-        return self._find(domain, table)
+        return self._find("vertices" if domain == "vertices" else "arcs", table)
+
+    def of_dense(self, domain: Domain, table: Table) -> int:
+        """Return the number of a table over what the dense vectors of a domain have entries for."""
+        return self._find("arcs" if domain == "arcs" else "vertices", table)
 
     def rows(
         self, domain: Domain, products: list[tuple[Expression, ...]], table: int | None = None, local: Any = None
@@ -161,6 +168,8 @@ class _Tables:
         plain = {"triangles": Make.TRIANGLES, "paths": Make.PATHS, "cliques": Make.CLIQUES}
         if kind in plain:
             return self._step("arcs", plain[kind])
+        if kind == "inner":
+            return self._step("arcs", Make.INNER, table[1])
         if kind in ("head", "tail"):
             return self._step("arcs", Make.HEADS if kind == "head" else Make.TAILS, self.vertex(table[1]))
         if kind == "rev":
@@ -237,6 +246,8 @@ class _Emitter:
 
     def _is_symmetric(self, products: tuple[tuple[int, ...], ...]) -> bool:
         """Whether all dense vectors have the same number for z at v as for v at z, and are only summed."""
+        if self.domain == "common":
+            return False
         summed = {target for code, target, _, _ in self.ops if code == Op.SUM_DENSE}
         alone = all(len(one) == 1 for one in products if summed & set(one))
         weighted = any(code == Op.PUSH and weight >= 0 for code, _, _, weight in self.ops)
@@ -338,7 +349,7 @@ class _Emitter:
         # Pushed ones first: where they are 0, so is the product.
         ordered = [factor for kind in makers for factor in factors if factor[0] == kind]
         vectors = [makers[factor[0]](factor) for factor in ordered]
-        weights = [self.tables.of(self.domain, factor[1]) for factor in factors if factor[0] == "weigh"]
+        weights = [self.tables.of_dense(self.domain, factor[1]) for factor in factors if factor[0] == "weigh"]
         if len(vectors) == 1 and not weights:
             return vectors[0]
         number = self._new_dense()

@@ -71,14 +71,18 @@ class CountHomomorphisms(CountRanges):
     @property
     def source(self) -> Roots:
         """See `CountRanges`."""
-        return Roots(self.domain)
+        return Roots("vertices" if self.domain == "vertices" else "arcs")
 
     @property
     def name(self) -> str:
         """See `CountRanges`."""
         kinds = {FLOATING: "magnitudes of homomorphisms", WORD: "homomorphisms"}
         kind = kinds.get(self.modulus, f"homomorphisms modulo {self.modulus}")
-        return f"{kind} over {self.domain} for {self.patterns}"
+        return f"{kind} over {self._rows} for {self.patterns}"
+
+    @property
+    def _rows(self) -> str:
+        return "common neighbours" if self.domain == "common" else self.domain
 
     @property
     def aggregation(self) -> Aggregation[Totals, Totals]:
@@ -91,7 +95,7 @@ class CountHomomorphisms(CountRanges):
         """See `CountRanges`."""
         program = self.program
         return (
-            f"homomorphisms: {len(program.products)} products for every row of {self.domain}; {program.passes} passes "
+            f"homomorphisms: {len(program.products)} products for every row of {self._rows}; {program.passes} passes "
             f"over the rows of its entries, {program.edge_passes} over those of its triangles, {program.wide_passes} "
             "over all rows"
         )

@@ -15,6 +15,7 @@ from longwall.kernels.interface.homomorphism_program import (
     FLOATING,
     WORD,
     Domain,
+    Inner,
     Make,
     RowProgram,
     RowTables,
@@ -164,9 +165,12 @@ class _Maker:
             triangles, _ = self._engine.kernels.arc_triangles(self._engine.device, graph)
             return triangles
         found = xp.zeros(graph.num_arcs, xp.int64)
-        kernels = self._engine.kernels
-        count = kernels.cliques_of_arcs if step.make == Make.CLIQUES else kernels.paths_of_arcs
-        count(self._engine.device, graph, found, self._memory)
+        kernels, device = self._engine.kernels, self._engine.device
+        if step.make == Make.INNER:
+            kernels.inner_counts(device, graph, tables, Inner(step.sources[0]), found, self._memory)
+        else:
+            count = kernels.cliques_of_arcs if step.make == Make.CLIQUES else kernels.paths_of_arcs
+            count(device, graph, found, self._memory)
         if tables.modulus > WORD:
             found %= tables.modulus
         return found

@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 
 from longwall.kernels.interface.graph_arrays import GraphArrays
-from longwall.kernels.interface.homomorphism_program import WORD, RowTables
+from longwall.kernels.interface.homomorphism_program import WORD, Inner, RowTables
 from longwall.pipeline.execution.device_graph import load_graph
 from longwall.storage.generators.kinds import generate
 from longwall.storage.graph.graph import Graph
 
 MEMORY = 1 << 28
+_INNER_EDGES = {
+    Inner.TRIANGLES: [(0, 1), (0, 2), (1, 2)],
+    Inner.PAWS: [(0, 1), (0, 2), (1, 2), (2, 3)],
+    Inner.CYCLES: [(0, 1), (1, 2), (2, 3), (0, 3)],
+    Inner.DIAMONDS: [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)],
+}
 
 
 @pytest.fixture(params=["R-MAT", "dense"])
@@ -92,6 +98,25 @@ def test_cliques_of_arcs_are_those_of_the_matrix(engine, graph):
         for both in (near[v] & near[x] > 0 for v, x in zip(tails(graph), graph.indices, strict=True))
     ]
     assert max(wanted) > 100
+    assert on_host(found).tolist() == wanted
+
+
+@pytest.mark.parametrize("inner", Inner)
+def test_inner_counts_are_homomorphisms_to_the_common_neighbours(engine, graph, inner):
+    device, loaded, kernels = engine[0].device, engine[1], engine[0].kernels
+    indptr, common, longest = kernels.common_neighbours(device, loaded, MEMORY)
+    none = engine[0].xp.zeros((0, 0), np.int64)
+    tables = RowTables(WORD, none, none, kernels.reverse_arcs(device, loaded), indptr, common, longest)
+    found = engine[0].xp.zeros(loaded.num_arcs, np.int64)
+    kernels.inner_counts(device, loaded, tables, inner, found, MEMORY)
+    near = adjacency(graph)
+    wanted = []
+    for v, x in zip(tails(graph), graph.indices, strict=True):
+        both = near[v] & near[x] > 0
+        among = near[np.ix_(both, both)]
+        operands = [part for pair in _INNER_EDGES[inner] for part in (among, pair)]
+        wanted.append(int(np.einsum(*operands, [], optimize="greedy")))
+    assert max(wanted) > 1_000
     assert on_host(found).tolist() == wanted
 
 

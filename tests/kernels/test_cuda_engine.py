@@ -264,7 +264,18 @@ def test_four_cycles(
 @pytest.mark.parametrize("shared_memory", [None, 20_000])
 @pytest.mark.parametrize("modulus", [FLOATING, WORD, PRIMES[0]])
 @pytest.mark.parametrize(
-    "name", ["house", "path-5", "cycle-6", "0-1,0-2,0-3,0-4,1-2,2-3,3-4,1-4,0-5,1-5", "0-1,0-2,0-3,1-2,1-3,2-4,3-4"]
+    "name",
+    [
+        "house",
+        "path-5",
+        "cycle-6",
+        "0-1,0-2,0-3,0-4,1-2,2-3,3-4,1-4,0-5,1-5",
+        "0-1,0-2,0-3,1-2,1-3,2-4,3-4",
+        "0-1,0-2,0-4,0-5,1-2,1-4,1-5,2-3,2-5,3-4",
+        "0-2,0-3,0-5,1-2,1-3,2-3,2-4,3-4,4-5",
+        "0-1,0-2,0-3,0-4,0-5,1-2,1-3,1-5,2-3,2-4,3-4,3-5,4-5",
+        "0-1,0-4,0-5,1-2,1-5,2-3,2-5,3-4,3-5,4-5",
+    ],
 )
 def test_row_programs(
     cuda: Any,
@@ -290,6 +301,7 @@ def test_row_programs(
         domains: list[tuple[Domain, RowProgram, int]] = [
             ("vertices", program.vertices, host.num_vertices),
             ("arcs", program.arcs, host.num_arcs),
+            ("common", program.common, host.num_arcs),
         ]
         for domain, rows, number in domains:
             expected = cpu.kernels.row_counter(cpu.device, host, theirs, rows, domain, PLENTY)
@@ -432,7 +444,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "step_rate",
         "warp_triangles",
     )
-    for name in (*alone, "stage_lists", "triangles", "four_cycles", "wheels"):
+    for name in (*alone, "stage_lists", "triangles", "four_cycles", "wheels", "inner_counts"):
         yield name, *source_text(f"{name}.cu")
     for k in (4, 5, 7):
         yield f"cliques-{k}", *source_text("cliques.cu", clique_header(k))
@@ -441,10 +453,14 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     for mode, longest in ((COUNT, 64), (VERTICES, 128), (LIST, 192)):
         yield f"maximal_cliques-{longest}", *source_text("maximal_cliques.cu", clique_finder_header(mode, longest))
     yield "wedges", *source_text("wedges.cu")
-    domains: tuple[Domain, ...] = ("vertices", "arcs")
-    for name, domain in product(
-        ("cycle-6", "0-1,0-2,0-3,0-4,1-2,2-3,3-4,1-4,0-5,1-5", "0-1,0-2,0-3,1-2,1-3,2-4,3-4"), domains
-    ):
+    domains: tuple[Domain, ...] = ("vertices", "arcs", "common")
+    names = (
+        "cycle-6",
+        "0-1,0-2,0-3,0-4,1-2,2-3,3-4,1-4,0-5,1-5",
+        "0-1,0-2,0-3,1-2,1-3,2-4,3-4",
+        "0-2,0-3,0-5,1-2,1-3,2-3,2-4,3-4,4-5",
+    )
+    for name, domain in product(names, domains):
         sums = plan_homomorphisms((parse_pattern(name),), PassCosts(1.0, 1.0, 1.0))
         assert sums is not None
         rows = getattr(sums.program, domain)

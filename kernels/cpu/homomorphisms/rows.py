@@ -33,24 +33,29 @@ class CpuRowCounter:
         memory: int,
     ):
         over_vertices = domain == "vertices"
-        n, longest = (graph.num_vertices, graph.max_degree) if over_vertices else (graph.num_arcs, tables.longest)
+        longest = graph.max_degree if over_vertices else tables.longest
+        n = graph.num_arcs if domain == "arcs" else graph.num_vertices
         reaches = n if any(op[0] in (Op.PUSH, Op.PUSH_EDGES) for op in program.ops) else 0
         self.workspace_bytes = fitting(
-            8 * (max(program.num_local, 1) * longest + n * program.num_dense) + 5 * reaches, memory
+            8 * (max(program.num_local, 1) * longest + n * program.num_dense) + 4 * longest + 5 * reaches, memory
         )
         dtype = np.float64 if tables.modulus == FLOATING else np.int64
-        self._rows = (graph.indptr, graph.indices) if over_vertices else (tables.common_indptr, tables.common)
+        near, common = (graph.indptr, graph.indices), (tables.common_indptr, tables.common)
+        self._rows = (*(near if over_vertices else common), *(common if domain == "arcs" else near))
         self._tables = (
             tables.vertices if over_vertices else tables.arcs,
+            tables.arcs if domain == "arcs" else tables.vertices,
             tables.arcs,
             tables.reverse,
             tables.common_indptr,
             tables.common,
         )
         self._modulus = max(tables.modulus, 0)
-        self._blocks = np.zeros(1, np.int64) if over_vertices else graph.indptr
+        self._blocks = graph.indptr if domain == "arcs" else np.zeros(1, np.int64)
+        self._on_graph = domain == "common"
         self._program = program.packed()
         self._symmetric = program.symmetric
+        self._ends = np.empty(longest, np.uint32)
         self._local = np.empty((max(program.num_local, 1), longest), dtype)
         self._dense = np.zeros((max(program.num_dense, 1), n if program.num_dense else 1), dtype)
         self._scalars = np.zeros(max(program.num_scalars, 1), dtype)
@@ -64,8 +69,8 @@ class CpuRowCounter:
     def add(self, first: int, last: int) -> None:
         """Run the program for a range of rows."""
         run_rows(
-            *self._rows, self._blocks, *self._tables, *self._program, self._local, self._dense, self._scalars,
-            self._reached, self._seen, first, last, self._symmetric, self._modulus,
+            *self._rows, self._on_graph, self._blocks, *self._tables, *self._program, self._ends, self._local,
+            self._dense, self._scalars, self._reached, self._seen, first, last, self._symmetric, self._modulus,
             self._totals, self._estimates, self._stop_flag,
         )  # fmt: skip
 
@@ -76,19 +81,26 @@ class CpuRowCounter:
 
 @compiled
 def run_rows(
-    indptr, indices, blocks, tables, arc_tables, reverse, common_indptr, common, ops, products, stored, local,
-    dense, scalars, reached, seen, first, last, symmetric, modulus, totals, estimates, stop_flag,
+    starts, entries, indptr, indices, on_graph, blocks, tables, dense_tables, arc_tables, reverse, common_indptr,
+    common, ops, products, stored, ends, local, dense, scalars, reached, seen, first, last, symmetric, modulus, totals,
+    estimates, stop_flag,
 ):  # fmt: skip
     """Run a row program for the rows first to last - 1.
 
     Parameters
     ----------
-    indptr, indices
+    starts, entries
         The rows: of the graph, or those of arcs.
+    indptr, indices
+        The rows that passes read.
+    on_graph
+        Whether rows are those of arcs, and passes read those of the graph: then entry e leads to `indices[e]`.
     blocks : int64[num_vertices + 1] or int64[1]
         Where the rows are those of arcs, the arcs of each vertex; else one zero.
     tables : dtype[number, rows]
-        Tables over the rows; dtype is int64 (counts modulo 2**64, or `modulus`) or float64 (their magnitude).
+    dense_tables : dtype[number, length of a dense vector]
+        Tables over the rows, and over what dense vectors have entries for; dtype is int64 (counts modulo 2**64, or
+        `modulus`) or float64 (their magnitude).
     arc_tables : dtype[number, num_arcs]
     reverse, common_indptr, common
         See :class:`longwall.kernels.interface.homomorphism_program.RowTables`.
@@ -96,14 +108,16 @@ def run_rows(
     products : int64[m, width]
     stored : int64[s, 2]
         See :class:`longwall.kernels.interface.homomorphism_program.RowProgram`.
+    ends : uint32[length of the longest row]
+        Workspace.
     local : dtype[num_local, length of the longest row]
-    dense : dtype[num_dense, rows]
+    dense : dtype[num_dense, rows that passes read]
         Workspace; `dense` is all zero and is left all zero.
     scalars : dtype[num_scalars]
         Workspace.
-    reached : uint32[rows]
+    reached : uint32[rows that passes read]
         Workspace: the vertices within two steps of v.
-    seen : uint8[rows]
+    seen : uint8[rows that passes read]
         Workspace, all zero; it is left all zero.
     first, last
         Range of rows.
@@ -125,15 +139,23 @@ def run_rows(
     for v in range(first, last):
         if stop_flag[0]:
             break
-        a = indptr[v]
-        degree = indptr[v + 1] - a
+        a = starts[v]
+        degree = starts[v + 1] - a
+        places = entries[a : a + degree]
+        if on_graph and degree == 0:  # every sum over the row is 0
+            continue
+        row = ends[:degree]
+        for i in range(degree):
+            row[i] = indices[places[i]] if on_graph else places[i]
         num_reached = 0
         beyond = v + 1 if symmetric else indptr.size - 1
+        low, high = 0, indptr.size - 1
         if blocks.size > 1:
             if degree == 0:  # every sum over the row is 0
                 continue
             while blocks[block + 1] <= v:
                 block += 1
+            low, high = blocks[block], blocks[block + 1]
         for o in range(ops.shape[0]):
             code, target, source, weight = ops[o, 0], ops[o, 1], ops[o, 2], ops[o, 3]
             if code == _ONES:
@@ -142,17 +164,17 @@ def run_rows(
             elif code == _PULL:
                 values = dense[source]
                 for i in range(degree):
-                    x = indices[a + i]
+                    x = row[i]
                     local[target, i] = _row_sum(indptr, indices, arc_tables, weight, x, values, modulus)
             elif code == _SCATTER:
                 for i in range(degree):
-                    dense[target, indices[a + i]] = local[source, i]
+                    dense[target, row[i]] = local[source, i]
             elif code == _MULTIPLY:
                 for i in range(degree):
                     local[target, i] = _reduced(local[target, i] * local[source, i], modulus)
             elif code == _WEIGH:
                 for i in range(degree):
-                    local[target, i] = _reduced(local[target, i] * tables[source, indices[a + i]], modulus)
+                    local[target, i] = _reduced(local[target, i] * tables[source, places[i]], modulus)
             elif code == _WEIGH_ARC:
                 for i in range(degree):
                     local[target, i] = _reduced(local[target, i] * arc_tables[source, a + i], modulus)
@@ -162,23 +184,22 @@ def run_rows(
                     local[target, i] = _reduced(local[target, i] * arc_tables[source, common[b + i]], modulus)
             elif code == _GATHER:
                 for i in range(degree):
-                    local[target, i] = dense[source, indices[a + i]]
+                    local[target, i] = dense[source, row[i]]
             elif code == _STORE_LOCAL:
                 for i in range(degree):
                     arc_tables[target, a + i] = local[source, i]
             elif code in (_PUSH, _PUSH_EDGES):
                 if num_reached == 0:
                     if wide:
-                        num_reached = indptr.size - 1
-                        for z in range(num_reached):
-                            reached[z] = z
+                        num_reached = high - low
+                        for z in range(low, high):
+                            reached[z - low] = z
                     else:
-                        low, high = (blocks[block], blocks[block + 1]) if blocks.size > 1 else (0, indptr.size - 1)
-                        num_reached = _reach(indptr, indices, v, low, min(high, beyond), reached, seen)
+                        num_reached = _reach(indptr, indices, row, low, min(high, beyond), reached, seen)
                 values = dense[target]
                 if code == _PUSH:
                     for i in range(degree):
-                        x = indices[a + i]
+                        x = row[i]
                         amount = local[source, i]
                         if weight < 0:
                             for j in range(indptr[x], indptr[x + 1]):
@@ -203,9 +224,9 @@ def run_rows(
             elif code == _WEIGH_DENSE:
                 for r in range(num_reached):
                     z = reached[r]
-                    dense[target, z] = _reduced(dense[target, z] * tables[source, z], modulus)
+                    dense[target, z] = _reduced(dense[target, z] * dense_tables[source, z], modulus)
             elif code == _WIDEN:
-                for z in range(indptr.size - 1):
+                for z in range(low, high):
                     dense[target, z] = _row_sum(indptr, indices, arc_tables, weight, z, dense[source], modulus)
             elif code == _SUM:
                 total = local[0, 0] * 0
@@ -237,7 +258,7 @@ def run_rows(
             code, target = ops[o, 0], ops[o, 1]
             if code == _SCATTER:
                 for i in range(degree):
-                    dense[target, indices[a + i]] = 0
+                    dense[target, row[i]] = 0
             elif code in (_PUSH, _PUSH_EDGES, _COPY_DENSE, _WIDEN):
                 for r in range(num_reached):
                     dense[target, reached[r]] = 0
@@ -287,21 +308,20 @@ def _push_edges(indptr, indices, v, reverse, common_indptr, common, beyond, valu
 
 
 @compiled
-def _reach(indptr, indices, v, low, high, reached, seen):
-    """List what is within exactly two steps of v, or all from low to high - 1, whichever is quicker; below `high`.
+def _reach(indptr, indices, row, low, high, reached, seen):
+    """List the neighbours of the entries of a row, or all from low to high - 1, whichever is quicker; below `high`.
 
     Return how many.
     """
     steps = np.int64(0)
-    for i in range(indptr[v], indptr[v + 1]):
-        steps += indptr[indices[i] + 1] - indptr[indices[i]]
+    for x in row:
+        steps += indptr[x + 1] - indptr[x]
     if 2 * steps >= high - low:
         for z in range(low, high):
             reached[z - low] = z
         return high - low
     found = 0
-    for i in range(indptr[v], indptr[v + 1]):
-        x = indices[i]
+    for x in row:
         for j in range(indptr[x], indptr[x + 1]):
             z = indices[j]
             if z >= high:

@@ -13,8 +13,9 @@ from longwall.kernels.cuda.runtime.launch import THREADS, WARP, Device, units_th
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.interface.homomorphism_program import FLOATING, Domain, Op, RowProgram, RowTables
 
-_VERTEX_THREADS, _ARC_THREADS = 1024, 128
-_ARC_BLOCKS = 8  # per multiprocessor: rows of arcs are short
+_VERTEX_THREADS = 1024
+_TOGETHER: dict[Domain, tuple[int, int]] = {"vertices": (1, _VERTEX_THREADS), "arcs": (8, 128), "common": (4, 256)}
+"""Blocks of a multiprocessor, and their threads: rows of arcs are short."""
 _VERTEX_BLOCKS = 2  # per multiprocessor, where all of its dense vectors are in shared memory
 _LARGEST_PAIRS = (1 << 16) - 1  # entries of a row whose ordered pairs 32 bits hold
 _FLAT_BLOCKS = 8  # per multiprocessor
@@ -76,6 +77,7 @@ def row_header(program: RowProgram, domain: Domain, modulus: int, max_degree: in
         "kDenseFactors": factors,
         "kNumStored": len(program.stored),
         "kArcs": int(domain == "arcs"),
+        "kOnGraph": int(domain == "common"),
         "kSymmetric": int(program.symmetric),
         "kOnesFirst": int(ones_first(fused, narrow)),
         "kAcross": int(any(op[0] == Op.WEIGH_ACROSS for op in program.ops)),
@@ -110,7 +112,7 @@ class CudaRowCounter:
     ):
         xp = device.xp
         self._device, self._graph, self._tables = device, graph, tables
-        self._exact, self._arcs, self._flat = tables.modulus != FLOATING, domain == "arcs", not program.num_dense
+        self._exact, self._domain, self._flat = tables.modulus != FLOATING, domain, not program.num_dense
         self._header = row_header(program, domain, tables.modulus, graph.max_degree)
         self._number = len(program.products)
         dtype = xp.int64 if self._exact else xp.float64
@@ -121,8 +123,8 @@ class CudaRowCounter:
 
     def _make_vectors(self, program: RowProgram, memory: int) -> None:
         device, graph, tables, xp = self._device, self._graph, self._tables, self._device.xp
-        self._longest = tables.longest if self._arcs else graph.max_degree
-        self._length = graph.max_degree if self._arcs else graph.num_vertices  # of a dense vector
+        self._longest = graph.max_degree if self._domain == "vertices" else tables.longest
+        self._length = graph.max_degree if self._domain == "arcs" else graph.num_vertices  # of a dense vector
         fused = fuse(program)
         narrow = narrow_vectors(fused, graph.max_degree)
         codes = {op[0] for op in fused.ops}
@@ -130,9 +132,9 @@ class CudaRowCounter:
         bits = (self._length + 31) // 32 if reaches and not ones_first(fused, narrow) else 0
         fixed = _CONTROL_BYTES + 8 * program.num_scalars + 16 * max(self._number, 1)
         number = 2 * narrow.count(False) + narrow.count(True)  # words of a vertex
-        blocks, self._threads = (_ARC_BLOCKS, _ARC_THREADS) if self._arcs else (1, _VERTEX_THREADS)
+        blocks, self._threads = _TOGETHER[self._domain]
         room = _shared_room(device, _VERTEX_BLOCKS)
-        if not self._arcs and fixed + 4 * (bits + number * self._length) <= room:
+        if self._domain == "vertices" and fixed + 4 * (bits + number * self._length) <= room:
             # Rows are short for so many threads.
             blocks, self._threads = _VERTEX_BLOCKS, _VERTEX_THREADS // _VERTEX_BLOCKS
         shared_memory = _shared_room(device, blocks)
@@ -172,9 +174,9 @@ class CudaRowCounter:
     def _arrays(self) -> tuple[Any, ...]:
         """Return the rows and their number."""
         graph, tables = self._graph, self._tables
-        if self._arcs:
-            return tables.common_indptr, tables.common, graph.num_arcs
-        return graph.indptr, graph.indices, graph.num_vertices
+        if self._domain == "vertices":
+            return graph.indptr, graph.indices, graph.num_vertices
+        return tables.common_indptr, tables.common, graph.num_arcs
 
     def _launch_flat(self, first: int, last: int) -> None:
         device, tables = self._device, self._tables
@@ -185,7 +187,7 @@ class CudaRowCounter:
                 *self._arrays(),
                 first,
                 last,
-                tables.arcs if self._arcs else tables.vertices,
+                tables.vertices if self._domain == "vertices" else tables.arcs,
                 tables.arcs,
                 self._graph.num_arcs,
                 tables.reverse,
@@ -207,11 +209,14 @@ class CudaRowCounter:
             "run_rows",
             (
                 *self._arrays(),
+                *((tables.common_indptr, tables.common) if self._domain == "arcs" else (graph.indptr, graph.indices)),
                 graph.indptr,
                 graph.num_vertices,
                 first,
                 last,
-                tables.arcs if self._arcs else tables.vertices,
+                tables.vertices if self._domain == "vertices" else tables.arcs,
+                tables.arcs if self._domain == "arcs" else tables.vertices,
+                graph.num_arcs if self._domain == "arcs" else graph.num_vertices,
                 tables.arcs,
                 graph.num_arcs,
                 tables.reverse,

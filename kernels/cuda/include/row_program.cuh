@@ -20,7 +20,8 @@ struct DenseVector {
 
 // Value (u64, or double), kModulus (0: 2^64), kNumOps, kOps, kNumLocal, kNumWide, kNumNarrow, kDense, kNumScalars, kNumProducts, kFactors,
 // kProducts (padded with -1), kDenseFactors, kDenseProducts (dense vectors, padded with -1), kNumStored, kStored (product, table),
-// kArcs (whether rows are those of arcs), kSymmetric, kOnesFirst (whether the first pass counts ones in 32 bits),
+// kArcs (whether rows are those of arcs), kOnGraph (whether they are, and passes read the graph), kSymmetric,
+// kOnesFirst (whether the first pass counts ones in 32 bits),
 // kAcross (whether WEIGH_ACROSS occurs), kLanes (a power of two, at most 32: how many have a row without dense vectors);
 // lists that are empty have one entry.
 #include "generated.cuh"

@@ -143,13 +143,14 @@ class HomomorphismCount:
     def phases(self, modulus: int) -> list[RowCount]:
         """Return what runs the program."""
         program, costs = self.sums.program, self.sums.costs
-        domains: tuple[tuple[Domain, RowProgram, float], ...] = (
-            ("vertices", program.vertices, costs.vertices),
-            ("arcs", program.arcs, costs.arcs),
+        domains: tuple[tuple[Domain, RowProgram], ...] = (
+            ("vertices", program.vertices),
+            ("arcs", program.arcs),
+            ("common", program.common),
         )
         return [
-            RowCount(CountHomomorphisms(rows, domain, self.text, modulus), rows_cost(rows, unit, costs), program)
-            for domain, rows, unit in domains
+            RowCount(CountHomomorphisms(rows, domain, self.text, modulus), rows_cost(rows, domain, costs), program)
+            for domain, rows in domains
             if rows.products
         ]
 

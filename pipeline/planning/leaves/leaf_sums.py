@@ -91,7 +91,8 @@ def plan_leaf_sums(patterns: tuple[Pattern, ...], costs: PassCosts) -> LeafSums 
     for part, (program, found) in zip(_parts(sums), parts, strict=True):
         before = len(places)
         places |= {one: before + place for one, place in zip(part, found, strict=True)}
-        assert len(places) - before == len(program.vertices.products) + len(program.arcs.products)
+        rows = (program.vertices, program.arcs, program.common)
+        assert len(places) - before == sum(len(one.products) for one in rows)
     of_total = {one: Term(1, "total", places[total]) for one, total in zip(wanted, sums, strict=True)}
     of_total |= {one: Term(1, "whole", number) for number, one in enumerate(alone)}
 

@@ -22,9 +22,11 @@ from longwall.pipeline.phases.by_label.plans import plan_count
 from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySearch, pass_costs
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.planning.decompositions import Decomposer
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, plan_homomorphisms
 from longwall.pipeline.planning.pattern_core import PassCosts
+from longwall.pipeline.planning.table_compiler import compile_sums
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 COSTS = PassCosts(vertices=1e6, arcs=1e6, wide=1e8)
@@ -98,6 +100,29 @@ def test_patterns_of_seven_vertices(lab, engine_kind, seed, more):
     sums = plan_homomorphisms((Pattern(7, tuple(sorted(edges))),), COSTS)
     if sums is not None:
         check(lab, engine_kind, sums, graph_edges(seed, 8, draw.random()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0-1,0-2,0-3,1-2,1-3,2-4,3-4,4-5,2-6,4-6",  # weights of an end of a pass, and of its arcs
+        "0-1,0-2,0-3,1-2,1-3,2-4,3-4,0-5,1-6,2-7",  # of the arc, and of both of its ends
+        "0-1,0-2,0-3,1-2,1-3,2-4,3-4,0-5,2-5,1-6,3-6",  # of arcs to the common neighbours, from either end
+        "0-1,0-2,0-4,0-5,1-2,1-4,1-5,2-3,2-5,3-4,2-6,5-6,5-7",  # of arcs between them
+    ],
+)
+@pytest.mark.parametrize("prime", [None, PRIMES[0]])
+def test_passes_from_common_neighbours_over_the_graph(lab, engine_kind, text, prime):
+    pattern, costs = parse_pattern(text), PassCosts(1e6, 1e6, 1e8)
+    program, _ = compile_sums([Decomposer(costs).count(pattern)], lists=False)
+    assert program.common.passes
+    sums = HomomorphismSums((pattern,), program, (pattern,), ((Term(1, "total", 0),),), costs)
+    edges = graph_edges(5, 9, 0.7)
+    check(lab, engine_kind, sums, edges)
+    if prime is not None:
+        run = lab.context(lab.graph(edges), engine=engine_kind, threads=2)
+        counts, _ = HomomorphismCount(sums)._run(run, prime)
+        assert counts == [count_homomorphisms(edges, pattern.edges) % prime]
 
 
 @pytest.mark.parametrize("prime", PRIMES[:2])

@@ -1,0 +1,48 @@
+"""What is among common neighbours on the device: bitmap tables, and launches of ``inner_counts.cu``."""
+
+from typing import Any
+
+from longwall.kernels.cuda.runtime.launch import WARP, Device, units_that_fit
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.homomorphism_program import Inner, RowTables
+
+Array = Any  # a CuPy array
+
+_BLOCKS = 8  # per multiprocessor
+_WARPS = 4  # of a block
+_CONTROL_BYTES = 16
+
+
+def inner_counts(device: Device, graph: GraphArrays, tables: RowTables, inner: Inner, out: Array, memory: int) -> None:
+    """Count among common neighbours; see :class:`longwall.kernels.interface.kernels.Kernels`."""
+    if not graph.num_arcs:
+        return
+    xp, longest = device.xp, tables.longest
+    most = longest * ((longest + 31) // 32 | 1)
+    words = min(most, max(device.shared_memory // _BLOCKS - 1024 - _CONTROL_BYTES, 0) // 4)
+    store_words = most if most > words else 0
+    blocks = units_that_fit(device.multiprocessors * _BLOCKS, 4 * store_words, memory)
+    device.launch(
+        "inner_counts.cu",
+        "count_inner",
+        (
+            graph.indptr,
+            graph.split,
+            graph.num_vertices,
+            graph.num_arcs,
+            tables.common_indptr,
+            tables.common,
+            tables.reverse,
+            int(inner),
+            words,
+            xp.empty(max(blocks * store_words, 1), xp.uint32),
+            store_words,
+            xp.zeros(1, xp.uint64),
+            device.stop_flag,
+            out,
+        ),
+        blocks=min(blocks, graph.num_arcs),
+        threads=_WARPS * WARP,
+        shared=_CONTROL_BYTES + 4 * words,
+    )
+    device.synchronize()
