@@ -6,6 +6,7 @@
 
 constexpr i64 kLight = 512;  // wedges up to which a vertex is one warp's work
 constexpr u32 kWarpSlots = 2 * kLight;
+constexpr u32 kAlone = 8;  // entries of a part that a lane reads alone: where columns are few, most parts are short
 
 // The parts of the lists of the vertices behind `low` that are in the columns low to high - 1, one behind the other.
 struct Columns {
@@ -81,7 +82,12 @@ DEVICE void for_each_end(const Rows& graph, const Columns& columns, i64 y, i64 l
       end = begin + lower_bound(part, size, static_cast<u32>(high));
       begin += lower_bound(part, size, static_cast<u32>(low));
     }
-    for (u32 left = __ballot_sync(kAll, begin < end); left; left &= left - 1) {
+    const bool alone = end - begin <= kAlone;
+    for (u32 i = begin; alone && i < end; ++i) {
+      const u32 v = columns.arcs[i];
+      if (v < y) visit(v);
+    }
+    for (u32 left = __ballot_sync(kAll, !alone); left; left &= left - 1) {
       const int one = __ffs(left) - 1;
       const u32 last = __shfl_sync(kAll, end, one);
       for (u32 i = __shfl_sync(kAll, begin, one) + lane; i < last; i += 32) {

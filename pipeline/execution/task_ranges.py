@@ -20,6 +20,9 @@ _READ_BYTES = 64  # of an arc in a list of what is read
 _WORK_BYTES = 1  # of an arc where what is read needs no list: kernels list the tasks of whole blocks
 _WORK_SHARE = 5  # the part of the memory that lists of tasks may take, with what a pool cannot join of it
 _READS_SHARE = 2  # the part of the memory that such lists may take
+# The part of the memory that a workspace may take beside pages. What is read in order needs few of these, but comes as
+# often as the workspace is short.
+_PAGED_SHARE, _STREAMING_SHARE = 0.5, 0.75
 _LEAST_TASKS = 8  # of a phase that may bring the graph anew for each, so that some of it is committed on the way
 _BIN, _BIN_BYTES = 16, 16  # arcs that are weighed together, or more where memory is short; and what each bin takes
 _ARCS_AT_ONCE = 1 << 18
@@ -49,7 +52,8 @@ def range_reads(env: Environment, roots: Roots, tasks: Sequence[Task], graph: Gr
 def range_memory(env: Environment, roots: Roots) -> int:
     """Return the bytes of the workspace of a worker whose kernel goes over ranges of roots."""
     graph, memory = load_graph(env, roots.part)
-    return memory // env.engine.workers // (1 if graph.pages is None else 2)
+    share = 1.0 if graph.pages is None else _STREAMING_SHARE if roots.streams and graph.pages.staged else _PAGED_SHARE
+    return int(share * memory) // env.engine.workers
 
 
 def root_tasks(env: Environment, roots: Roots, cost: float) -> list[Task]:
