@@ -7,6 +7,7 @@ inside; frequent patterns lay adjacency out by edge type in the same way (`typed
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays, LabelSlices
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, RoleNumbers, RowArrays
 from longwall.storage.concurrency import core_count
 from longwall.storage.graph.graph import Graph, NewArray
+from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import MemoryBudget, Reservation
 
 ANY = -1
@@ -138,29 +140,49 @@ def _on_host(graph: Graph) -> MakeRows:
 
 def _number(graph: Graph, layout: LabelLayout) -> RoleNumbers:
     """Number the vertices of the new graph."""
-    distinct = list(dict.fromkeys(layout.roles))
+    distinct, n = list(dict.fromkeys(layout.roles)), graph.num_vertices
     times = np.array([*(layout.roles.count(label) for label in distinct), 0], np.int64)
     first_role = np.concatenate([[0], np.cumsum(times)])
     rest = len(distinct) - (ANY in distinct)
-    kind = np.full(graph.num_vertices, rest, np.uint8)
-    place = np.zeros(graph.num_vertices, np.uint32)
-    for number, label in enumerate(distinct):
-        if label != ANY:
-            assert graph.labels is not None
-            kind[graph.labels == label] = number
-    if layout.sliced:
-        members = [np.flatnonzero(kind == number) for number in range(len(distinct))]
-        sizes = np.array([len(those) for those in members], np.int64)
-        origin = np.concatenate(members)
-        place[origin] = np.arange(len(origin), dtype=np.uint32)
-        role = np.repeat(np.arange(len(sizes), dtype=np.int16), sizes)
+    kind, place, sizes = np.full(n, rest, np.uint8), np.zeros(n, np.uint32), np.zeros(len(times), np.int64)
+    if graph.labels is None:
+        sizes[rest] = n
     else:
-        copies = times[kind]
-        ends = np.cumsum(copies)
-        place[1:] = ends[:-1]
-        origin = np.repeat(np.arange(graph.num_vertices), copies)
-        role = (np.arange(len(origin)) - place[origin] + first_role[kind[origin]]).astype(np.int16)
-    return RoleNumbers(kind, place, origin, role, first_role, np.arange(len(origin), dtype=np.uint32))
+        _find_kinds(graph.labels, np.array(distinct[:rest], np.int32), rest, kind, sizes)
+    number = int((sizes * times).sum())
+    origin, role = np.empty(number, np.int64), np.empty(number, np.int16)
+    following = np.cumsum(sizes) - sizes if layout.sliced else np.zeros(1, np.int64)
+    _number_roles(kind, times, first_role, layout.sliced, following, place, origin, role)
+    return RoleNumbers(kind, place, origin, role, first_role, np.arange(number, dtype=np.uint32))
+
+
+@lazy_kernel
+def _find_kinds(labels: Any, distinct: Any, rest: int, kind: Any, sizes: Any) -> None:
+    """Find the kind of each vertex, and count the vertices of each."""
+    for v in range(labels.size):
+        found = rest
+        for number in range(distinct.size):
+            if labels[v] == distinct[number]:
+                found = number
+        kind[v] = found
+        sizes[found] += 1
+
+
+@lazy_kernel
+def _number_roles(
+    kind: Any, times: Any, first_role: Any, sliced: bool, following: Any, place: Any, origin: Any, role: Any
+) -> None:
+    """Number the vertices in their roles, kind by kind or in the order of ids, from ``following`` on."""
+    for v in range(kind.size):
+        k = kind[v]
+        counter = k if sliced else 0
+        if times[k]:
+            at = following[counter]
+            place[v] = at
+            for copy in range(times[k]):
+                origin[at + copy] = v
+                role[at + copy] = first_role[k] + copy
+            following[counter] = at + times[k]
 
 
 def _kept(layout: LabelLayout, labelled: bool) -> KeptEdges:
