@@ -123,10 +123,10 @@ class Graph:
     @cached_property
     def names(self) -> "pa.LargeStringArray | None":
         """The names by number, in the memory of the graph; None where the ids of the input are integers."""
-        import pyarrow as pa
-
         if self.name_starts is None:
             return None
+        import pyarrow as pa
+
         buffers = [None, pa.py_buffer(self.name_starts), pa.py_buffer(self.name_bytes)]
         return pa.Array.from_buffers(pa.large_string(), len(self.name_starts) - 1, buffers)
 

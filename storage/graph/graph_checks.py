@@ -6,11 +6,13 @@ be those of a graph before anything is done with them. A store's hashes only say
 
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.concurrency import map_all
 from longwall.storage.graph.degree_histogram import DegreeHistogram
 from longwall.storage.graph.stats import GraphStats, summarize_graph
 from longwall.storage.lazy_kernel import lazy_kernel
@@ -239,7 +241,7 @@ def _join_nothing(_: int, __: Facts) -> None:
     """All is known of each block."""
 
 
-def check_distinct(ids: Int64s, largest: int, space: Int64s) -> None:
+def check_distinct(ids: Int64s, largest: int, space: Int64s, pool: ThreadPoolExecutor, workers: int) -> None:
     """Refuse ids that are there twice.
 
     Parameters
@@ -249,16 +251,29 @@ def check_distinct(ids: Int64s, largest: int, space: Int64s) -> None:
     largest
         None is larger; 2^63 where some are negative.
     space : int64[n]
-        Is overwritten: a bit for each id where there is room for so many, sorted ids where there is not.
+        Is overwritten: with tables of a bit for each id where there is room for one, else with sorted ids.
+    pool, workers
+        Threads, and how many of them to use.
 
     Raises
     ------
     Damage
         If there are any.
     """
-    if largest < _BITS * len(space):
-        space[: largest // _BITS + 1] = 0
-        distinct = bool(_mark(ids, space.view(np.uint64)))
+    words = largest // _BITS + 1
+    if words <= len(space):
+        number = max(1, min(workers, len(space) // words, len(ids) // _PIECE))
+        tables = space[: number * words].view(np.uint64).reshape(number, words)
+        size, step = -(-len(ids) // number), -(-words // number)
+
+        def mark(at: int) -> bool:
+            tables[at] = 0
+            return bool(_mark(ids[at * size : (at + 1) * size], tables[at]))
+
+        def compare(at: int) -> bool:
+            return bool(_disjoint(tables, at * step, min((at + 1) * step, words)))
+
+        distinct = all(all(map_all(pool, workers, work, range(number))) for work in (mark, compare))
     else:
         space[:] = ids
         space.sort()
@@ -330,3 +345,15 @@ def _mark(ids: Int64s, words: npt.NDArray[np.uint64]) -> bool:
         distinct &= (word & bit) == 0
         words[ids[at] >> 6] = word | bit
     return distinct
+
+
+@lazy_kernel
+def _disjoint(tables: npt.NDArray[np.uint64], first: int, last: int) -> bool:
+    """Whether no bit is set in two tables, in some of their words."""
+    clash = np.uint64(0)
+    for word in range(first, last):
+        seen = np.uint64(0)
+        for table in range(tables.shape[0]):
+            clash |= seen & tables[table, word]
+            seen |= tables[table, word]
+    return bool(clash == 0)

@@ -299,6 +299,11 @@ class StoreReader:
             self.checks.join(name, start, facts)
         return [result for _, result in found]
 
+    def check_distinct(self, ids: Array, space: Array) -> None:
+        """Refuse ids that are there twice; `space` has as many items, and is overwritten."""
+        low, high = self.checks.id_range
+        check_distinct(ids.view(np.int64), high if low >= 0 else 2**63, space, self._pool, self._workers)
+
     def blocks(self, name: str) -> list[tuple[int, int]]:
         """The blocks of an array: the first item, and the one behind the last one."""
         stored, chunks = self.stored[name], self._chunks
@@ -352,8 +357,7 @@ def _load(reader: StoreReader, adjacency: NewArray, ahead: Ahead, files: "Mapped
         for name in reader.stored:
             if name == "split":
                 # The array is not filled yet: telling ids apart takes no memory of its own.
-                low, high = reader.checks.id_range
-                check_distinct(arrays["original_ids"].view(np.int64), high if low >= 0 else 2**63, arrays["split"])
+                reader.check_distinct(arrays["original_ids"], arrays["split"])
             if name not in ("indices", "edge_labels"):
                 reader.read(name, arrays[name], put=puts.get(name))
         _load_rows(reader, arrays, puts)
