@@ -113,6 +113,7 @@ NOT_RUN = {
     "python -m benchmarks.suites.plan_choice --data DATA --graphs ca-GrQc,p2p-Gnutella04 --seconds 1.5": _LONG,
     "python -m benchmarks.gpu.decompositions --scales 13 16 --time 240": _LONG,
     "python -m benchmarks.gpu.both_engines": _LONG,
+    "python -m benchmarks.gpu.shared_ranges --row 2": _LONG,
     "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,
     "python -m benchmarks.suites.ingest FOLDER --scale 22": _LONG,
     "python -m benchmarks.suites.store FOLDER --scale 22": _LONG,
