@@ -193,6 +193,22 @@ def test_a_run_goes_on_with_any_memory(place: Place) -> None:
         assert longwall.resume(folder, overrides=[f"memory.host={then}"]).count == count
 
 
+@pytest.mark.gpu
+def test_a_graph_that_fits_neither_memory_needs_the_cores(place: Place) -> None:
+    """With a little more of either memory, or on the cores, the same run is done."""
+    size, count = place.graph.nbytes, place.answer(QUICK["diamonds"], "cpu", PLENTY)[0][0]
+    memory = {"host": size // 3, "device": size // 4, "spill": place.spill}
+    advice = (
+        r'needs .* memory\.host = .*: raise memory\.host, or memory\.device, or start a run with engine\.kind = "cpu"'
+    )
+    with pytest.raises(RunError, match=advice):
+        longwall.run(
+            place.config(QUICK["diamonds"], "cuda", 0, memory=memory, run={"directory": place.folder / "both"})
+        )
+    run = next((place.folder / "both").iterdir())
+    assert longwall.resume(run, overrides=["memory.device=64MiB"]).count == count
+
+
 @pytest.mark.slow
 def test_workers_of_this_machine_map_the_files(place: Place) -> None:
     expected, _ = place.answer(SLOW["4-cycles"], "cpu", PLENTY)
