@@ -40,7 +40,7 @@ def memory_facts(env: Coordinator) -> dict[str, Any]:
     if env.device_graph is not None:
         facts["graph"] = asdict(env.device_graph.placement)
     if env.graph.files is not None:
-        facts["files"] = {"graph": env.graph.files.nbytes}
+        facts["files"] = {"graph": env.graph.nbytes}
     if isinstance(env.graph, StoredGraph):
         from longwall.pipeline.execution.streaming.stream_phase import ADJACENCY_LISTS
 

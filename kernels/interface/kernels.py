@@ -336,8 +336,10 @@ class Kernels(Protocol):
         """
         ...
 
-    def degeneracy_order(self, device: Device, graph: GraphArrays) -> DegeneracyOrder:
+    def degeneracy_order(self, device: Device, graph: GraphArrays, later: Any = None) -> DegeneracyOrder:
         """Order the vertices for a search for maximal cliques; it takes `order_bytes`.
+
+        `later`, uint32[m], becomes `DegeneracyOrder.indices`, if given; it is in memory that kernels read.
 
         Raises
         ------

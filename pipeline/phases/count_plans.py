@@ -94,7 +94,8 @@ class CountPlan(ABC):
 
     def _by_triangles(self, env: Coordinator) -> int | None:
         """Count the embeddings, non-induced, by degrees and triangles, where that is possible and reads much less."""
-        return count_by_triangles(self.pattern, env) if holds_part(env) else None
+        reads_much = holds_part(env) or env.graph.files is not None
+        return count_by_triangles(self.pattern, env) if reads_much else None
 
     def _title(self) -> str:
         pattern = self.pattern

@@ -1,4 +1,4 @@
-"""Counts that follow from degrees and the triangles of every vertex, where the engine's memory holds the graph in part.
+"""Counts that follow from degrees and the triangles of every vertex, where memory holds the graph only in part.
 
 A search reads whole lists again and again; triangles need the arcs to smaller neighbours alone, which come in order.
 """

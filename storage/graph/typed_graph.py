@@ -4,7 +4,7 @@ An edge type is an edge seen from one end: label of this end, label of the other
 by types, so what they grow by lies together, and how many neighbours of a type a vertex has is a difference.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,6 +18,7 @@ from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Graph
 from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import MemoryBudget
 
 _ARCS_AT_ONCE = 1 << 20
@@ -154,7 +155,9 @@ class Labels:
         self._reserved.release()
 
 
-def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudget) -> TypedGraph:
+def typed_graph(
+    graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudget, files: MappedArrays | None = None
+) -> TypedGraph:
     """Lay the edges of some types out by type.
 
     Parameters
@@ -164,7 +167,9 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudg
     types
         The types to keep.
     host
-        Budget of the result, which stays reserved: `TypedGraph.nbytes` bytes.
+        Budget of the result, which stays reserved: `TypedGraph.nbytes` bytes, but for what is in files.
+    files
+        Makes the arrays with an item for each edge where `host` has no room for them; None: it must have.
 
     Raises
     ------
@@ -200,9 +205,13 @@ def typed_graph(graph: Graph, labels: Labels, types: EdgeTypes, host: MemoryBudg
             pass
         np.cumsum(runs, out=runs)
         np.cumsum(kept, out=kept)
-        host.charge(12 * int(runs[-1]) + 8 + 4 * int(kept[-1]) - 8 * (n + 1), "the edges by type")
-        run_types, begins = np.empty(int(runs[-1]), np.int32), np.empty(int(runs[-1]) + 1, np.int64)
-        indices = np.empty(int(kept[-1]), np.uint32)
+        more = 12 * int(runs[-1]) + 8 + 4 * int(kept[-1])
+        new: Callable[[int, np.dtype[Any]], NDArray[Any]] = np.empty
+        if files is not None and more > host.free:
+            more, new = 0, files.array
+        host.charge(more - 8 * (n + 1), "the edges by type")
+        run_types, begins = new(int(runs[-1]), np.dtype(np.int32)), new(int(runs[-1]) + 1, np.dtype(np.int64))
+        indices = new(int(kept[-1]), np.dtype(np.uint32))
         begins[-1] = kept[-1]
 
         def write(part: tuple[int, int]) -> None:

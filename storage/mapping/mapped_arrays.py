@@ -44,6 +44,7 @@ class MappedArrays:
     def __init__(self, resources: Resources) -> None:
         self._disk, self._spill = resources.disk, resources.spill
         self._files: list[_MappedFile] = []
+        self._reserved = 0
         self._unmapper = Unmapper(lambda: resources.host.free)
 
     @property
@@ -64,18 +65,25 @@ class MappedArrays:
         nbytes = length * dtype.itemsize
         if nbytes == 0:
             return np.empty(length, dtype)
-        reserved = self._disk.reserve(nbytes, WHAT)
+        self._disk.charge(nbytes, WHAT)
         try:
             file = _MappedFile(os.fspath(self._spill.path), nbytes)
         except OSError as error:
-            reserved.release()
+            self._disk.charge(-nbytes, "")
             reason = error.strerror or str(error)
             raise RunError(
                 f"{self._spill.path.parent}: {WHAT} cannot be made ({reason}): free space there, {self._spill.advice}"
             ) from error
         self._files.append(file)
+        self._reserved += nbytes
         self._unmapper.watch(file.unmap)
         return np.asarray(file).view(dtype)
+
+    def close(self) -> None:
+        """Return the bytes to the disk's budget; a file goes with the last array that is in it."""
+        self._disk.charge(-self._reserved, "")
+        self._files, self._reserved = [], 0
+        self._unmapper.close()
 
     def place(self, array: NDArray[Any]) -> Place | None:
         """Return where an array, or a part of one, is; None where it was not made here."""

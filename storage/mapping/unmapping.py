@@ -28,15 +28,20 @@ class Unmapper:
     def __init__(self, allowed: Callable[[], int]) -> None:
         self._allowed = allowed
         self._unmap: list[Callable[[], None]] = []
+        self._over = threading.Event()
         self._before = resident_file_bytes()
 
     def watch(self, unmap: Callable[[], None]) -> None:
         """Call a function, too, when pages are to be unmapped."""
         self._unmap.append(unmap)
         if len(self._unmap) == 1:
-            over = threading.Event()
-            weakref.finalize(self, over.set)
-            threading.Thread(target=_look, args=(weakref.ref(self), over), name="unmap", daemon=True).start()
+            weakref.finalize(self, self._over.set)
+            threading.Thread(target=_look, args=(weakref.ref(self), self._over), name="unmap", daemon=True).start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._over.set()
+        self._unmap = []
 
     def look(self) -> bool:
         """Unmap everything if too much is mapped; return whether that was so."""

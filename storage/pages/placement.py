@@ -13,7 +13,7 @@ from longwall.kernels.interface.graph_arrays import VERTEX_ARRAYS, Access, Graph
 from longwall.storage.errors import InputError
 from longwall.storage.graph.graph import Ahead, NewArray
 from longwall.storage.memory.machine_budget import require
-from longwall.storage.memory.reservations import MemoryBudget
+from longwall.storage.memory.reservations import BudgetExceeded, MemoryBudget
 from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.pages.paged_graph import frame_bytes, host_state_bytes, load_paged, state_bytes
@@ -193,13 +193,18 @@ def bring_graph(graph: GraphArrays, resources: Resources, placement: Placement) 
     ------
     InputError
         If there is no room for it after all, or this machine cannot do it.
+    BudgetExceeded
+        If the host's budget has no room for what the device reads there.
     """
     engine, host, work, options = resources.engine, resources.host, resources.work, resources.options
     if placement.limit is not None:
         work.charge(work.free - placement.memory, "the graph on the device")
         engine.memory.limit(placement.limit)
     copied = engine.host_copy(graph, placement.access, placement.vertices)
-    host.charge(copied, "copies of the graph that the device can read")
+    try:
+        host.charge(copied, "copies of the graph that the device can read")
+    except BudgetExceeded as error:
+        raise BudgetExceeded(f'{error}, or {options.device}, or start a run with {options.engine} = "cpu"') from error
     if placement.access != "resident":
         host.charge(host_state_bytes(graph.num_arcs), "the state of the graph's pages")
     try:

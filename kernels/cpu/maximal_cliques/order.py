@@ -1,6 +1,7 @@
 """The degeneracy order: peel vertices of the least degree, round by round."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.interface.cliques.degeneracy import NARROW, DegeneracyOrder
@@ -8,7 +9,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.kernels.jit import compiled
 
 
-def degeneracy_order(device: CpuDevice, graph: GraphArrays) -> DegeneracyOrder:
+def degeneracy_order(device: CpuDevice, graph: GraphArrays, later: NDArray[np.uint32] | None = None) -> DegeneracyOrder:
     """Order the vertices by peeling; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     n = graph.num_vertices
     rank, indptr = np.empty(n, np.uint32), np.empty(n + 1, np.int64)
@@ -16,7 +17,7 @@ def degeneracy_order(device: CpuDevice, graph: GraphArrays) -> DegeneracyOrder:
     peel(graph.indptr, graph.indices, rank, degree, left, queue, device.stop_flag)
     del left, queue
     largest, rows = count_later(graph.indptr, graph.indices, rank, indptr, NARROW)
-    indices = np.empty(graph.num_arcs // 2, np.uint32)
+    indices = np.empty(graph.num_arcs // 2, np.uint32) if later is None else later
     if not device.stop_flag[0]:
         write_later(graph.indptr, graph.indices, rank, indptr, indices)
     return DegeneracyOrder(rank, indptr, indices, int(largest), int(rows))

@@ -1,5 +1,7 @@
 """The degeneracy order: peel vertices of the least degree, round by round."""
 
+from typing import Any
+
 import numpy as np
 
 from longwall.kernels.cuda.runtime.launch import WARP, Device
@@ -11,7 +13,7 @@ _PEEL_THREADS = 1024  # of a block, one per multiprocessor: blocks wait for each
 _CONTROL_WORDS = 8
 
 
-def degeneracy_order(device: Device, graph: GraphArrays) -> DegeneracyOrder:
+def degeneracy_order(device: Device, graph: GraphArrays, later: Any = None) -> DegeneracyOrder:
     """Order the vertices by peeling; see :class:`longwall.kernels.interface.kernels.Kernels`."""
     xp, n = device.xp, graph.num_vertices
     rank, indptr = xp.empty(n, np.uint32), xp.zeros(n + 1, np.int64)
@@ -35,7 +37,7 @@ def degeneracy_order(device: Device, graph: GraphArrays) -> DegeneracyOrder:
     rows = (graph.indptr, graph.indices, rank, n)
     device.launch_over(_SOURCE, "count_later", n * WARP, (*rows, NARROW, indptr, largest))
     xp.cumsum(indptr, out=indptr)
-    indices = xp.empty(graph.num_arcs // 2, np.uint32)
+    indices = xp.empty(graph.num_arcs // 2, np.uint32) if later is None else later
     device.launch_over(_SOURCE, "write_later", n * WARP, (*rows, indptr, indices))
     device.synchronize()
     degeneracy, words = largest.get().tolist()

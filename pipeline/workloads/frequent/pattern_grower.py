@@ -34,6 +34,7 @@ from longwall.stages.extension.row_buffer import PatternRows
 from longwall.storage.concurrency import map_ordered
 from longwall.storage.errors import FinalError, RunError
 from longwall.storage.graph.typed_graph import Labels, typed_graph
+from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.reservations import Reservation
 from longwall.storage.memory.sizes import round_size
 from longwall.storage.pages.placement import bring_arrays
@@ -91,6 +92,7 @@ class PatternGrower:
         else:
             self.support = Support("groups", env.graph.num_transactions, enough)
         self._graph_bytes = self._device_bytes = 0
+        self._files: MappedArrays | None = None
 
     def close(self) -> None:
         """Drop all tables, and the graph by edge types."""
@@ -103,8 +105,10 @@ class PatternGrower:
     def stage(self) -> GrowPatterns:
         """The stage on the graph by edge types, which is brought to the engine when this is first asked for."""
         env = self._env
-        graph = typed_graph(env.graph, self._labels, self.types, self._host)
-        self._graph_bytes = graph.nbytes - graph.targets.nbytes - graph.groups.nbytes
+        self._files = None if env.graph.files is None else MappedArrays(env.resources)
+        graph = typed_graph(env.graph, self._labels, self.types, self._host, self._files)
+        in_files = 0 if self._files is None else self._files.nbytes
+        self._graph_bytes = graph.nbytes - graph.targets.nbytes - graph.groups.nbytes - in_files
         self.room = self._host.free // _ROOM_SHARE
         resources = env.resources
         brought, self._device_bytes = bring_arrays(graph.arrays(), resources)
@@ -374,6 +378,9 @@ class PatternGrower:
         self._host.charge(-self._graph_bytes, "")
         self._env.resources.work.charge(-self._device_bytes, "")
         self._graph_bytes = self._device_bytes = 0
+        if self._files is not None:
+            self._files.close()
+            self._files = None
 
 
 def _unreserved(size: int, what: str) -> AbstractContextManager[object]:  # noqa: ARG001 - a `Reserve`

@@ -5,11 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from longwall.kernels.interface.cliques.degeneracy import OrderedGraph, order_bytes
 from longwall.pipeline.execution.device_graph import keep_beside_graph, load_graph
 
 if TYPE_CHECKING:
     from longwall.pipeline.execution.environment import Environment
+
+_FREE_SHARE = 2  # of the host's memory, that the order has at most beside a graph in files: workers need the rest
 
 
 def ordered_graph(env: Environment) -> OrderedGraph:
@@ -21,6 +25,10 @@ def ordered_graph(env: Environment) -> OrderedGraph:
         If there is no room for it.
     """
     graph, _ = load_graph(env)
-    size = order_bytes(graph.num_vertices, graph.num_arcs // 2)
-    make = partial(env.engine.kernels.degeneracy_order, env.engine.device, graph)
+    edges, later = graph.num_arcs // 2, None
+    size, files = order_bytes(graph.num_vertices, edges), env.graph.files
+    if files is not None and not env.resources.on_device and size > env.resources.host.free // _FREE_SHARE:
+        # As the graph itself: what is left is per vertex.
+        later, size = files.array(edges, np.dtype(np.uint32)), order_bytes(graph.num_vertices, 0)
+    make = partial(env.engine.kernels.degeneracy_order, env.engine.device, graph, later)
     return OrderedGraph.of(graph, keep_beside_graph(env, "the degeneracy order", size, make))
