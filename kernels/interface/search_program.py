@@ -280,6 +280,11 @@ def pack(program: SearchProgram) -> ProgramArrays:
 
 def admissible(graph: GraphArrays, level: Level, vertices: Any) -> Any:
     """Whether vertices have the degree and the label that a level asks for: bool[len(vertices)]."""
+    if graph.pages is None and graph.num_vertices <= vertices.size:  # looked up: fewer and shorter operations
+        fits = graph.indptr[1:] - graph.indptr[:-1] >= level.degree
+        if level.label >= 0:
+            fits &= graph.labels == level.label
+        return fits[vertices]
     mask = graph.indptr[vertices.astype("int64") + 1] - graph.indptr[vertices] >= level.degree
     if level.label >= 0:
         mask &= graph.labels[vertices] == level.label
