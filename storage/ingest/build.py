@@ -137,7 +137,7 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
             source.named = positions.named
     observer.phase("ranking the vertices", None, "edges")
     degrees = count_degrees(edges, positions.key_base, positions.size, scratch)
-    histogram = summarize(degrees, scratch.work)
+    histogram = summarize(degrees, scratch)
     n = histogram.num_vertices
     if n > MAX_VERTICES:
         raise InputError(f"{stream.source}: {n} vertices, Longwall holds at most {MAX_VERTICES}; split the graph")
