@@ -61,6 +61,19 @@ class DegreeHistogram:
         starts += (ranks - self.first_ranks[group]) * self.degrees[group]
         return starts
 
+    def consecutive_starts(self, first: int, stop: int) -> Int64s:
+        """Return int64[stop - first]: where the rows of consecutive ranks begin; see `row_starts`, which takes longer.
+
+        There is one rank at least.
+        """
+        low, high = self.groups(np.array([first, stop - 1])).tolist()
+        ends = np.cumsum(self.counts)[low : high + 1]
+        rows = np.diff(np.minimum(ends, stop - 1), prepend=first)  # of each degree, without the last one
+        starts = np.empty(stop - first, np.int64)
+        starts[0] = self.row_starts(np.array([first]))[0]
+        starts[1:] = np.repeat(self.degrees[low : high + 1], rows)
+        return np.cumsum(starts, out=starts)
+
     def rows_of(self, arcs: Int64s) -> Int64s:
         """Return int64[r]: the ranks whose rows have the int64[r] arcs."""
         ends = np.cumsum(self.degrees * self.counts)

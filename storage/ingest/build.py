@@ -182,7 +182,7 @@ def _write_vertices(
     sink.begin("indptr", np.int64, n + 1, scratch)
     size = max(1, scratch.work // 64)
     for start in range(0, n + 1, size):
-        sink.append("indptr", histogram.row_starts(np.arange(start, min(start + size, n + 1))))
+        sink.append("indptr", histogram.consecutive_starts(start, min(start + size, n + 1)))
 
     sink.begin("original_ids", positions.id_type, n, scratch)
     size = max(1, min(n, scratch.room // 8))
@@ -334,7 +334,7 @@ def _write_rows(
         done = smaller[:-1]
         if len(done):
             largest = max(largest, int(done.max()))
-            sink.append("split", histogram.row_starts(np.arange(open_row, open_row + len(done))) + done)
+            sink.append("split", histogram.consecutive_starts(open_row, open_row + len(done)) + done)
         open_row, open_count = open_row + len(done), int(smaller[-1])
         observer.advance(len(rows.indices))
     if transactions is not None and crossing is not None:

@@ -8,7 +8,7 @@ import pytest
 from budgets import make_budgets
 
 from longwall.storage.graph import degree_histogram
-from longwall.storage.graph.degree_histogram import NO_RANK, count_degrees, rank_by_degree, summarize
+from longwall.storage.graph.degree_histogram import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting.scratch_arrays import Scratch
 from longwall.storage.sorting.sorted_keys import KeyBlock, SortedKeys
@@ -73,3 +73,15 @@ def test_threads_have_tables_of_their_own_only_within_the_work_space(
         edges.append(KeyBlock(keys, None))
         count_degrees(edges, _BASE, _POSITIONS, scratch)
         assert 1 < used[0] <= 1 + scratch.work // 2 // (4 * _POSITIONS)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_starts_of_consecutive_rows_are_sums_of_degrees(seed: int) -> None:
+    random = np.random.Generator(np.random.Philox(seed))
+    distinct = np.sort(random.choice(50, 1 + 3 * seed, replace=False) + 1)[::-1]
+    counts = random.integers(1, 5, len(distinct))
+    sums = np.concatenate(([0], np.cumsum(np.repeat(distinct, counts))))
+    histogram = DegreeHistogram(distinct, counts)
+    for first in range(len(sums)):
+        for stop in range(first + 1, len(sums) + 1):
+            assert (histogram.consecutive_starts(first, stop) == sums[first:stop]).all()
