@@ -115,6 +115,7 @@ NOT_RUN = {
     "python -m benchmarks.gpu.both_engines": _LONG,
     "python -m benchmarks.gpu.shared_ranges --row 2": _LONG,
     "python -m benchmarks.gpu.triangle_variants": _LONG,
+    "python -m benchmarks.suites.six_vertices --data DATA --graphs ca-AstroPh,R-MAT-12 --seconds 20 --each": _LONG,
     "python -m benchmarks.gpu.timeline": _LONG,
     "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,
     "python -m benchmarks.suites.ingest FOLDER --scale 22": _LONG,
