@@ -177,7 +177,7 @@ class ArrayWriter:
             self._spare.append(piece)
         if self._file is None:
             self._file = (self._folder / str(self._shards)).open("wb", buffering=0)
-        place = self._file.tell()
+        place = sum(self._index[-1]) if self._index else 0  # asking the file would let other threads run in between
         for size in sizes.tolist():
             self._index.append((place, size))
             place += size

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from longwall.storage.concurrency import core_count
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import SortedKeys
@@ -17,6 +18,8 @@ NO_RANK = 2**32 - 1
 """Stands in a table of ranks for a position without an edge."""
 _COMMON = 2**16  # degrees below are counted and looked up in tables
 _ITEM = 4  # bytes of a degree or a rank
+_WORTH_A_THREAD = 2**16  # edges or positions
+_KEYS_TOGETHER = 2**17  # that a thread reads at a time: they stay in its cache
 
 Int64s = npt.NDArray[np.int64]
 UInt32s = npt.NDArray[np.uint32]
@@ -58,6 +61,19 @@ class DegreeHistogram:
         starts += (ranks - self.first_ranks[group]) * self.degrees[group]
         return starts
 
+    def consecutive_starts(self, first: int, stop: int) -> Int64s:
+        """Return int64[stop - first]: where the rows of consecutive ranks begin; see `row_starts`, which takes longer.
+
+        There is one rank at least.
+        """
+        low, high = self.groups(np.array([first, stop - 1])).tolist()
+        ends = np.cumsum(self.counts)[low : high + 1]
+        rows = np.diff(np.minimum(ends, stop - 1), prepend=first)  # of each degree, without the last one
+        starts = np.empty(stop - first, np.int64)
+        starts[0] = self.row_starts(np.array([first]))[0]
+        starts[1:] = np.repeat(self.degrees[low : high + 1], rows)
+        return np.cumsum(starts, out=starts)
+
     def rows_of(self, arcs: Int64s) -> Int64s:
         """Return int64[r]: the ranks whose rows have the int64[r] arcs."""
         ends = np.cumsum(self.degrees * self.counts)
@@ -95,21 +111,62 @@ def count_degrees(edges: SortedKeys, base: int, positions: int, scratch: Scratch
         length = min(size, positions - low)
         reserved = scratch.reserve(length * _ITEM, "a table of degrees")
         table = np.zeros(length, np.uint32)
-        for block in edges.blocks(scratch.work):
-            _count_ends(block.keys, base + low, table)
+        _fill_degrees(edges, base + low, table, scratch)
         degrees.adopt(table, reserved)
     return degrees
 
 
-def summarize(degrees: ScratchArray, memory: int) -> DegreeHistogram:
-    """Make the histogram of uint32[positions] degrees, which are read in blocks of at most `memory` bytes."""
+def _fill_degrees(edges: SortedKeys, low: int, table: UInt32s, scratch: Scratch) -> None:
+    """Count ends of edges in a table of zeros that covers the ends from `low` on.
+
+    Every thread counts a part of the edges in a table of its own, as far as half of the work space has room for these.
+    """
+    tables = scratch.work // 2
+    threads = min(core_count(), 1 + tables // table.nbytes, len(edges) // max(_WORTH_A_THREAD, len(table) // 4))
+    bounds = _bounds(len(edges), threads)
+    step = max(1, min(_KEYS_TOGETHER, (scratch.work - tables) // len(bounds) // edges.keys.dtype.itemsize))
+
+    def count(part: tuple[int, int]) -> UInt32s:
+        first, last = part
+        own = np.zeros(len(table), np.uint32) if first else table
+        for start in range(first, last, step):
+            _count_ends(edges.keys.read(start, min(start + step, last)), low, own)
+        return own
+
+    _, *others = scratch.on_cores(count, bounds)
+
+    def add(part: tuple[int, int]) -> None:
+        for other in others:
+            table[slice(*part)] += other[slice(*part)]
+
+    if others:
+        scratch.on_cores(add, _bounds(len(table), core_count()))
+
+
+def _bounds(length: int, parts: int) -> list[tuple[int, int]]:
+    """Return where about equal parts of a range begin and end: at least one part, and none that is empty but this."""
+    parts = max(1, min(parts, length))
+    return [(length * part // parts, length * (part + 1) // parts) for part in range(parts)]
+
+
+def summarize(degrees: ScratchArray, scratch: Scratch) -> DegreeHistogram:
+    """Make the histogram of uint32[positions] degrees."""
     common = np.zeros(_COMMON, np.int64)
     rare: Counter[int] = Counter()
-    size = max(1, memory // (2 * _ITEM))
+    size = max(1, scratch.work // (2 * _ITEM))
+    threads = scratch.work // (4 * common.nbytes)
+
+    def count(part: tuple[int, int]) -> tuple[Int64s, list[int]]:
+        block, counts = degrees.read(*part), np.zeros(_COMMON, np.int64)
+        _count_common(block, counts)
+        return counts, block[block >= _COMMON].tolist()
+
     for start in range(0, len(degrees), size):
-        block = degrees.read(start, min(start + size, len(degrees)))
-        _count_common(block, common)
-        rare.update(block[block >= _COMMON].tolist())
+        length = min(size, len(degrees) - start)
+        parts = _bounds(length, min(core_count(), threads, length // _WORTH_A_THREAD))
+        for counts, beyond in scratch.on_cores(count, [(start + first, start + last) for first, last in parts]):
+            common += counts
+            rare.update(beyond)
     present = np.flatnonzero(common[1:]) + 1
     large = np.array(sorted(rare), np.int64)
     found = np.concatenate((present, large))
@@ -135,12 +192,43 @@ def rank_by_degree(degrees: ScratchArray, histogram: DegreeHistogram, scratch: S
         high = min(low + size, len(degrees))
         reserved = scratch.reserve((high - low) * _ITEM, "a table of ranks")
         table = np.empty(high - low, np.uint32)
-        part = max(1, scratch.work // _ITEM)
+        part = max(1, scratch.work // 2 // _ITEM)
         for start in range(low, high, part):
-            stop = min(start + part, high)
-            _rank(degrees.read(start, stop), histogram.degrees, group_of, following, table[start - low : stop - low])
+            block = degrees.read(start, min(start + part, high))
+            _rank_block(block, histogram, group_of, following, table[start - low :][: len(block)], scratch)
         ranks.adopt(table, reserved)
     return ranks
+
+
+def _rank_block(
+    degrees: UInt32s,
+    histogram: DegreeHistogram,
+    group_of: Int64s,
+    following: Int64s,
+    ranks: UInt32s,
+    scratch: Scratch,
+) -> None:
+    """Rank consecutive positions and move `following`, which has the next rank of each distinct degree.
+
+    Threads first count the degrees of a part each: the sums are where the ranks of each part begin.
+    """
+    threads = min(core_count(), len(degrees) // _WORTH_A_THREAD, scratch.work // 4 // following.nbytes)
+    bounds = _bounds(len(degrees), threads)
+    begins = np.zeros((len(bounds) + 1, len(following)), np.int64)
+    begins[0] = following
+
+    def count(part: int) -> None:
+        _count_groups(degrees[slice(*bounds[part])], histogram.degrees, group_of, begins[part + 1])
+
+    def rank(part: int) -> None:
+        where = slice(*bounds[part])
+        _rank(degrees[where], histogram.degrees, group_of, begins[part], ranks[where])
+
+    if len(bounds) > 1:
+        scratch.on_cores(count, range(len(bounds)))
+        np.cumsum(begins, axis=0, out=begins)
+    scratch.on_cores(rank, range(len(bounds)))
+    following[:] = begins[-2]  # the last part has moved it
 
 
 @lazy_kernel
@@ -163,28 +251,42 @@ def _count_common(degrees: UInt32s, counts: Int64s) -> None:
 
 
 @lazy_kernel
+def _group(degree: np.int64, distinct: Int64s, group_of: Int64s) -> int:
+    """Return where a degree stands among the distinct ones; `distinct.size` where it comes from a damaged file."""
+    if degree < group_of.size:
+        return int(group_of[degree])
+    group, end = 0, distinct.size
+    while group < end:
+        middle = (group + end) // 2
+        if distinct[middle] > degree:
+            group = middle + 1
+        else:
+            end = middle
+    return group
+
+
+@lazy_kernel
+def _count_groups(degrees: UInt32s, distinct: Int64s, group_of: Int64s, counts: Int64s) -> None:
+    """Count how often each distinct degree occurs."""
+    for at in range(degrees.size):
+        degree = np.int64(degrees[at])
+        if degree != 0:
+            group = _group(degree, distinct, group_of)
+            if group != distinct.size:
+                counts[group] += 1
+
+
+@lazy_kernel
 def _rank(degrees: UInt32s, distinct: Int64s, group_of: Int64s, following: Int64s, ranks: UInt32s) -> None:
     """Assign to each position the next rank of its degree, which `following` holds for each distinct degree.
 
     Any other degree comes from a damaged scratch file, and gets none.
     """
     for at in range(degrees.size):
+        ranks[at] = np.uint32(NO_RANK)
         degree = np.int64(degrees[at])
-        if degree == 0:
-            ranks[at] = np.uint32(NO_RANK)
-            continue
-        if degree < group_of.size:
-            group = group_of[degree]
-        else:
-            group, end = 0, distinct.size
-            while group < end:
-                middle = (group + end) // 2
-                if distinct[middle] > degree:
-                    group = middle + 1
-                else:
-                    end = middle
-        if group == distinct.size:
-            ranks[at] = np.uint32(NO_RANK)
-            continue
-        ranks[at] = np.uint32(following[group])
-        following[group] += 1
+        if degree != 0:
+            group = _group(degree, distinct, group_of)
+            if group != distinct.size:
+                ranks[at] = np.uint32(following[group])
+                following[group] += 1

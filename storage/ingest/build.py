@@ -23,14 +23,14 @@ from longwall.storage.ingest.edge_collector import MAX_VERTICES, EdgeCollector, 
 from longwall.storage.ingest.memory_sink import MemorySink
 from longwall.storage.ingest.place_transactions import Numbered, RankedTransactions, distinct_ids
 from longwall.storage.ingest.readers.edge_stream import EdgeBlock, EdgeStream
-from longwall.storage.ingest.relabel import sort_by_rank, to_rows
+from longwall.storage.ingest.relabel import Rows, sort_by_rank, to_rows
 from longwall.storage.ingest.vertex_labels import LabelArrays, LabelSource, place_labels
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.mapping.mapped_arrays import MappedArrays
 from longwall.storage.memory.resources import Resources, given_or_default
 from longwall.storage.observer import NullObserver, Observer
 from longwall.storage.paths import user_path
-from longwall.storage.sorting.key_sorter import ScratchSorter
+from longwall.storage.sorting.key_sorter import ScratchSorter, SortedBlock
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import merging_memory
 
@@ -137,7 +137,7 @@ def _build(stream: EdgeStream, scratch: Scratch, sink: Sink, observer: Observer)
             source.named = positions.named
     observer.phase("ranking the vertices", None, "edges")
     degrees = count_degrees(edges, positions.key_base, positions.size, scratch)
-    histogram = summarize(degrees, scratch.work)
+    histogram = summarize(degrees, scratch)
     n = histogram.num_vertices
     if n > MAX_VERTICES:
         raise InputError(f"{stream.source}: {n} vertices, Longwall holds at most {MAX_VERTICES}; split the graph")
@@ -182,7 +182,7 @@ def _write_vertices(
     sink.begin("indptr", np.int64, n + 1, scratch)
     size = max(1, scratch.work // 64)
     for start in range(0, n + 1, size):
-        sink.append("indptr", histogram.row_starts(np.arange(start, min(start + size, n + 1))))
+        sink.append("indptr", histogram.consecutive_starts(start, min(start + size, n + 1)))
 
     sink.begin("original_ids", positions.id_type, n, scratch)
     size = max(1, min(n, scratch.room // 8))
@@ -309,15 +309,22 @@ def _write_rows(
     start = largest = open_count = 0
     open_row = 0
     crossing = None
-    for keys, labels in by_rank.blocks(merging_memory(scratch)):
-        if transactions is not None and (crossing := transactions.crossing(keys)) is not None:
+
+    def make(block: SortedBlock) -> Rows:
+        rows = to_rows(block.keys, n)
+        return rows._replace(
+            labels=block.payload.astype(np.int32) if block.payload is not None else None,
+            crossing=transactions.crossing(block.keys) if transactions is not None else None,
+        )
+
+    for rows in by_rank.each_block(make, merging_memory(scratch)):
+        if (crossing := rows.crossing) is not None:
             break
-        rows = to_rows(keys, n)
         sink.append("indices", rows.indices)
-        if labels is not None:
-            sink.append("edge_labels", labels.astype(np.int32))
+        if rows.labels is not None:
+            sink.append("edge_labels", rows.labels)
         sample.look(start, rows.indices)
-        start += len(keys)
+        start += len(rows.indices)
         # The last row may continue in the next block: its count waits.
         smaller = rows.smaller
         if rows.first == open_row:
@@ -327,9 +334,9 @@ def _write_rows(
         done = smaller[:-1]
         if len(done):
             largest = max(largest, int(done.max()))
-            sink.append("split", histogram.row_starts(np.arange(open_row, open_row + len(done))) + done)
+            sink.append("split", histogram.consecutive_starts(open_row, open_row + len(done)) + done)
         open_row, open_count = open_row + len(done), int(smaller[-1])
-        observer.advance(len(keys))
+        observer.advance(len(rows.indices))
     if transactions is not None and crossing is not None:
         by_rank.check()  # a damaged scratch file is another matter, and is reported first
         raise transactions.error(crossing, sink.read_back("original_ids", scratch.work))

@@ -151,6 +151,10 @@ class Rows(NamedTuple):
     """uint32[k]: columns."""
     smaller: npt.NDArray[np.int64]
     """int64[r]: for each row that the piece touches, its columns in the piece that are smaller than the row."""
+    labels: Int32s | None = None
+    """int32[k]: of the edges to the columns, where edges are labelled."""
+    crossing: tuple[int, int] | None = None
+    """Ranks of the first edge of the piece that joins two transactions, where there is one."""
 
 
 def to_rows(keys: Keys, num_rows: int) -> Rows:

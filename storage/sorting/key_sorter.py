@@ -1,11 +1,12 @@
 """Sort any number of keys on an engine, in bounded memory, and bring equal ones together."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from longwall.kernels.interface.sorting import (
     SumOverflow,
     Work,
 )
+from longwall.storage.concurrency import core_count
 from longwall.storage.errors import RunError
 from longwall.storage.memory.reservations import Reservation
 from longwall.storage.memory.resources import Resources
@@ -34,6 +36,7 @@ _CHECKPOINTS, _LEAST_CHECKPOINTS, _SPACING = 4096, 32, 1024  # of a chunk; keys 
 _ADOPTED = 0.75  # of a chunk's memory that its keys must take, to be kept without a copy
 
 Array = Any  # a NumPy or a CuPy array
+Made = TypeVar("Made")
 Merge = Literal["multi-merge", "naive", "split", "host"]
 """How runs are merged; see `ScratchSorter`."""
 
@@ -209,8 +212,26 @@ class ScratchSorter:
         memory
             Bytes of the scratch's work space for windows; all of it if not given.
         """
+        return self._blocks(self._as_block, memory, None)
+
+    def each_block(self, function: Callable[[SortedBlock], Made], memory: int | None = None) -> Iterator[Made]:
+        """Yield what a function makes of each block, in order; once. See `blocks`.
+
+        Parameters
+        ----------
+        function
+            Threads call it for blocks ahead, where the host sorts. What it makes may have twice the bytes of the block.
+        memory
+            As of `blocks`.
+        """
+        threads = ThreadPoolExecutor(core_count(), "blocks") if self._engine.name == "cpu" else None
+        return self._blocks(lambda columns: function(self._as_block(columns)), memory, threads)
+
+    def _blocks(
+        self, make: Callable[[Columns], Made], memory: int | None, threads: ThreadPoolExecutor | None
+    ) -> Iterator[Made]:
         try:
-            yield from map(self._as_block, self._ordered(memory))
+            yield from self._ordered(make, memory, threads)
             self._runs.drop()
         except RunError:
             raise
@@ -290,15 +311,21 @@ class ScratchSorter:
         if self._reserved is not None:
             self._reserved.release()
 
-    def _ordered(self, memory: int | None) -> Iterator[Columns]:
+    def _ordered(
+        self, make: Callable[[Columns], Made], memory: int | None, threads: ThreadPoolExecutor | None
+    ) -> Iterator[Made]:
         self.finish()
         self._lent = self._scratch.lend(self._scratch.work if memory is None else memory)
         if self.num_runs > 1:
-            yield from self._merge_all()
+            merger = self._merger or self._make_merger()
+            self._merge_down(merger)
+            if threads is not None:
+                self._open.callback(threads.shutdown, cancel_futures=True)  # before the merger it waits for is closed
+            yield from self._merge(merger, self._runs.runs, make, threads)
         elif self._runs.runs:
             run, size = self._runs.runs[0], max(1, self._lent.size // (2 * WORD * self.layout.columns))
             for start in range(run.start, run.stop, size):
-                yield self._runs.read((start, min(start + size, run.stop)))
+                yield make(self._runs.read((start, min(start + size, run.stop))))
 
     def _make_merger(self) -> RunMerger:
         engine = select_engine("cpu") if self._merge_kind == "host" else self._engine
@@ -311,13 +338,12 @@ class ScratchSorter:
         self._open.callback(merger.close)
         return merger
 
-    def _merge_all(self) -> Iterator[Columns]:
-        merger = self._merger or self._make_merger()
+    def _merge_down(self, merger: RunMerger) -> None:
+        """Merge runs until the rest can be merged at once."""
         window = merger.capacity
         widest = max(2, min(merger.widest, window // (LEAST_MARKS * self._runs.spacing), self._orderable(window)))
         while self.num_runs > widest:
             self._merge_once(merger, widest)
-        yield from self._merge(merger, self._runs.runs)
 
     def _orderable(self, window: int) -> int:
         """How many runs can be merged at once so that a part of the work space suffices to put checkpoints in order."""
@@ -329,32 +355,54 @@ class ScratchSorter:
         runs = self._runs.runs
         self._merged = SortedRuns(self._scratch, self.layout, self._runs.spacing)
         for at in range(0, len(runs), widest):
-            self._merged.add(self._merge(merger, runs[at : at + widest]))
+            self._merged.add(self._merge(merger, runs[at : at + widest], lambda columns: columns))
         self._runs.drop()
         self._runs = self._merged
 
-    def _merge(self, merger: RunMerger, runs: list[Run]) -> Iterator[Columns]:
-        """Merge runs; a block is used up when the next is asked for."""
+    def _merge(
+        self,
+        merger: RunMerger,
+        runs: list[Run],
+        make: Callable[[Columns], Made],
+        threads: ThreadPoolExecutor | None = None,
+    ) -> Iterator[Made]:
+        """Merge runs; what was made of a block is used up when the next is asked for."""
         if self._merge_kind == "split":
             windows = self._runs.sampled_windows(runs, merger.capacity)
         else:
             windows = self._runs.windows(runs, merger.capacity, self._lent.size)
-        waiting: deque[Work] = deque()
+        waiting: deque[_Making[Made]] = deque()
         for window in windows:
             sizes = [stop - start for start, stop in window]
-            waiting.append(merger.merge(sizes, partial(self._parts, window)))
+            waiting.append(_Making(merger.merge(sizes, partial(self._parts, window)), make, threads))
             if len(waiting) == merger.depth:
                 yield from self._used(merger, waiting.popleft())
         while waiting:
             yield from self._used(merger, waiting.popleft())
 
-    def _used(self, merger: RunMerger, work: Work) -> Iterator[Columns]:
-        columns = work.result()
-        yield columns
+    def _used(self, merger: RunMerger, making: "_Making[Made]") -> Iterator[Made]:
+        columns, made = making.result()
+        yield made
         merger.recycle(columns)
 
     def _parts(self, window: list[NeighbourRange]) -> Iterator[Columns]:
         return (self._runs.read(part) for part in window)
+
+
+class _Making(Generic[Made]):
+    """A merge that is under way, and what will be made of it: by a thread, or when it is asked for."""
+
+    def __init__(self, work: Work, make: Callable[[Columns], Made], threads: ThreadPoolExecutor | None) -> None:
+        self._work, self._make = work, make
+        self._made = threads.submit(self._wait) if threads is not None else None
+
+    def _wait(self) -> tuple[Columns, Made]:
+        columns = self._work.result()
+        return columns, self._make(columns)
+
+    def result(self) -> tuple[Columns, Made]:
+        """Wait for both. Return them, or raise what one of them raised."""
+        return self._wait() if self._made is None else self._made.result()
 
 
 class KeySorter(ScratchSorter):

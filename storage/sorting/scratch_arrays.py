@@ -9,11 +9,11 @@ is read once more when its array is dropped: whatever was made of a damaged file
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ _CHECKED = 2**18  # bytes read at a time to check a file
 _COPIED = 2**22  # bytes copied at a time
 
 Array = npt.NDArray[Any]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def may_be_damage(error: BaseException | None) -> bool:
@@ -67,7 +69,7 @@ class Scratch:
         self._reservations: list[Reservation] = []
         self._made = 0
         self._writer = ThreadPoolExecutor(1)
-        self._copiers = ThreadPoolExecutor(core_count())
+        self._cores = ThreadPoolExecutor(core_count())
         self._writing: Future[None] | None = None
         if most_work is None:
             most_work = max(_LEAST_WORK, min(_WORK_A_CORE * core_count(), self.host.free // 8))
@@ -155,8 +157,12 @@ class Scratch:
         def copy(start: int) -> None:
             out[start : start + step] = values[start : start + step]
 
-        map_all(self._copiers, core_count(), copy, range(0, len(values), step))
+        self.on_cores(copy, range(0, len(values), step))
         return out
+
+    def on_cores(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Return `function(item)` for every item, in order, from as many threads as there are cores."""
+        return map_all(self._cores, core_count(), function, items)
 
     def path(self, name: str) -> Path:
         """Return where the file of an array goes."""
@@ -175,7 +181,7 @@ class Scratch:
     def close(self) -> None:
         """Drop all arrays, unchecked, and release the memory."""
         self._writer.shutdown()
-        self._copiers.shutdown()
+        self._cores.shutdown()
         self._writing = None
         for array in list(self._arrays):
             array.discard()

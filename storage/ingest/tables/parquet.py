@@ -28,6 +28,7 @@ LARGEST_BATCH = 2**17
 _LEAST_BATCH = 2**12
 _BYTES_A_ROW = 64  # two columns as Arrow decodes them (levels, values, validity), as int64, and masks over them
 _PAGE_BUFFER = 2**18
+_CHECKING = 3  # threads that check and copy, which is faster than decoding
 _ARROW_BYTES = 8 * 2**20  # pages and dictionaries of both columns, compressed and decoded
 
 
@@ -89,7 +90,8 @@ def _rows(
     """Yield consecutive rows, whose first columns, one or two, are vertices."""
     import pyarrow as pa
 
-    workers = min(workers, 2)  # they check and copy, which is faster than decoding, on one thread
+    columns_at_once = workers > 1  # Arrow decodes each column of a batch on a thread
+    workers = min(workers, _CHECKING)
     with input_errors(path), open_input(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:
@@ -98,7 +100,7 @@ def _rows(
             batch_size = max(_LEAST_BATCH, min(LARGEST_BATCH, most))
             groups = range(parquet.metadata.num_row_groups)
             # By their names Arrow would read all columns of the same path, too, which nothing has looked at.
-            batches = _numbered(parquet.reader.iter_batches(batch_size, groups, leaves, use_threads=False))
+            batches = _numbered(parquet.reader.iter_batches(batch_size, groups, leaves, use_threads=columns_at_once))
             total, start = parquet.metadata.num_rows, 0
             for (start, batch), rows in in_order(
                 lambda: next(batches, None), lambda item: rows_of(path, columns, ends, *item, named), workers

@@ -26,6 +26,11 @@ def cut_up(keys: Keys, cut: int) -> Iterator[Keys]:
     return (keys[start : start + cut] for start in range(0, len(keys), cut))
 
 
+def _copied(payload: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
+    assert payload is not None
+    return payload.copy()
+
+
 def collect(made: SortedKeys, memory: int) -> list[int]:
     return [key for block in made.blocks(memory) for key in block.keys.tolist()]
 
@@ -160,3 +165,34 @@ def test_an_unexpected_error_of_a_damaged_run_names_the_file(tmp_path: Path, whe
             raise IndexError("made of damaged numbers")
         assert budgets.host.used == scratch.work
         assert list(spill.path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("budget", "merged"), [(1 << 24, False), (1 << 20, True), (200_000, True)])
+def test_what_threads_make_of_blocks_comes_in_order(tmp_path: Path, budget: int, merged: bool) -> None:
+    keys = np.random.Generator(np.random.Philox(2)).integers(0, 2**40, 100_000).astype(np.uint64)
+    budgets = make_budgets(budget)
+    with SpillFolder(tmp_path) as spill, Scratch(budgets.at(spill)) as scratch:
+        with ScratchSorter(scratch, KeyLayout(payload=True), scratch.work) as sorter:
+            sorter.add(keys, np.arange(len(keys)))
+            sorter.finish()
+            assert (sorter.num_runs > 1) == merged
+            made = list(sorter.each_block(lambda block: (block.keys.copy(), _copied(block.payload)), scratch.work // 2))
+        order = np.argsort(keys, kind="stable")
+        assert (np.concatenate([block for block, _ in made]) == keys[order]).all()
+        assert (np.concatenate([payload for _, payload in made]) == order).all()
+        assert budgets.host.used == scratch.work
+
+
+def test_an_error_of_what_is_made_of_a_block_comes_out(tmp_path: Path) -> None:
+    keys = np.random.Generator(np.random.Philox(3)).integers(0, 2**40, 100_000).astype(np.uint64)
+    budgets = make_budgets(1 << 20)
+
+    def make(block: object) -> int:
+        raise LookupError(type(block).__name__)
+
+    with SpillFolder(tmp_path) as spill, Scratch(budgets.at(spill)) as scratch:
+        with ScratchSorter(scratch, KeyLayout(), scratch.work) as sorter:
+            sorter.add(keys)
+            with pytest.raises(LookupError, match="SortedBlock"):
+                list(sorter.each_block(make))
+        assert budgets.host.used == scratch.work
