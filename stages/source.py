@@ -16,7 +16,7 @@ from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.stages.base import Bench, Stage
 from longwall.stages.stage_timer import StageTimer
 from longwall.storage.graph.graph import Graph
-from longwall.storage.tables.embedding_table import EmbeddingTable
+from longwall.storage.tables.embedding_table import EmbeddingTable, edge_table
 
 if TYPE_CHECKING:
     from longwall.kernels.interface.search_program import Level
@@ -165,26 +165,7 @@ def edge_source(graph: GraphArrays, levels: tuple[Level, Level], first: int, las
     """
     if graph.pages is not None:
         graph.pages.scan(first, last)
-    vertex = int(xp.searchsorted(graph.indptr, first, side="right")) - 1
-    beyond = int(xp.searchsorted(graph.indptr, last, side="left"))
-    owners = xp.arange(vertex, beyond, dtype=xp.uint32)
-    offsets = xp.clip(graph.indptr[vertex : beyond + 1], first, last) - first
-    table = EmbeddingTable((owners, graph.indices[first:last]), (offsets,), xp)
-    low, high = table.columns()
-    mask = admissible(graph, levels[0], low) & admissible(graph, levels[1], high)
-    if levels[1].below:
-        mask &= high < low
-    if levels[1].above:
-        mask &= high > low
-    return table.filtered(mask)
-
-
-def admissible(graph: GraphArrays, level: Level, vertices: Any) -> Any:
-    """Whether vertices have the degree and the label that a level asks for: bool[len(vertices)]."""
-    mask = graph.indptr[vertices.astype("int64") + 1] - graph.indptr[vertices] >= level.degree
-    if level.label >= 0:
-        mask &= graph.labels[vertices] == level.label
-    return mask
+    return edge_table(graph, levels, first, last, xp)
 
 
 def arc_reads(graph: GraphArrays, first: int, last: int, part: NeighbourRange, xp: Any) -> Iterator[RowReads]:

@@ -59,7 +59,7 @@ class CpuLabelRows:
         self._each_part(origin, work)
         return slices
 
-    def fill(self, vertices: RoleNumbers, rows: RowArrays) -> RowArrays:
+    def fill(self, vertices: RoleNumbers, rows: RowArrays) -> tuple[RowArrays, None]:
         """Write the rows."""
         kind, place, origin, role, _, final = vertices
         out = rows.slices, rows.indptr, rows.indices, rows.split
@@ -77,7 +77,7 @@ class CpuLabelRows:
             fill_rows(*self._graph, *which, *out, rows.edge_labels)
 
         self._each_part(origin, work)
-        return rows._replace(indices=rows.indices[:-1])
+        return rows._replace(indices=rows.indices[:-1]), None
 
     def _each_part(self, origin: NDArray[np.int64], work: Callable[[int, int], None]) -> None:
         """Call a function for every range of the new vertices."""

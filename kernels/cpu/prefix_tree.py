@@ -11,8 +11,70 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search_program import Level
+from longwall.kernels.jit import compiled
+
 Array = NDArray[Any]
 Tree = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def edges(graph: GraphArrays, levels: tuple[Level, Level], first: int, last: int) -> Tree:
+    """Make the tree of the edges that arcs `first` to `last` - 1 are, where both ends may be at their levels.
+
+    One call without the GIL: beside a device, whose host code waits for the GIL, threads make many small tables.
+    """
+    vertex = int(np.searchsorted(graph.indptr, first, side="right")) - 1
+    beyond = max(int(np.searchsorted(graph.indptr, last, side="left")), vertex)
+    owners, ends = np.empty(beyond - vertex, np.uint32), np.zeros(beyond - vertex + 1, np.int64)
+    targets = np.empty(last - first, graph.indices.dtype)
+    wanted = [(level.degree, level.label) for level in levels]
+    order = bool(levels[1].below), bool(levels[1].above)
+    arrays = graph.indptr, graph.indices, graph.labels
+    kept = _keep_edges(*arrays, first, last, vertex, beyond, *wanted[0], *wanted[1], *order, owners, ends, targets)
+    found = targets[: ends[kept]]
+    return (owners[:kept], found if 2 * found.size >= targets.size else found.copy()), (ends[: kept + 1],)
+
+
+@compiled
+def _keep_edges(
+    indptr,
+    indices,
+    labels,
+    first,
+    last,
+    vertex,
+    beyond,
+    degree,
+    label,
+    degree_below,
+    label_below,
+    smaller,
+    larger,
+    owners,
+    ends,
+    targets,
+):
+    kept = 0
+    rows = 0
+    for v in range(vertex, beyond):
+        if indptr[v + 1] - indptr[v] < degree or (label >= 0 and labels[v] != label):
+            continue
+        for arc in range(max(indptr[v], first), min(indptr[v + 1], last)):
+            x = indices[arc]
+            if (smaller and x >= v) or (larger and x <= v):
+                continue
+            if label_below >= 0 and labels[x] != label_below:
+                continue
+            if degree_below > 1 and indptr[x + 1] - indptr[x] < degree_below:
+                continue
+            targets[rows] = x
+            rows += 1
+        if rows > ends[kept]:
+            owners[kept] = v
+            kept += 1
+            ends[kept] = rows
+    return kept
 
 
 def columns(values: Sequence[Array], offsets: Sequence[Array]) -> Array:

@@ -1,5 +1,7 @@
 """Rows of a graph that is laid out by label: launches of ``label_rows.cu``."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,8 +53,8 @@ class CudaLabelRows:
         self._launch("count_label_rows", self._number, (*which, self._roles, self._number, slices))
         return self._fetched(slices).reshape(self._number, self._roles + 1)
 
-    def fill(self, vertices: RoleNumbers, rows: RowArrays) -> RowArrays:
-        """Write the rows on the device, and copy them to the host."""
+    def fill(self, vertices: RoleNumbers, rows: RowArrays) -> tuple[RowArrays, Callable[[], None]]:
+        """Write the rows on the device, and copy all but the neighbours to the host."""
         xp, number, there = self._device.xp, len(vertices.origin), self._there
         slices = rows.slices.reshape(-1)
         brought = copied(
@@ -67,15 +69,15 @@ class CudaLabelRows:
             self._launch("fill_label_slices", number * self._roles, (*which, brought["slices"], *out))
         else:
             self._launch("fill_label_rows", number, (*which, *out))
-        self._fetched(indices, rows.indices[:-1])
         self._fetched(split, rows.split)
-        return rows._replace(
+        made = rows._replace(
             labels=brought["labels"],
             slices=brought.get("slices"),
             indptr=brought["indptr"],
             split=split,
             indices=indices,
         )
+        return made, partial(_copy_beside_kernels, self._device, indices, rows.indices[:-1])
 
     def _launch(self, function: str, warps: int, arguments: tuple[Any, ...]) -> None:
         self._device.launch_over("label_rows.cu", function, max(warps, 1) * WARP, (*self._graph, *arguments))
@@ -85,3 +87,9 @@ class CudaLabelRows:
         self._device.synchronize()
         found: NDArray[Any] = array.get(out=out)
         return found
+
+
+def _copy_beside_kernels(device: Device, array: Array, out: NDArray[Any]) -> None:
+    """Copy an array, whose kernel has ended, to the host: from any thread, and while other kernels run."""
+    with device.xp.cuda.Device(device.number), device.faults():
+        array.get(stream=device.xp.cuda.Stream(non_blocking=True), out=out)

@@ -15,6 +15,8 @@ import numpy as np
 
 from longwall.kernels.cuda.runtime.compile import kernel
 from longwall.kernels.cuda.runtime.launch import WARP
+from longwall.kernels.interface.graph_arrays import GraphArrays
+from longwall.kernels.interface.search_program import Level, admissible
 
 Array = Any  # a CuPy array
 Tree = tuple[tuple[Array, ...], tuple[Array, ...]]
@@ -26,6 +28,24 @@ _GROUP = 256  # nodes of a warp
 _GROUP_WORDS = 8  # kGroupWords
 _LEVELS = 5  # that sum_groups takes
 _NONE = np.uintp(0)
+
+
+def edges(graph: GraphArrays, levels: tuple[Level, Level], first: int, last: int) -> Tree:
+    """Make the tree of the edges of a range of arcs. Takes 14 bytes per arc beside the result."""
+    import cupy
+
+    vertex = int(cupy.searchsorted(graph.indptr, first, side="right")) - 1
+    beyond = int(cupy.searchsorted(graph.indptr, last, side="left"))
+    owners = cupy.arange(vertex, beyond, dtype=np.uint32)
+    offsets = cupy.clip(graph.indptr[vertex : beyond + 1], first, last) - first
+    values = owners, graph.indices[first:last]
+    low, high = columns(values, (offsets,))
+    mask = admissible(graph, levels[0], low) & admissible(graph, levels[1], high)
+    if levels[1].below:
+        mask &= high < low
+    if levels[1].above:
+        mask &= high > low
+    return filtered(values, (offsets,), mask) or (values, (offsets,))
 
 
 def columns(values: Sequence[Array], offsets: Sequence[Array]) -> Array:

@@ -1,5 +1,6 @@
 """What kernels make the rows of a graph by label of, and what makes them; see `LabelLayout` of the storage."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -86,7 +87,7 @@ class LabelRows(Protocol):
         """Return uint32[new vertices, roles + 1]: how many neighbours in roles before each a vertex has, and all."""
         ...
 
-    def fill(self, vertices: RoleNumbers, rows: RowArrays) -> RowArrays:
+    def fill(self, vertices: RoleNumbers, rows: RowArrays) -> tuple[RowArrays, Callable[[], None] | None]:
         """Write `split`, `indices` and `edge_labels` of rows on the host, whose other arrays are known.
 
         Parameters
@@ -98,7 +99,9 @@ class LabelRows(Protocol):
 
         Returns
         -------
-        RowArrays
+        rows : RowArrays
             The same where the engine's kernels read them, but for labels of edges.
+        copy : callable or None
+            Writes `indices` on the host; None where they are there.
         """
         ...

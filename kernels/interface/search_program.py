@@ -11,9 +11,12 @@ This module only holds data; :mod:`longwall.pipeline.planning.search_planner` bu
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from longwall.kernels.interface.graph_arrays import GraphArrays
 
 
 class SetKind(IntEnum):
@@ -273,3 +276,16 @@ def pack(program: SearchProgram) -> ProgramArrays:
         terms=np.array([[c, *blocks, *[-1] * (width - len(blocks))] for c, blocks in program.terms], dtype=np.int64),
         num_marks=len(marks),
     )
+
+
+def admissible(graph: GraphArrays, level: Level, vertices: Any) -> Any:
+    """Whether vertices have the degree and the label that a level asks for: bool[len(vertices)]."""
+    if graph.pages is None and graph.num_vertices <= vertices.size:  # looked up: fewer and shorter operations
+        fits = graph.indptr[1:] - graph.indptr[:-1] >= level.degree
+        if level.label >= 0:
+            fits &= graph.labels == level.label
+        return fits[vertices]
+    mask = graph.indptr[vertices.astype("int64") + 1] - graph.indptr[vertices] >= level.degree
+    if level.label >= 0:
+        mask &= graph.labels[vertices] == level.label
+    return mask

@@ -180,15 +180,15 @@ def forget_graph(env: Environment) -> None:
         resources.work.charge(-work, "")
 
 
-def keep_made(env: Environment, host: GraphArrays, there: GraphArrays) -> None:
+def keep_made(env: Environment, there: GraphArrays) -> None:
     """Take a graph that was made on the device for that of an environment.
 
     Parameters
     ----------
     env
         What works with the graph; nothing else is on the engine.
-    host, there
-        The graph on the host, and resident on the device.
+    there
+        The graph, resident on the device.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def keep_made(env: Environment, host: GraphArrays, there: GraphArrays) -> None:
         If the device's budget has no room for it.
     """
     resources = env.resources
-    placement = place_graph(host, resources, "resident")
+    placement = place_graph(there, resources, "resident")
     charged = resources.work.free - placement.memory
     resources.work.charge(charged, "the graph on the device")
     env.device_graph = DeviceGraph(there, placement, None, (0, charged))

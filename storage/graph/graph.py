@@ -220,6 +220,7 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays together."""
-        arrays = (getattr(self, name) for name in ("split", *HASHED))
+        arrays = (getattr(self, name) for name in ("split", *HASHED) if name != "indices")
         slices = None if self.slices is None else self.slices.starts
-        return sum(array.nbytes for array in (slices, *arrays) if array is not None)
+        beside: int = sum(array.nbytes for array in (slices, *arrays) if array is not None)
+        return 8 * self.num_edges + beside

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from longwall.kernels.interface.graph_arrays import GraphArrays
+    from longwall.kernels.interface.search_program import Level
+
 Array = Any  # a NumPy or a CuPy array
 
 
@@ -239,6 +242,24 @@ def concatenated(tables: Sequence[EmbeddingTable]) -> EmbeddingTable:
             end += int(table.values[level + 1].size)
         offsets.append(xp.concatenate(parts))
     return EmbeddingTable(tuple(values), tuple(offsets), xp)
+
+
+def edge_table(graph: "GraphArrays", levels: "tuple[Level, Level]", first: int, last: int, xp: Any) -> EmbeddingTable:
+    """The ordered edges that arcs `first` to `last` - 1 are, where both ends may be at their levels of a search.
+
+    Parameters
+    ----------
+    graph
+        The data graph, in arrays of `xp`.
+    levels
+        What the vertices of depths 0 and 1 must satisfy.
+    first, last
+        Range of arcs, that is, of positions in `graph.indices`.
+    xp
+        numpy or cupy.
+    """
+    values, offsets = _operations(xp).edges(graph, levels, first, last)
+    return EmbeddingTable(values, offsets, xp)
 
 
 def _operations(xp: Any) -> Any:

@@ -37,7 +37,7 @@ def test_products_that_are_summed_need_no_vector() -> None:
 
 
 def test_profiles_name_what_the_device_runs() -> None:
-    sums = plan_homomorphisms((parse_pattern(PAIRS),), PassCosts(1.0, 1.0, 1.0))
+    sums = plan_homomorphisms((parse_pattern(PAIRS),), PassCosts(1.0, 1.0, 1.0, common=10.0))
     assert sums is not None
     header = rows.row_header(sums.program.vertices, "vertices", 0, 10)
     assert operations(header) == "vertices: ones push sum_edges load load load"

@@ -72,7 +72,13 @@ def test_the_whole_graph_leaves_a_device_that_has_its_layout(lab: Any, engine_ki
         return
     assert made is not None
     assert env.resources.work.used == before
-    assert made.there.indices.get().tolist() == made.graph.indices.tolist()
+    assert "indices" not in vars(made.graph)  # they come to the host when it reads them
+    assert (made.graph.num_edges, made.graph.nbytes) == (len(made.there.indices) // 2, made.reserved.size)
+    assert "indices" not in vars(made.graph)
+    want, _ = lay_out(graph, LAYOUTS["slices"], MemoryBudget("memory.host", 1 << 24), np.empty)
+    assert made.there.indices.get().tolist() == made.graph.indices.tolist() == want.indices.tolist()
+    assert made.graph.nbytes == want.nbytes
+    assert replace(made.graph, labels=None).num_edges == want.num_edges
 
 
 def test_a_device_with_no_room_for_both_graphs_has_the_host_do_it(lab: Any, engine_kind: str, graph: Graph):

@@ -114,6 +114,8 @@ NOT_RUN = {
     "python -m benchmarks.gpu.decompositions --scales 13 16 --time 240": _LONG,
     "python -m benchmarks.gpu.both_engines": _LONG,
     "python -m benchmarks.gpu.shared_ranges --row 2": _LONG,
+    "python -m benchmarks.gpu.triangle_variants": _LONG,
+    "python -m benchmarks.gpu.timeline": _LONG,
     "python -m benchmarks.gpu.gpu_memory --out FILE.md": _LONG,
     "python -m benchmarks.suites.ingest FOLDER --scale 22": _LONG,
     "python -m benchmarks.suites.store FOLDER --scale 22": _LONG,

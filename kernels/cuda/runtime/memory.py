@@ -126,14 +126,18 @@ class DeviceMemory:
 
 def copied(xp: Any, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Array]:
     """Copy arrays of one dimension to the device; small ones as one, of which views are returned."""
-    if not arrays:
-        return {}
-    ends = np.cumsum([-(-array.nbytes // _UNIT) * _UNIT for array in arrays.values()])
-    if ends[-1] > _TOGETHER:
-        return {name: xp.asarray(array) for name, array in arrays.items()}
-    whole = np.zeros(ends[-1], np.uint8)
-    places = dict(zip(arrays, [0, *ends.tolist()], strict=False))
-    for name, array in arrays.items():
-        whole[places[name] : places[name] + array.nbytes] = np.ascontiguousarray(array).view(np.uint8)
-    there = xp.asarray(whole)
-    return {name: there[places[name] : places[name] + array.nbytes].view(array.dtype) for name, array in arrays.items()}
+    places, size = {}, 0
+    for name, array in sorted(arrays.items(), key=lambda item: item[1].nbytes):
+        room = -(-array.nbytes // _UNIT) * _UNIT
+        if size + room > _TOGETHER:
+            break
+        places[name], size = size, size + room
+    there = {name: xp.asarray(array) for name, array in arrays.items() if name not in places}
+    if places:
+        whole = np.zeros(size, np.uint8)
+        for name, at in places.items():
+            whole[at : at + arrays[name].nbytes] = np.ascontiguousarray(arrays[name]).view(np.uint8)
+        bytes_there = xp.asarray(whole)
+        for name, at in places.items():
+            there[name] = bytes_there[at : at + arrays[name].nbytes].view(arrays[name].dtype)
+    return there

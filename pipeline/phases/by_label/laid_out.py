@@ -14,7 +14,6 @@ from longwall.pipeline.execution.environment import LAID_OUT, Coordinator, Envir
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Task
 from longwall.pipeline.phases.by_label.on_device import lay_out_on_device
 from longwall.pipeline.phases.on_graph import ExecutorOnGraph, OnGraph
-from longwall.stages.source import host_arrays
 from longwall.storage.graph.derived.label_layout import LabelLayout, lay_out
 from longwall.storage.graph.graph import Graph
 from longwall.storage.memory.reservations import BudgetExceeded, Reservation
@@ -45,7 +44,7 @@ class LaidOut:
                 raise DoesNotFit from error
         self.env = replace(whole, graph=graph, device_graph=None, kept={})
         if there is not None:
-            keep_made(self.env, host_arrays(graph), there)
+            keep_made(self.env, there)
         if isinstance(self.env, Coordinator):
             assert isinstance(whole, Coordinator)
             self.env.executor, self.env.suffix = (

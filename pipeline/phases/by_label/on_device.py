@@ -76,8 +76,11 @@ def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | N
         release_graph(env)
         return None
     forget_graph(env)
-    there = replace(host_arrays(made), indptr=rows.indptr, indices=rows.indices, split=rows.split, labels=rows.labels)
-    return MadeOnDevice(made, reserved, there if made.slices is None else replace(there, slices=rows.slices))
+    stats, slices = made.stats, made.slices
+    there = GraphArrays(rows.indptr, rows.indices, rows.split, rows.labels, stats.max_degree, stats.max_out_degree)
+    if slices is not None:
+        there = replace(there, slices=rows.slices, slice_labels=slices.labels, slice_arcs=slices.arcs)
+    return MadeOnDevice(made, reserved, there)
 
 
 def _make_rows(env: Environment, whole: GraphArrays, vertices: RoleNumbers, kept: KeptEdges, sliced: bool) -> LabelRows:

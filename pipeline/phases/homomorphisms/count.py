@@ -246,7 +246,7 @@ def may_wrap(vertices: int, graph: Graph) -> bool:
     # The fixed vertex, one below it and one below that are a walk of two steps: these are as many as the fixed vertex
     # has neighbours at least, and as the graph has arcs at most.
     others = degree ** (vertices - 3)
-    if degree * others >= WRAPS_FROM or len(graph.indices) * others < WRAPS_FROM:
+    if degree * others >= WRAPS_FROM or 2 * graph.num_edges * others < WRAPS_FROM:
         return degree * others >= WRAPS_FROM
     return _most_walks(graph) * others >= WRAPS_FROM
 

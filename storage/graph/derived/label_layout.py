@@ -16,6 +16,7 @@ from longwall.kernels.cpu.label_rows import rows_by_label
 from longwall.kernels.interface.graph_arrays import GraphArrays, LabelSlices
 from longwall.kernels.interface.label_rows import KeptEdges, LabelRows, RoleNumbers, RowArrays
 from longwall.storage.concurrency import core_count
+from longwall.storage.graph.derived.copied_later import CopiedLater
 from longwall.storage.graph.graph import Graph, NewArray
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.memory.reservations import MemoryBudget, Reservation
@@ -107,8 +108,9 @@ def lay_out_with(
             indices=new_array(size, np.dtype(np.uint32)),
             edge_labels=np.empty(size if labelled else 1, np.int32),
         )
-        there = making.fill(vertices, rows)
+        there, copy = making.fill(vertices, rows)
         made = _made(graph, layout, vertices, rows)
+        made = made if copy is None else CopiedLater.of(made, copy)
     except BaseException:
         reserved.release()
         raise
