@@ -35,12 +35,6 @@ class RoleNumbers(NamedTuple):
     first_role: NDArray[np.int64]
     final: NDArray[np.uint32]
 
-    def without(self, alone: NDArray[np.bool_]) -> "RoleNumbers":
-        """Leave vertices out."""
-        kept = ~alone
-        final = (np.cumsum(kept) - 1).astype(np.uint32)
-        return self._replace(origin=self.origin[kept], role=self.role[kept], final=final)
-
 
 class KeptEdges(NamedTuple):
     """The edges that are kept, as kernels look them up.

@@ -8,7 +8,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from math import gcd
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -29,7 +29,9 @@ Encoded = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 
 
 class WritingThreads:
-    """Threads that encode and hash, and one that brings finished files to the disk; a context manager.
+    """Threads that encode and hash, one that writes, and one that brings finished files to the disk.
+
+    A context manager.
 
     Attributes
     ----------
@@ -40,12 +42,17 @@ class WritingThreads:
     def __init__(self) -> None:
         self.width = core_count()
         self._encoding = ThreadPoolExecutor(self.width, thread_name_prefix="encode")
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="write")
         self._syncing = ThreadPoolExecutor(1, thread_name_prefix="sync")
         self._syncs: list[Future[None]] = []
 
     def encode(self, function: Callable[..., Encoded], *arguments: Any) -> "Future[Encoded]":
         """Let a thread encode."""
         return self._encoding.submit(function, *arguments)
+
+    def write(self, function: Callable[..., None], *arguments: Any) -> "Future[None]":
+        """Let the thread that writes do something, once it has done what came before."""
+        return self._writing.submit(function, *arguments)
 
     def sync(self, path: Path) -> None:
         """Let a thread bring a file to the disk."""
@@ -61,6 +68,7 @@ class WritingThreads:
 
     def __exit__(self, *exc: object) -> None:
         self._encoding.shutdown(cancel_futures=True)
+        self._writing.shutdown(cancel_futures=True)
         self._syncing.shutdown(cancel_futures=True)
 
 
@@ -75,7 +83,7 @@ def _sync(path: Path) -> None:
 class ArrayWriter:
     """One array of a Zarr group, being written; a context manager.
 
-    Items are collected in pieces of some chunks, which a thread encodes; this thread writes them in their order.
+    Items are collected in pieces of some chunks, which threads encode; one thread writes them in their order.
 
     Parameters
     ----------
@@ -86,9 +94,9 @@ class ArrayWriter:
     layout
         What it holds, and how it is cut.
     threads
-        Encode and hash.
+        Encode, hash and write.
     waiting
-        Most pieces that are being encoded; each takes twice the bytes of its chunks, and so does one more.
+        Most pieces that are being encoded or written; each takes twice the bytes of its chunks, and so does one more.
     hashed
         Takes the hash. Threads take it where a chunk has whole segments, this thread where it has not.
     together
@@ -111,7 +119,7 @@ class ArrayWriter:
         self._folder = folder / name / "c"
         self._folder.mkdir(parents=True)
         (folder / name / "zarr.json").write_text(json.dumps(layout.document(), indent=2))
-        self._pieces: deque[tuple[Future[Encoded], Values | None]] = deque()
+        self._pieces: deque[Future[None]] = deque()
         self._spare: list[Values] = []
         self._outputs: list[npt.NDArray[np.uint8]] = []
         self._piece, self._filled, self._begun = np.empty(0, layout.dtype), 0, 0
@@ -135,7 +143,7 @@ class ArrayWriter:
         if self._filled:
             self._submit(self._piece[: self._filled], self._piece)
         while self._pieces:
-            self._write_piece()
+            self._pieces.popleft().result()
         if self._file is not None:
             self._end_shard(self._file)
 
@@ -151,10 +159,11 @@ class ArrayWriter:
         """Let a piece's items be encoded; they may be the beginning of `piece`, which can be used again later."""
         if not self._whole_segments:
             self._hashed.update(items)
-        self._pieces.append((self._threads.encode(self._encode, self._begun, items, piece), piece))
+        encoding = self._threads.encode(self._encode, self._begun, items, piece)
+        self._pieces.append(self._threads.write(self._write_piece, encoding, piece))
         self._begun, self._filled = self._begun + len(items), 0
         if len(self._pieces) > self._waiting:
-            self._write_piece()
+            self._pieces.popleft().result()
 
     def _encode(self, start: int, items: Values, piece: Values | None) -> Encoded:
         chunk, length = self._layout.chunk, len(items)
@@ -170,9 +179,8 @@ class ArrayWriter:
         items = np.ascontiguousarray(items, self._layout.dtype)
         return out, encode_chunks(items, chunk, length, array_hash.SEGMENT_BYTES, digests, out)
 
-    def _write_piece(self) -> None:
-        future, piece = self._pieces.popleft()
-        encoded, sizes = future.result()
+    def _write_piece(self, encoding: "Future[Encoded]", piece: Values | None) -> None:
+        encoded, sizes = encoding.result()
         if piece is not None:
             self._spare.append(piece)
         if self._file is None:
@@ -201,6 +209,9 @@ class ArrayWriter:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        for writing in self._pieces:
+            writing.cancel()
+        wait(self._pieces)
         if self._file is not None:
             self._file.close()
 

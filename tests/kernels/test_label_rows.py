@@ -1,5 +1,6 @@
 """Graphs that are laid out by label where an engine works, against the host's threads."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -79,6 +80,16 @@ def test_the_whole_graph_leaves_a_device_that_has_its_layout(lab: Any, engine_ki
     assert made.there.indices.get().tolist() == made.graph.indices.tolist() == want.indices.tolist()
     assert made.graph.nbytes == want.nbytes
     assert replace(made.graph, labels=None).num_edges == want.num_edges
+
+
+def test_threads_that_read_at_once_wait_for_one_copy(lab: Any, engine_kind: str, graph: Graph):
+    if engine_kind == "cpu":
+        pytest.skip("its rows are on the host")
+    made = lay_out_on_device(lab.context(graph, engine=engine_kind), LAYOUTS["cliques"])
+    assert made is not None
+    with ThreadPoolExecutor(4) as pool:
+        read = list(pool.map(lambda _: made.graph.indices.tolist(), range(8)))
+    assert read == [made.there.indices.get().tolist()] * 8
 
 
 def test_a_device_with_no_room_for_both_graphs_has_the_host_do_it(lab: Any, engine_kind: str, graph: Graph):

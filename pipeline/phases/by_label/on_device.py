@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
+
+import numpy as np
 
 from longwall.kernels.interface.engine import ShortOfMemory
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -19,6 +22,9 @@ from longwall.storage.pages.placement import access_of, adjacency_maker
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 _SHARE = 0.75  # of what is free on the device, that both graphs may take together
+# Bytes, and their part of what is free, that are taken from the driver in one call; a longer block would lie there
+# in pieces once the whole graph is gone.
+_AT_ONCE, _AT_ONCE_SHARE = 16 << 20, 64
 _WHAT = "the graph by label on the device"
 
 
@@ -64,8 +70,12 @@ def lay_out_on_device(env: Environment, layout: LabelLayout) -> MadeOnDevice | N
     graph, resources = env.graph, env.resources
     if isinstance(graph, StoredGraph) or not resources.on_device or graph.edge_labels is not None:
         return None
-    if not _holds_both(env, layout):
+    needed = _needed(env, layout)
+    if needed is None:
         return None
+    if needed <= min(_AT_ONCE, resources.work.free // _AT_ONCE_SHARE):
+        with suppress(ShortOfMemory), resources.engine.faults():
+            resources.engine.xp.empty(needed, np.uint8)  # freed at once: all arrays come from there
     whole, _ = load_graph(env)
     try:
         with resources.engine.faults(), resources.work.reserve(_made_bytes(graph, layout), _WHAT):
@@ -87,18 +97,18 @@ def _make_rows(env: Environment, whole: GraphArrays, vertices: RoleNumbers, kept
     return env.engine.kernels.rows_by_label(env.engine.device, whole, vertices, kept, sliced=sliced)
 
 
-def _holds_both(env: Environment, layout: LabelLayout) -> bool:
-    """Return whether the device holds the whole graph, or would, and has room for the other one beside it."""
+def _needed(env: Environment, layout: LabelLayout) -> int | None:
+    """Return the bytes that a layout takes beside what is on the device; None if that cannot hold both graphs."""
     resources, loaded = env.resources, env.device_graph
     needed, arrays = _made_bytes(env.graph, layout), host_arrays(env.graph)
     if loaded is not None:
         if loaded.placement.access != "resident" or loaded.graph.oriented:
-            return False
+            return None
     else:
         needed += arrays.indices.nbytes + sum(getattr(arrays, name).nbytes for name in arrays.vertex_arrays)
         if access_of(arrays, resources, env.spec.memory.access) != "resident":
-            return False
-    return needed <= _SHARE * resources.work.free
+            return None
+    return needed if needed <= _SHARE * resources.work.free else None
 
 
 def _made_bytes(graph: Graph, layout: LabelLayout) -> int:

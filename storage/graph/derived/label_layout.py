@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longwall.kernels.cpu.engine import CpuDevice
 from longwall.kernels.cpu.label_rows import rows_by_label
@@ -91,13 +92,8 @@ def lay_out_with(
         vertices = _number(graph, layout)
         kept = _kept(layout, graph.edge_labels is not None)
         making = make_rows(vertices, kept, layout.sliced)
-        slices = making.count()
-        alone = slices[:, -1] == 0
-        if alone.any():
-            vertices, slices = vertices.without(alone), slices[~alone]
+        vertices, slices, indptr = _without_alone(vertices, making.count())
         number, labelled = len(slices), graph.edge_labels is not None
-        indptr = np.zeros(number + 1, np.int64)
-        np.cumsum(slices[:, -1], out=indptr[1:])
         size = int(indptr[-1]) + 1  # with a place for what is left out
         reserved.resize(reserved.size + (8 if labelled else 4) * size, _WHAT)
         rows = RowArrays(
@@ -185,6 +181,36 @@ def _number_roles(
                 origin[at + copy] = v
                 role[at + copy] = first_role[k] + copy
             following[counter] = at + times[k]
+
+
+def _without_alone(
+    vertices: RoleNumbers, slices: NDArray[np.uint32]
+) -> tuple[RoleNumbers, NDArray[np.uint32], NDArray[np.int64]]:
+    """Leave vertices without a neighbour out; return the others, their slices, and where their rows begin."""
+    number = int(np.count_nonzero(slices[:, -1]))
+    there = vertices._replace(
+        origin=np.empty(number, np.int64), role=np.empty(number, np.int16), final=np.empty(len(slices), np.uint32)
+    )
+    kept, indptr = np.empty((number, slices.shape[1]), np.uint32), np.zeros(number + 1, np.int64)
+    _leave_out(vertices.origin, vertices.role, slices, there.origin, there.role, there.final, kept, indptr)
+    return there, kept, indptr
+
+
+@lazy_kernel
+def _leave_out(
+    origin: Any, role: Any, slices: Any, kept_origin: Any, kept_role: Any, final: Any, kept: Any, indptr: Any
+) -> None:
+    """Copy what belongs to vertices with neighbours, which ``final`` numbers; add up the lengths of their rows."""
+    at, last = 0, slices.shape[1] - 1
+    for v in range(origin.size):
+        final[v] = at
+        if slices[v, last]:
+            kept_origin[at] = origin[v]
+            kept_role[at] = role[v]
+            for r in range(last + 1):
+                kept[at, r] = slices[v, r]
+            indptr[at + 1] = indptr[at] + slices[v, last]
+            at += 1
 
 
 def _kept(layout: LabelLayout, labelled: bool) -> KeptEdges:
