@@ -160,13 +160,15 @@ def shares(run: Path) -> dict[str, tuple[int, int]]:
 
 def check(bench: Bench, row: Row, ends: float) -> None:
     """Compare what the engines find on a small graph, as far as there is time; both share every longer phase."""
-    patient = engine_choice.JOIN_AFTER, engine_choice.JOIN_LEFT, engine_choice.CUT_ACCESS
-    engine_choice.JOIN_AFTER = engine_choice.JOIN_LEFT = 0.0
+    names = "JOIN_AFTER", "JOIN_LEFT", "PROBE_LEFT", "CUT_ACCESS"
+    patient = [getattr(engine_choice, name) for name in names]
+    engine_choice.JOIN_AFTER = engine_choice.JOIN_LEFT = engine_choice.PROBE_LEFT = 0.0
     engine_choice.CUT_ACCESS = ("resident", *engine_choice.CUT_ACCESS)
     try:
         found = [bench.run(row.small, engine, ends - time.monotonic()) for engine in ENGINES]
     finally:
-        engine_choice.JOIN_AFTER, engine_choice.JOIN_LEFT, engine_choice.CUT_ACCESS = patient
+        for name, value in zip(names, patient, strict=True):
+            setattr(engine_choice, name, value)
     require_equal(row.small, [run for run in found if run])
 
 

@@ -16,7 +16,7 @@ from longwall.pipeline.execution.thread_executor import _Tasks
 def share_every_phase(patch: pytest.MonkeyPatch) -> None:
     """Let a second engine join at once and stay, and the first one wait for it before it takes its second range."""
     patch.setattr(engine_choice, "CUT_ACCESS", ("resident", *engine_choice.CUT_ACCESS))
-    for name in ("JOIN_AFTER", "JOIN_LEFT", "LEAST_RANGE", "LEAST_LAUNCH", "LEAST_GAIN"):
+    for name in ("JOIN_AFTER", "JOIN_LEFT", "PROBE_LEFT", "LEAST_RANGE", "LEAST_LAUNCH", "LEAST_GAIN"):
         patch.setattr(engine_choice, name, 0.0)
     tried: dict[TaskPool, threading.Event] = {}
     begun: set[TaskPool] = set()

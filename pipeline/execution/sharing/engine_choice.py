@@ -40,8 +40,11 @@ LEAST_LAUNCH = 0.01
 """Seconds that a later range of it takes at least: cutting off the end of a launch costs up to a millisecond."""
 JOIN_AFTER = 0.03
 """Seconds that a phase has run before a second engine joins: most phases are over then."""
-JOIN_LEFT = 0.1
-"""Seconds that the leading engine will need for what is left then: making workers takes about 10 milliseconds."""
+JOIN_LEFT = 0.75
+"""Seconds that the leading engine will need for what is left then. An H200 took 0.02 to 0.2 s longer beside 16 cores,
+which wait for the same lock, in phases of 0.2 to 0.6 s that the cores could not have made much shorter."""
+PROBE_LEFT = 0.1
+"""The same where the second engine looks how fast it is."""
 PROBE_SHARE = 1 / (1 << 14)
 """Of the work: ranges of a second engine whose speed is not known; a few milliseconds, if the phase takes a second."""
 LEARN_GROWTH = 4
@@ -220,7 +223,7 @@ def loses(beside: float, second: float, alone: float) -> bool:
 def second_takes(now: Situation) -> float:
     """Return the work of the next range of a worker of the second engine; 0 where it had better wait."""
     if not now.speed:
-        return now.total * PROBE_SHARE if now.lead_left >= JOIN_LEFT else 0.0
+        return now.total * PROBE_SHARE if now.lead_left >= PROBE_LEFT else 0.0
     least = max(LEAST_RANGE, now.beginning * now.workers / LOCK_SHARE)
     seconds = max(min(now.joint_left, now.left / now.speed) / 2, least)
     if now.speed < now.lead_speed:

@@ -215,7 +215,7 @@ def holding(patch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event
 
 def opening_late(patch: pytest.MonkeyPatch) -> threading.Event:
     """Let the second engine begin to open its side at once, and end when the event is set."""
-    for name in ("JOIN_AFTER", "JOIN_LEFT"):
+    for name in ("JOIN_AFTER", "JOIN_LEFT", "PROBE_LEFT"):
         patch.setattr(engine_choice, name, 0.0)
     begun, released = holding(patch)
     after_that(begun, patch)
