@@ -16,7 +16,6 @@ WARP = 32
 THREADS = 256  # of a block, where no other number is better
 _BLOCKS = 8  # per multiprocessor: as many such threads as it holds
 _SHARED_WITHOUT_ASKING = 48 << 10
-_SMALL_ARRAYS = 1 << 20  # bytes
 
 
 class Device:
@@ -50,7 +49,6 @@ class Device:
         self.memory = DeviceMemory(xp)
         with xp.cuda.using_allocator(self.memory.allocate):
             self.stop_flag = xp.zeros(1, xp.uint32)
-            xp.empty(_SMALL_ARRAYS, xp.uint8)  # freed at once: a small graph's arrays come from there
         # The flag is written while kernels run: by the copy engine, from page-locked memory, on a stream of its own.
         self._stop_stream = xp.cuda.Stream(non_blocking=True)
         self._one = xp.cuda.alloc_pinned_memory(4)
