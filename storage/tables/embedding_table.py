@@ -245,19 +245,7 @@ def concatenated(tables: Sequence[EmbeddingTable]) -> EmbeddingTable:
 
 
 def edge_table(graph: "GraphArrays", levels: "tuple[Level, Level]", first: int, last: int, xp: Any) -> EmbeddingTable:
-    """The ordered edges that arcs `first` to `last` - 1 are, where both ends may be at their levels of a search.
-
-    Parameters
-    ----------
-    graph
-        The data graph, in arrays of `xp`.
-    levels
-        What the vertices of depths 0 and 1 must satisfy.
-    first, last
-        Range of arcs, that is, of positions in `graph.indices`.
-    xp
-        numpy or cupy.
-    """
+    """The edges of a range of arcs; :class:`longwall.stages.source.EdgeSource` says which."""
     values, offsets = _operations(xp).edges(graph, levels, first, last)
     return EmbeddingTable(values, offsets, xp)
 

@@ -1,4 +1,4 @@
-"""Row programs with fewer dense vectors: products that are summed need none, and pairs of neighbours hardly ever do."""
+"""Row programs with fewer dense vectors: products that are summed need none, and pairs of neighbours rarely do."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -297,7 +297,7 @@ def test_a_leading_engine_that_the_second_one_slows_down_goes_on_alone(
         assert sum(times) / len(times) < most  # 1.3 to 2.5 without trials
 
 
-def test_a_leading_engine_that_is_hardly_slowed_down_is_helped() -> None:
+def test_a_leading_engine_that_is_little_slowed_down_is_helped() -> None:
     both = replace(engines(random.Random(1), 6.0, 12.0, "even"), slowed=1.3)
     assert both.lead_alone / Simulation(both).run().seconds > 1.2  # 1.27 without any loss
 
