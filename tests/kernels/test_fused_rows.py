@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu.decompositions import operations
 from longwall.kernels.cuda.homomorphisms import rows
 from longwall.kernels.cuda.homomorphisms.fused_rows import SUM_EDGES, SUM_PRODUCT, fuse
 from longwall.kernels.cuda.runtime import compile as compiler
@@ -34,13 +33,6 @@ def test_products_that_are_summed_need_no_vector() -> None:
     narrow = rows.narrow_vectors(fused, 10)
     assert narrow == [True]
     assert rows.ones_first(fused, narrow)
-
-
-def test_profiles_name_what_the_device_runs() -> None:
-    sums = plan_homomorphisms((parse_pattern(PAIRS),), PassCosts(1.0, 1.0, 1.0, common=10.0))
-    assert sums is not None
-    header = rows.row_header(sums.program.vertices, "vertices", 0, 10)
-    assert operations(header) == "vertices: ones push sum_edges load load load"
 
 
 @pytest.mark.parametrize(

@@ -185,3 +185,18 @@ def test_the_table_of_scales_has_a_row_for_every_step_and_counts_right(tmp_path)
     assert f"{graph.num_edges:,} edges" in rows[2][4]
     assert all(float(row[5]) > 0 for row in rows)
     assert not list(tmp_path.glob("*.zarr"))
+
+
+def test_profiles_name_the_operations_that_the_device_runs():
+    program = """
+from benchmarks.gpu.decompositions import operations
+from longwall.kernels.cuda.homomorphisms.rows import row_header
+from longwall.pipeline.patterns.parse import parse_pattern
+from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.pattern_core import PassCosts
+pairs = parse_pattern("0-1,0-2,0-3,1-2,1-3,2-4,3-4")
+sums = plan_homomorphisms((pairs,), PassCosts(1.0, 1.0, 1.0, common=10.0))
+print(operations(row_header(sums.program.vertices, "vertices", 0, 10)))
+"""
+    done = python("-c", program)
+    assert done.stdout == "vertices: ones push sum_edges load load load\n", done.stderr
