@@ -41,8 +41,6 @@ class PatternTable:
         What the patterns were mined by: metadata of the file.
     graph
         The graph, which knows the labels of the input.
-    graph
-        The graph, which knows the labels of the input.
     reserve
         Reserves bytes of the host, for what a noun names.
     room
