@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
+from types import TracebackType
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -63,8 +64,10 @@ class MergedRows:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self._sorter.__exit__(*exc)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._sorter.__exit__(kind, error, trace)
 
 
 class _Buckets(NamedTuple):

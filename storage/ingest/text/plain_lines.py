@@ -80,16 +80,14 @@ def _number(block: npt.NDArray[np.uint8], address: int, at: int) -> tuple[int, i
             end += 1
             if digits > _MOST_DIGITS:
                 return 0, -1
-        return np.int64(value), end
+        return int(np.int64(value)), end
     lowest = others & (~others + np.uint64(1))
     # Bytes ahead of the first other one: the bits below its top bit, in ones and then counted by a product.
-    digits = np.int64(
-        ((((lowest - np.uint64(1)) >> np.uint64(7)) & np.uint64(0x0101010101010101)) * np.uint64(0x0101010101010101))
-        >> np.uint64(56)
-    )
+    ones = ((lowest - np.uint64(1)) >> np.uint64(7)) & np.uint64(0x0101010101010101)
+    digits = int(np.int64((ones * np.uint64(0x0101010101010101)) >> np.uint64(56)))
     if digits == 0:
         return 0, -1
-    return np.int64(_eight(word << np.uint64(64 - 8 * digits))), at + digits
+    return int(np.int64(_eight(word << np.uint64(64 - 8 * digits)))), at + digits
 
 
 @lazy_kernel
