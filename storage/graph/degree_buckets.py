@@ -43,10 +43,8 @@ def count_in_buckets(edges: Keys, low: int, table: UInt32s, scratch: Scratch) ->
         return False
     with reserved:
         ends, places = np.empty(len(edges), np.uint32), np.empty((pieces, buckets + 1), np.int64)
-        firsts = np.searchsorted(
-            edges, (np.arange(buckets, dtype=np.uint64) << np.uint64(shift)) + np.uint64(low) << np.uint64(32)
-        )
-        firsts = np.append(firsts, len(edges)).tolist()
+        starts = (np.arange(buckets, dtype=np.uint64) << np.uint64(shift)) + np.uint64(low)
+        firsts: list[int] = [*np.searchsorted(edges, starts << np.uint64(32)).tolist(), len(edges)]
 
         def scatter(piece: int) -> None:
             first, last = bounds[piece], bounds[piece + 1]
