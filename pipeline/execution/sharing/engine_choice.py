@@ -58,8 +58,7 @@ GROWTH = 4
 WAIT_SHARE = 0.1
 """Of the time that the phase has run, that a range of the slower engine takes at most."""
 ALONE_SHARE = 0.25
-"""Of the same time, or of what is left where that is too short for a second engine to join, that a range of the leading
-engine takes at most before one has joined."""
+"""Of the same time, that a range of the leading engine takes at most before a second one has joined."""
 LEAST_RANGE = 1e-3
 """Seconds that it takes at least."""
 LOCK_SHARE = 0.25
@@ -197,9 +196,8 @@ def lead_takes(now: Situation) -> float:
         return min(learned, now.left)
     share = now.joint_left - now.lead_fixed  # seconds of work until both have nothing left
     seconds = now.joint_left / 2
-    if not now.joined:  # where none would join, every range costs time and gains nothing
-        alone = now.elapsed if now.lead_left >= JOIN_LEFT else max(now.elapsed, share)
-        seconds = min(seconds, ALONE_SHARE * alone)
+    if not now.joined:
+        seconds = min(seconds, ALONE_SHARE * now.elapsed)
     elif now.lead_speed < now.speed or not now.proven:
         seconds = min(seconds, WAIT_SHARE * now.elapsed)
     least = LEAST_LAUNCH if now.joined and not now.proven else max(LEAST_LAUNCH, LEAST_TIMES * now.lead_fixed)
