@@ -64,6 +64,7 @@ class Kernel:
                 from numba import njit
 
                 _listen()
+                _leave_streams_alone()
                 self._dispatcher = cached(njit(self._function, **_OPTIONS))
             return self._dispatcher
 
@@ -163,6 +164,19 @@ def _listen() -> None:
             pass
 
     event.register("numba:compile", Listener())
+
+
+@cache
+def _leave_streams_alone() -> None:
+    """Keep Numba from colouring its messages.
+
+    It makes some, and drops them, whenever it compiles. Colorama would then replace the standard streams of the process
+    for a moment, whatever other threads write, and write an escape sequence to a terminal as the process ends.
+    """
+    errors: Any = import_module("numba.core.errors")
+    colours = errors.termcolor()  # which all modules of Numba share
+    if hasattr(colours, "_markup"):
+        colours._markup = lambda message, *_: message
 
 
 @contextmanager
