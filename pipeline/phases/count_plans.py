@@ -268,9 +268,7 @@ class CountByHomomorphisms(CountPlan):
             for term in terms:
                 coefficients[term.kind, term.number] += sign * term.coefficient
         terms_ = [
-            {"coefficient": c, "pattern": sums.quotients[n].edge_text if kind == "total" else f"{kind} of {n} vertices"}
-            for (kind, n), c in coefficients.items()
-            if c
+            {"coefficient": c, "pattern": sums.counted_text(kind, n)} for (kind, n), c in coefficients.items() if c
         ]
         rows = (sums.program.vertices, sums.program.arcs, sums.program.common, *sums.program.rows)
         return self._facts("homomorphisms") | {
