@@ -21,7 +21,7 @@ from longwall.storage.memory.resources import Resources
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.observer import NullObserver
 from longwall.storage.pages import paged_graph
-from longwall.storage.pages.placement import EDGES_PAGE_SHARE, bring_graph, place_graph
+from longwall.storage.pages.placement import bring_graph, place_graph
 
 LEAST_BUDGET = 16 << 20  # bytes; smaller graphs get this for their tables, and their share for pages
 HOST_BYTES = 16 << 30  # beside the graph and a copy of it
@@ -57,8 +57,7 @@ class Loaded:
             device=self.budget or None,
         )
         resources.host.charge(graph.nbytes, "the graph")
-        copies = EDGES_PAGE_SHARE if workload.name == "edges" else None
-        placement = place_graph(host, resources, variant.access, copies)
+        placement = place_graph(host, resources, variant.access, workload.cache_share)
         if placement.pages:
             most = paged_graph.state_bytes(host.num_arcs) + int(share * host.indices.nbytes)
             placement = replace(placement, pages=min(placement.pages, most))
