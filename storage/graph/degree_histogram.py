@@ -20,7 +20,7 @@ NO_RANK = 2**32 - 1
 _COMMON = 2**16  # degrees below are counted and looked up in tables
 _ITEM = 4  # bytes of a degree or a rank
 _WORTH_A_THREAD = 2**16  # edges or positions
-_CACHED = 2**21  # bytes of a table that stays in a core's cache
+_CACHED = 2**23  # bytes of a table: larger ones, of each thread, leave the caches that cores share
 _KEYS_TOGETHER = 2**17  # that a thread reads at a time: they stay in its cache
 
 Int64s = npt.NDArray[np.int64]
