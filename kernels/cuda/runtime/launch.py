@@ -147,10 +147,10 @@ def exact(result: Array) -> int:
 
 
 def sum_of_parts(parts: Array) -> int:
-    """Fetch a count whose lower and upper halves of 32 bits kernels added up apart: uint64[2]."""
+    """Fetch a count whose lower and upper halves of 32 bits kernels added up apart, modulo 2**96: uint64[2]."""
     parts.device.synchronize()  # as in `exact`
     low, high = parts.get().tolist()
-    return int(low) + (int(high) << 32)
+    return (int(low) + (int(high) << 32)) % (1 << 96)  # parts of a sum may be negative
 
 
 def units_that_fit(wanted: int, bytes_each: int, memory: int) -> int:
