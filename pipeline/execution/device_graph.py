@@ -180,7 +180,7 @@ def forget_graph(env: Environment) -> None:
         resources.work.charge(-work, "")
 
 
-def keep_made(env: Environment, there: GraphArrays) -> None:
+def keep_made(env: Environment, there: GraphArrays, room: int) -> None:
     """Take a graph that was made on the device for that of an environment.
 
     Parameters
@@ -189,6 +189,8 @@ def keep_made(env: Environment, there: GraphArrays) -> None:
         What works with the graph; nothing else is on the engine.
     there
         The graph, resident on the device.
+    room
+        Bytes that it takes there, at least those of its arrays.
 
     Raises
     ------
@@ -197,9 +199,9 @@ def keep_made(env: Environment, there: GraphArrays) -> None:
     """
     resources = env.resources
     placement = place_graph(there, resources, "resident")
-    charged = resources.work.free - placement.memory
+    charged = max(resources.work.free - placement.memory, room)
     resources.work.charge(charged, "the graph on the device")
-    env.device_graph = DeviceGraph(there, placement, None, (0, charged))
+    env.device_graph = DeviceGraph(there, replace(placement, memory=resources.work.free), None, (0, charged))
 
 
 def load_edge_labels(env: Environment) -> Any:
