@@ -442,6 +442,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "page_bytes",
         "prefix_tree",
         "row_pairs",
+        "search_start",
         "step_rate",
         "warp_triangles",
     )
