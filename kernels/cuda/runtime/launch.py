@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longwall.kernels.cuda.runtime.compile import kernel
 from longwall.kernels.cuda.runtime.errors import cuda_faults
@@ -143,7 +144,11 @@ def exact(result: Array) -> int:
     """
     # Copying to pageable memory holds the driver's lock until the kernels have ended, and would keep `interrupt` out.
     result.device.synchronize()
-    host = result.get()
+    return checked(result.get())
+
+
+def checked(host: NDArray[np.uint64]) -> int:
+    """Return a fetched count; see `exact`."""
     estimate = float(host.view(np.float64)[1])
     if np.isnan(estimate):
         raise RuntimeError("internal fault: a set outgrew its workspace")
