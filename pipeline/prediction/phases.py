@@ -31,10 +31,12 @@ from longwall.pipeline.phases.homomorphisms.count import (
     kernel_stage,
     may_wrap,
 )
+from longwall.pipeline.phases.hubs.hub_plan import CountAroundHubs
 from longwall.pipeline.phases.queries.plans import CountByCandidates
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.phases.search_count import SearchCount
 from longwall.pipeline.phases.search_list import SearchList
+from longwall.pipeline.phases.stars.star_plan import CountInducedStars
 from longwall.pipeline.planning.exact_numbers import PRIMES, moduli_for
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.prediction.phase_sample import PhaseSample
@@ -103,9 +105,11 @@ def _(plan: Any, env: Environment) -> Phases:  # noqa: ARG001
         yield phase
 
 
-@phases_of.register
-def _(plan: CountInCore, env: Environment) -> Phases:
-    yield from phases_of(plan.whole, env)  # in a core, which is peeled in the run, it is this or less
+@phases_of.register(CountInCore)
+@phases_of.register(CountAroundHubs)
+@phases_of.register(CountInducedStars)
+def _(plan: Any, env: Environment) -> Phases:
+    yield from phases_of(plan.whole, env)  # it is this or less, which only the run finds out
 
 
 @phases_of.register
