@@ -113,9 +113,10 @@ class PlanChoice(Suite):
 
     def _compare(self, name: str, pattern: Any, graph: Any, folder: Path) -> float | None:
         """Return how much longer the chosen plan takes than the better one; None: there is one, or none ended."""
-        from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySearch, pass_costs
+        from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySearch
         from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
         from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+        from longwall.pipeline.planning.pattern_core import pass_costs
         from longwall.pipeline.planning.search_planner import plan_match
 
         sums = plan_homomorphisms((pattern,), pass_costs(graph.stats))

@@ -25,6 +25,7 @@ from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.degree_sums import count_reading_less, triangle_phase
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
+from longwall.pipeline.planning.pattern_core import pass_costs
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
 from longwall.stages.range_counting import (
@@ -40,7 +41,6 @@ from longwall.storage.streaming.stored_graph import StoredGraph
 if TYPE_CHECKING:
     from longwall.pipeline.phases.count_per_vertex import CountPerVertex
     from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
-    from longwall.pipeline.planning.pattern_core import PassCosts
     from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.storage.graph.graph import Graph
     from longwall.storage.graph.stats import GraphStats
@@ -48,10 +48,7 @@ if TYPE_CHECKING:
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
 FEW_ABSENT_EDGES = 2  # with so few, there are few whatever the vertices
 _VERTICES_AT_ONCE = 1 << 22
-_VERTEX_STEPS, _ARC_STEPS, _WIDE_STEPS, _ENTRY_STEPS = 0.6, 0.3, 0.65, 1.2  # of what a search reads (measured)
-_COMMON_STEPS = 1.5  # the same; common neighbours have higher degrees than ends of arcs
 _MANY_VERTICES = 1 << 21  # bitmaps of rows in a device's shared memory have few of them
-_TRIANGLE_SKEW = 3.0  # how much larger the mean square of the triangles of an arc is than the square of their mean
 
 
 @dataclass(frozen=True)
@@ -443,18 +440,3 @@ def _non_induced(pattern: Pattern, stats: GraphStats) -> CountPlan:
     if sums is None or sums.cost >= search.cost:
         return search
     return CountByHomomorphisms(pattern, sums.cost, HomomorphismCount(sums), (1,))
-
-
-def pass_costs(stats: GraphStats) -> PassCosts:
-    """Return what passes over a graph cost."""
-    from longwall.pipeline.planning.pattern_core import PassCosts
-
-    arcs = 2.0 * stats.num_edges
-    common = stats.closed_wedge_fraction * (stats.sum_degree_squared - arcs)
-    return PassCosts(
-        vertices=_VERTEX_STEPS * stats.sum_degree_squared,
-        arcs=_ARC_STEPS * _TRIANGLE_SKEW * common * common / arcs,
-        wide=_WIDE_STEPS * stats.num_vertices * arcs,
-        entries=_ENTRY_STEPS * arcs,
-        common=_COMMON_STEPS * common * stats.sum_degree_squared / arcs,
-    )

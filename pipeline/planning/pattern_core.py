@@ -10,10 +10,14 @@ from typing import Any, NamedTuple
 
 from longwall.kernels.interface.homomorphism_program import Domain
 from longwall.pipeline.patterns.pattern import Pattern
+from longwall.storage.graph.stats import GraphStats
 
 Expression = tuple[Any, ...]
 Table = Expression | None
 _PASSES = ("pull", "push", "widen", "edges")
+_VERTEX_STEPS, _ARC_STEPS, _WIDE_STEPS, _ENTRY_STEPS = 0.6, 0.3, 0.65, 1.2  # of what a search reads (measured)
+_COMMON_STEPS = 1.5  # the same; common neighbours have higher degrees than ends of arcs
+_TRIANGLE_SKEW = 3.0  # how much larger the mean square of the triangles of an arc is than the square of their mean
 
 
 class NoDecomposition(Exception):
@@ -61,6 +65,19 @@ class PassCosts:
     def wide_row(self, domain: Domain) -> float:
         """Return the steps of a pass over all that dense vectors have entries for, for all rows of a domain."""
         return self.common if domain == "arcs" else self.wide
+
+
+def pass_costs(stats: GraphStats) -> PassCosts:
+    """Return what passes over a graph cost."""
+    arcs = 2.0 * stats.num_edges
+    common = stats.closed_wedge_fraction * (stats.sum_degree_squared - arcs)
+    return PassCosts(
+        vertices=_VERTEX_STEPS * stats.sum_degree_squared,
+        arcs=_ARC_STEPS * _TRIANGLE_SKEW * common * common / arcs,
+        wide=_WIDE_STEPS * stats.num_vertices * arcs,
+        entries=_ENTRY_STEPS * arcs,
+        common=_COMMON_STEPS * common * stats.sum_degree_squared / arcs,
+    )
 
 
 class Sum(NamedTuple):

@@ -16,11 +16,11 @@ from longwall.pipeline.phases.count_plans import (
     CountByHomomorphisms,
     CountBySearch,
     CountPlan,
-    pass_costs,
     plan_cliques,
     plan_unlabelled,
 )
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
+from longwall.pipeline.planning.pattern_core import pass_costs
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.storage.graph.derived.label_layout import ANY, LabelLayout

@@ -17,12 +17,11 @@ from longwall.pipeline.phases.count_plans import (
     CountStars,
     embeddings_of,
     induced_by_denser,
-    pass_costs,
 )
 from longwall.pipeline.phases.range_count import RangePhase
 from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, denser
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
-from longwall.pipeline.planning.pattern_core import PassCosts
+from longwall.pipeline.planning.pattern_core import PassCosts, pass_costs
 from longwall.storage.graph.derived.core import low_vertices
 from longwall.storage.graph.graph import Graph
 from longwall.storage.streaming.stored_graph import StoredGraph

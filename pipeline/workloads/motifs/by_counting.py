@@ -20,10 +20,11 @@ from longwall.pipeline.phases.cores.core_plan import (
     plan_in_core,
     worth_a_core,
 )
-from longwall.pipeline.phases.count_plans import CountPlan, pass_costs
+from longwall.pipeline.phases.count_plans import CountPlan
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.phases.range_count import RangeCount
 from longwall.pipeline.planning.homomorphisms import plan_homomorphisms
+from longwall.pipeline.planning.pattern_core import pass_costs
 from longwall.pipeline.workloads.motifs.of_three import count_three, triangle_phase
 from longwall.storage.errors import RunError
 from longwall.storage.graph.graph import Graph

@@ -19,13 +19,13 @@ from longwall.pipeline.patterns.parse import parse_pattern
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
 from longwall.pipeline.phases.by_label.plans import plan_count
-from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySearch, pass_costs
+from longwall.pipeline.phases.count_plans import CountByHomomorphisms, CountBySearch
 from longwall.pipeline.phases.homomorphisms import count as homomorphism_count
 from longwall.pipeline.phases.homomorphisms.count import HomomorphismCount
 from longwall.pipeline.planning.decompositions import Decomposer
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine, moduli_for
 from longwall.pipeline.planning.homomorphisms import HomomorphismSums, Term, plan_homomorphisms
-from longwall.pipeline.planning.pattern_core import PassCosts
+from longwall.pipeline.planning.pattern_core import PassCosts, pass_costs
 from longwall.pipeline.planning.table_compiler import compile_sums
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
