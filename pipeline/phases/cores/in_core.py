@@ -115,7 +115,7 @@ class _Kept:
                 "metrics": env.metrics,
                 "executor": ExecutorOnGraph(env, partial(InCore, least=least)),
             }
-            self.env = CoreCoordinator(**fields, **own, answer=env.answer, suffix=InCore.suffix_of(least))
+            self.env = CoreCoordinator(**fields, **own, answer=env.answer, suffix=InCore.suffix_of(least) + env.suffix)
         else:
             self.env = CoreEnvironment(**fields)
         load_graph(self.env)
