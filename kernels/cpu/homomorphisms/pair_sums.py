@@ -6,7 +6,7 @@ with the four vertices told apart.
 
 import numpy as np
 
-from longwall.kernels.cpu.cliques.bitmaps import popcount, trailing_zeros
+from longwall.kernels.cpu.cliques.words import popcount, trailing_zeros
 from longwall.kernels.interface.homomorphism_program import Beside
 from longwall.kernels.jit import compiled
 
