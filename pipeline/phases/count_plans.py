@@ -229,14 +229,20 @@ class CountStars(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        began, leaves, indptr = time.perf_counter(), self.pattern.num_vertices - 1, env.graph.indptr
-        total = 0
-        for first in range(0, env.graph.num_vertices, _VERTICES_AT_ONCE):
-            degrees = np.diff(indptr[first : first + _VERTICES_AT_ONCE + 1])
-            pairs = zip(*(part.tolist() for part in np.unique(degrees, return_counts=True)), strict=True)
-            total += sum(comb(degree, leaves) * number for degree, number in pairs)
+        began = time.perf_counter()
+        total = count_stars(env.graph, self.pattern.num_vertices - 1)
         env.metrics.record("degrees", 0, env.graph.num_vertices, total, time.perf_counter() - began)
         return total
+
+
+def count_stars(graph: Graph, leaves: int) -> int:
+    """Return the number of stars of so many leaves, two at least."""
+    total = 0
+    for first in range(0, graph.num_vertices, _VERTICES_AT_ONCE):
+        degrees = np.diff(graph.indptr[first : first + _VERTICES_AT_ONCE + 1])
+        pairs = zip(*(part.tolist() for part in np.unique(degrees, return_counts=True)), strict=True)
+        total += sum(comb(degree, leaves) * number for degree, number in pairs)
+    return total
 
 
 @dataclass(frozen=True)

@@ -443,6 +443,7 @@ def units() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         "pairs",
         "prefix_tree",
         "row_pairs",
+        "search_start",
         "step_rate",
         "warp_triangles",
     )
