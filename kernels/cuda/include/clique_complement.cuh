@@ -164,6 +164,7 @@ struct BitmapRoot {
             const int y = 32 * u + __ffs(static_cast<int>(ys)) - 1;
             const u32* far = row(y);
             int quads = 0;
+#pragma unroll 1
             for (int z = 0; z <= u; ++z) quads += __popc(own[z] & near[z] & before(far, chosen, z, y));
             total += degree + other + degrees[y] - n + quads;
           }
@@ -221,6 +222,7 @@ struct BitmapRoot {
             const int y = 32 * u + __ffs(static_cast<int>(ys)) - 1;
             const u32* far = row(y);
             u32 found = __popc(chosen[u] & ~(own[u] | near[u] | far[u]) & bits_below(y));
+#pragma unroll 1
             for (int z = 0; z < u; ++z) found += __popc(chosen[z] & ~(own[z] | near[z] | far[z]));
             total += found;
           }
