@@ -9,7 +9,7 @@ from typing import Any
 from longwall.pipeline.execution.environment import Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
-from longwall.pipeline.phases.by_label.plans import plan_count
+from longwall.pipeline.phases.by_label.plans import CountByLabel, plan_count
 from longwall.pipeline.phases.cores.in_core import CoreCoordinator, core_coordinator
 from longwall.pipeline.phases.cores.leaf_count import LeafCount
 from longwall.pipeline.phases.count_plans import (
@@ -31,7 +31,7 @@ _GAIN = 0.5  # of the steps in the whole graph, that counting with leaves may ta
 _LONG = 1e7  # steps of a count that is worth looking for a core
 _STEPS_PER_ARC = 50.0  # and for each arc: to peel a graph takes about two of them, to make its core four more
 _DEVICE = 100.0  # how much faster a device counts than the core of the host that peels
-_FEW_LOW = 1 / 16  # of the vertices that are peeled at once: with fewer, the core is most of the graph
+_FEW_LOW = 1 / 16  # of the vertices, or edges, that are peeled at once: with fewer, the core is most of the graph
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,7 @@ def plan_in_core(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Co
         pattern.is_clique
         or isinstance(whole, CountStars)
         or not worth_a_core(whole.cost, graph, max(least, _LEAF_CORE))
+        or (isinstance(whole, CountByLabel) and not peels_many_edges(graph, least))
     ):
         return whole
     if least > 1:
@@ -160,6 +161,14 @@ def plan_in_core(pattern: Pattern, graph: Graph, *, induced: bool = False) -> Co
 def worth_a_core(cost: float, graph: Graph, least: int) -> bool:
     """Return whether a count of so many steps is worth looking for a core, which is probably a part of the graph."""
     return worth_making(cost, graph) and low_vertices(graph, least) >= _FEW_LOW * graph.num_vertices
+
+
+def peels_many_edges(graph: Graph, least: int) -> bool:
+    """Return whether vertices that are peeled at once take a good part of the edges with them.
+
+    A layout by label has only the edges that a pattern can match, and tests the degrees of vertices there.
+    """
+    return low_vertices(graph, least) * (least - 1) >= _FEW_LOW * graph.num_edges
 
 
 def worth_making(cost: float, graph: Graph) -> bool:

@@ -77,6 +77,15 @@ def test_a_budget_without_room_for_a_core_changes_nothing(lab: Any, engine_kind:
     assert any("no room for the 2-core" in note for note in notes)
 
 
+def test_a_labelled_count_has_a_core_where_many_edges_go(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core_plan, "worth_a_core", lambda *_: True)
+    pattern = parse_pattern("diamond", [0, 1, 2, 3])
+    dense, tree = (list(combinations(range(20), 2)) + [(0, 20 + v) for v in range(tails)] for tails in (5, 40))
+    for edges, in_core in ((dense, False), (tree, True)):
+        graph = lab.graph(edges, {v: v % 4 for edge in edges for v in edge})
+        assert isinstance(plan_in_core(pattern, graph), CountInCore) == in_core
+
+
 @pytest.mark.usefixtures("always")
 def test_a_limited_count_searches_the_whole_graph(lab: Any) -> None:
     graph = lab.graph(combinations(range(12), 2))
