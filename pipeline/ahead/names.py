@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from longwall.pipeline.config import RunSpec
 
-_MOST_VERTICES = 6  # larger cliques are counted as those of 6 vertices
+_MOST_VERTICES = 7  # larger cliques are counted as those of 7 vertices
 
 
 def graph_name(spec: RunSpec) -> str:

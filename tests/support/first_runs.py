@@ -58,7 +58,7 @@ _GRAPHS = [
 CASES = [
     *(Case(graph, {"kind": "triangles"}, shows_graph=True, shows_work=False) for graph in _GRAPHS),
     *(_case("triangles", output=output) for output in ("count", "embeddings", "vertices", "edges")),
-    *(_case("cliques", k=k) for k in (3, 4, 5, 6, "all")),
+    *(_case("cliques", k=k) for k in (3, 4, 5, 6, 7, "all")),
     _case("cliques", k=4, output="embeddings"),
     _case("match", pattern="house"),
     *(_case("match", pattern=one, shows_work=False) for one in ("diamond", "cycle-4", "cycle-5", "path-4", "clique-4")),
