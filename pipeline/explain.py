@@ -142,12 +142,14 @@ def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> 
     from longwall.pipeline.execution.streaming.stream_phase import expected_reads
 
     phase = plan.streamed
-    reads, lists = expected_reads(graph, phase.count, phase.cost, resources), round_size(4 * graph.num_edges)
+    how = phase.count.describe()
+    reads, lists = expected_reads(graph, phase, resources), round_size(4 * graph.num_edges)
     return [
         f"graph in     its store: it takes {round_size(graph.nbytes)}, and {resources.host.option} is "
         f"{round_size(resources.host.limit)}",
         f"streaming    {round_size(graph.nbytes)} once from the store, of which {lists} go to "
         f"{resources.options.spill}; from there about {round_size(reads.size)} in {reads.windows:,} ranges of roots",
+        *([] if how in plan.describe() else [f"streamed     {how.removeprefix('count').strip()}; the rest by degrees"]),
     ]
 
 

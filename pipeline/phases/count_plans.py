@@ -23,7 +23,7 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.degree_sums import count_by_triangles
+from longwall.pipeline.phases.degree_sums import count_reading_less, triangle_phase
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.planning.search_planner import plan_match
 from longwall.stages.cliques.leaves import CountCliquesByPivots, suits_pivots
@@ -35,6 +35,7 @@ from longwall.stages.range_counting import (
     CountTrianglesOfVertices,
 )
 from longwall.storage.errors import RunError
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 if TYPE_CHECKING:
     from longwall.pipeline.phases.count_per_vertex import CountPerVertex
@@ -49,6 +50,7 @@ FEW_ABSENT_EDGES = 2  # with so few, there are few whatever the vertices
 _VERTICES_AT_ONCE = 1 << 22
 _VERTEX_STEPS, _ARC_STEPS, _WIDE_STEPS, _ENTRY_STEPS = 0.6, 0.3, 0.65, 1.2  # of what a search reads (measured)
 _COMMON_STEPS = 1.5  # the same; common neighbours have higher degrees than ends of arcs
+_MANY_VERTICES = 1 << 21  # bitmaps of rows in a device's shared memory have few of them
 _TRIANGLE_SKEW = 3.0  # how much larger the mean square of the triangles of an arc is than the square of their mean
 
 
@@ -92,11 +94,6 @@ class CountPlan(ABC):
             env.observer.note(f"the budget has no room for {short}: searching instead")
         return _search(self.pattern, env.graph.stats, induced=False).count(env)
 
-    def _by_triangles(self, env: Coordinator) -> int | None:
-        """Count the embeddings, non-induced, by degrees and triangles, where that is possible and reads much less."""
-        reads_much = holds_part(env) or env.graph.files is not None
-        return count_by_triangles(self.pattern, env) if reads_much else None
-
     def _title(self) -> str:
         pattern = self.pattern
         return (
@@ -119,6 +116,11 @@ class CountBySearch(CountPlan):
 
     search: MatchPlan
 
+    @property
+    def streamed(self) -> RangePhase | None:
+        """See `CountPlan`."""
+        return None if self.search.induced or self.search.joined else triangle_phase(self.pattern, 0.0)
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return self.search.to_dict()
@@ -131,14 +133,14 @@ class CountBySearch(CountPlan):
         """Count the embeddings."""
         from longwall.pipeline.phases.search_count import count_matches
 
-        known = None if self.search.induced else self._by_triangles(env)
+        known = None if self.search.induced else count_reading_less(self.pattern, env)
         return count_matches(self.search, env) if known is None else known
 
     def count_up_to(self, limit: int, env: Coordinator) -> int:
         """Count the embeddings until there are so many."""
         from longwall.pipeline.phases.search_count import count_matches
 
-        return count_matches(self.search, env, limit)
+        return self.count(env) if isinstance(env.graph, StoredGraph) else count_matches(self.search, env, limit)
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ class CountByKernel(CountPlan):
 
     phase: RangeCount
     otherwise: RangeCount | None = None
-    """What counts them where the engine's memory does not hold the graph, if that is something else."""
+    """What counts them where that is faster, if it is something else: see `_prefers_order`."""
 
     @property
     def streamed(self) -> RangePhase | None:
@@ -165,7 +167,7 @@ class CountByKernel(CountPlan):
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
         phases = [self.phase] if self.otherwise is None else [self.phase, self.otherwise]
-        for phase in reversed(phases) if holds_part(env) else phases:
+        for phase in reversed(phases) if _prefers_order(env) else phases:
             with suppress(DoesNotFit):
                 found: int = phase.run(env)
                 return found
@@ -259,6 +261,11 @@ class CountByHomomorphisms(CountPlan):
     counted: HomomorphismCount
     signs: tuple[int, ...]
 
+    @property
+    def streamed(self) -> RangePhase | None:
+        """See `CountPlan`."""
+        return triangle_phase(self.pattern, 0.0) if len(self.signs) == 1 else None
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         sums = self.counted.sums
@@ -267,9 +274,7 @@ class CountByHomomorphisms(CountPlan):
             for term in terms:
                 coefficients[term.kind, term.number] += sign * term.coefficient
         terms_ = [
-            {"coefficient": c, "pattern": sums.quotients[n].edge_text if kind == "total" else f"{kind} of {n} vertices"}
-            for (kind, n), c in coefficients.items()
-            if c
+            {"coefficient": c, "pattern": sums.counted_text(kind, n)} for (kind, n), c in coefficients.items() if c
         ]
         rows = (sums.program.vertices, sums.program.arcs, sums.program.common, *sums.program.rows)
         return self._facts("homomorphisms") | {
@@ -292,7 +297,7 @@ class CountByHomomorphisms(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        if len(self.signs) == 1 and (known := self._by_triangles(env)) is not None:
+        if len(self.signs) == 1 and (known := count_reading_less(self.pattern, env)) is not None:
             return known
         try:
             found = self.counted.mappings(env)
@@ -385,6 +390,11 @@ def plan_cliques(pattern: Pattern, stats: GraphStats) -> CountByKernel:
     k = pattern.num_vertices
     count = CountCliquesByPivots(k) if suits_pivots(k, stats.max_out_degree) else CountCliques(k)
     return _by_kernel(pattern, sum(plan_match(pattern, stats).rows), count)
+
+
+def _prefers_order(env: Coordinator) -> bool:
+    """Return whether the lists of smaller neighbours, read in order, take less time than all rows, looked up."""
+    return holds_part(env) or (env.resources.on_device and env.graph.num_vertices > _MANY_VERTICES)
 
 
 def _by_kernel(

@@ -1,27 +1,96 @@
-"""Counts that follow from degrees and the triangles of every vertex, where memory holds the graph only in part.
+"""Counts that follow from degrees and triangles, where memory holds the graph only in part.
 
 A search reads whole lists again and again; triangles need the arcs to smaller neighbours alone, which come in order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from longwall.pipeline.execution.device_graph import holds_part
+from longwall.pipeline.execution.phase import DoesNotFit
+from longwall.pipeline.phases.range_count import RangeCount, RangePhase
+from longwall.pipeline.run_store.commit_log import PartialResult
+from longwall.stages.base import Aggregation
+from longwall.stages.range_counting import CountCliques, CountTrianglesOfVertices
 from longwall.storage.concurrency import core_count, map_ordered
 from longwall.storage.lazy_kernel import lazy_kernel
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 if TYPE_CHECKING:
-    from longwall.pipeline.execution.environment import Coordinator
+    from longwall.pipeline.execution.environment import Coordinator, Environment
+    from longwall.pipeline.execution.streaming.part_sums import PartSums
     from longwall.pipeline.patterns.pattern import Pattern
     from longwall.storage.graph.graph import Graph
+
+Int64s = NDArray[np.int64]
 
 _PATH, _TAILED = [1, 1, 2, 2], [1, 2, 2, 3]  # degrees, ascending
 _VERTICES_AT_ONCE = 1 << 18
 _SHIFTS = (0, 12, 24)
 _ARCS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class CountTails(RangePhase):
+    """Count triangles with a tail: each triangle as often as its vertices have other neighbours."""
+
+    @property
+    def name(self) -> str:
+        """See `Phase`."""
+        return "triangles with a tail"
+
+    @property
+    def aggregation(self) -> Aggregation[Any, int]:
+        """Numbers, which are added up."""
+        return Aggregation(int, sum, int)
+
+    def take(self, env: Environment) -> Callable[[Any], PartialResult]:
+        """See `RangePhase`; a worker's counts are all that it found so far."""
+        graph, before = env.graph, 0
+        if isinstance(graph, StoredGraph):
+            return PartialResult
+
+        def take(triangles: Int64s) -> PartialResult:
+            nonlocal before
+            total = 0
+            for first in range(0, len(triangles), _VERTICES_AT_ONCE):
+                some = triangles[first : first + _VERTICES_AT_ONCE]
+                total += add_tails(graph, np.arange(first, first + len(some)), some)
+            found, before = total - before, total
+            return PartialResult(found)
+
+        return take
+
+    def part_sums(self, graph: StoredGraph) -> PartSums:
+        """See `RangePhase`."""
+        from longwall.pipeline.execution.streaming.part_sums import WeighedSum
+
+        return WeighedSum(partial(add_tails, graph))
+
+
+def triangle_phase(pattern: Pattern, cost: float) -> RangeCount | CountTails | None:
+    """Return the phase from which a pattern's count follows; None: it does not, `count_by_triangles` counts others.
+
+    Parameters
+    ----------
+    pattern
+        The pattern; one with labels is another.
+    cost
+        Estimated number of elementary steps.
+    """
+    degrees = sorted(map(len, pattern.neighbours))
+    if pattern.labels is not None or pattern.edge_labels is not None or degrees not in (_PATH, _TAILED):
+        return None
+    return RangeCount(CountCliques(3), cost) if degrees == _PATH else CountTails(CountTrianglesOfVertices(), cost)
 
 
 def count_by_triangles(pattern: Pattern, env: Coordinator) -> int | None:
@@ -36,35 +105,46 @@ def count_by_triangles(pattern: Pattern, env: Coordinator) -> int | None:
         The pattern; one with labels is another.
     env
         What the plan works with.
+
+    Raises
+    ------
+    DoesNotFit
+        If there is no room for the workspace.
     """
-    degrees = sorted(map(len, pattern.neighbours))
-    if pattern.labels is not None or pattern.edge_labels is not None or degrees not in (_PATH, _TAILED):
+    phase = triangle_phase(pattern, float(env.graph.num_edges))
+    if phase is None:
         return None
-    from longwall.pipeline.phases.count_per_vertex import CountPerVertex
-    from longwall.stages.range_counting import CountTrianglesOfVertices
+    if isinstance(phase, RangeCount):
+        return _walks(env) - 3 * int(phase.run(env))
+    return int(phase.aggregation.result(env.run(phase).values))
 
+
+def count_reading_less(pattern: Pattern, env: Coordinator) -> int | None:
+    """Count as `count_by_triangles` does, where memory holds the graph in part, so that a search reads much more."""
+    if holds_part(env) or env.graph.files is not None or isinstance(env.graph, StoredGraph):
+        with suppress(DoesNotFit):
+            return count_by_triangles(pattern, env)
+    return None
+
+
+def add_tails(graph: Graph, vertices: Int64s, triangles: Int64s) -> int:
+    """Add up the triangles, int64[k], of int64[k] vertices, each times the other neighbours of the vertex."""
+    tails, total = np.maximum(graph.degrees_of(vertices) - 2, 0), 0
+    # In parts of 32 and of 12 bits, so that their products add up in 64 bits.
+    for half, above in ((triangles & 0xFFFFFFFF, 0), (triangles >> 32, 32)):
+        parts = (half * (tails >> shift & 0xFFF) for shift in _SHIFTS)
+        total += sum(int(part.sum()) << shift + above for part, shift in zip(parts, _SHIFTS, strict=True))
+    return total
+
+
+def _walks(env: Coordinator) -> int:
+    """Add up (d - 1) (e - 1) over all edges between vertices of degrees d and e."""
     graph = env.graph
-    with CountPerVertex(CountTrianglesOfVertices(), float(graph.num_edges)).run(env) as triangles:
-        if degrees == _PATH:
-            corners = sum(int(triangles[at : at + _VERTICES_AT_ONCE].sum()) for at in _places(graph))
-            return _walks(graph) // 2 - corners
-        total = 0
-        for at in _places(graph):
-            some = triangles[at : at + _VERTICES_AT_ONCE]
-            tails = np.maximum(np.diff(graph.indptr[at : at + some.size + 1]) - 2, 0)
-            # In parts of 32 and of 12 bits, so that their products add up in 64 bits.
-            for half, above in ((some & 0xFFFFFFFF, 0), (some >> 32, 32)):
-                parts = (half * (tails >> shift & 0xFFF) for shift in _SHIFTS)
-                total += sum(int(part.sum()) << shift + above for part, shift in zip(parts, _SHIFTS, strict=True))
-        return total
+    if isinstance(graph, StoredGraph):
+        from longwall.pipeline.execution.streaming.stream_phase import adjacency_lists
+        from longwall.storage.streaming.edge_sums import add_degree_products
 
-
-def _places(graph: Graph) -> range:
-    return range(0, graph.num_vertices, _VERTICES_AT_ONCE)
-
-
-def _walks(graph: Graph) -> int:
-    """Add up (d - 1) (e - 1) over all arcs between vertices of degrees d and e."""
+        return add_degree_products(graph, adjacency_lists(env), env.resources.host, env.observer, env.cancel)
     cuts = np.searchsorted(graph.indptr, range(0, len(graph.indices), _ARCS_AT_ONCE), side="left")
     bounds = np.unique([0, *cuts, graph.num_vertices]).tolist()
 
@@ -72,7 +152,7 @@ def _walks(graph: Graph) -> int:
         low, high = _add_walks(graph.indptr, graph.indices, *rows)
         return int(low) + (int(high) << 32)
 
-    return sum(map_ordered(add, pairwise(bounds), min(core_count(), len(bounds))))
+    return sum(map_ordered(add, pairwise(bounds), min(core_count(), len(bounds)))) // 2
 
 
 @lazy_kernel

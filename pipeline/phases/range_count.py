@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longwall.kernels.interface.engine import WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
@@ -23,6 +23,9 @@ from longwall.stages.base import Aggregation
 from longwall.stages.range_counting import Counter, CountRanges
 from longwall.stages.source import Roots
 from longwall.storage.streaming.stored_graph import StoredGraph
+
+if TYPE_CHECKING:
+    from longwall.pipeline.execution.streaming.part_sums import PartSums
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class RangePhase(Phase):
         if isinstance(env.graph, StoredGraph):
             from longwall.pipeline.execution.streaming.stream_phase import open_stream
 
-            with open_stream(env, self.count, self.take(env)) as make_worker:
+            with open_stream(env, self) as make_worker:
                 yield make_worker
             return
         graph = self.arrays(env)
@@ -100,6 +103,12 @@ class RangePhase(Phase):
     @abstractmethod
     def take(self, env: Environment) -> Callable[[Any], PartialResult]:
         """Return what makes partial results of what one worker found, as the stage's aggregation has it."""
+
+    def part_sums(self, graph: StoredGraph) -> PartSums:
+        """Return what adds up what is found in parts of a graph that stays in its store."""
+        from longwall.pipeline.execution.streaming.part_sums import sums_of
+
+        return sums_of(self.count, graph.num_vertices)
 
     def _worker(self, env: Environment, graph: GraphArrays, reads: int | None) -> RangeBench:
         try:

@@ -89,7 +89,7 @@ class SearchCount(Phase):
 
     def _share(self, env: Environment) -> SearchShare:
         edge_labels = load_edge_labels(env) if self.plan.has_edge_labels else None
-        graph, memory = load_graph(env)
+        graph, memory = load_graph(env, copies=self.plan.reads_whole_lists)
         program = self.plan.program
         if self._fused(graph):
             return SearchShare(program, env, graph, WorkerMemory.for_edges(env, memory))
@@ -151,7 +151,7 @@ def predict(plan: MatchPlan, env: Coordinator) -> dict[int, float]:
     """
     if plan.joined:  # a sample would be of the rows before they are verified
         return {}
-    graph, memory = load_graph(env)
+    graph, memory = load_graph(env, copies=plan.reads_whole_lists)
     env.observer.phase("sampling", None, "steps")
     effort = min(_MOST_EFFORT, max(plan.cost * _PREDICTION_SHARE, _LEAST_EFFORT))
     memory = min(memory, _SAMPLE_BYTES)

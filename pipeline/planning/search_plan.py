@@ -77,6 +77,13 @@ class MatchPlan:
         """Whether labels of edges are verified."""
         return self.pattern.edge_labels is not None
 
+    @property
+    def reads_whole_lists(self) -> bool:
+        """Whether more of lists is read than smaller neighbours."""
+        from longwall.kernels.interface.frontier import reads_smaller_only
+
+        return bool(self.joined) or self.has_edge_labels or not reads_smaller_only(self.program)
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data, for the manifest."""
         from longwall.stages.filtering import Verify

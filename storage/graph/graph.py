@@ -211,6 +211,10 @@ class Graph:
         first = [bisect_left(ranks, 1 - power, key=lambda rank: int(rows[rank] - rows[rank + 1])) for power in powers]
         return [(power, here - above) for power, here, above in zip(powers, first, [*first[1:], 0], strict=True)]
 
+    def degrees_of(self, vertices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return int64[k]: the degrees of k vertices."""
+        return self.indptr[vertices + 1] - self.indptr[vertices]
+
     def out_degrees(self) -> tuple[list[int], list[int]]:
         """Return the numbers of neighbours with a smaller id, ascending, and how many vertices have so many."""
         counts = np.bincount(self.split - self.indptr[:-1])

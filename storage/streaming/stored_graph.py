@@ -173,6 +173,10 @@ class StoredGraph(Graph):
         powers = [1 << bit for bit in range(int(self.stats.max_degree).bit_length())]
         return [(power, int(counts[(degrees >= power) & (degrees < 2 * power)].sum())) for power in powers]
 
+    def degrees_of(self, vertices: Int64s) -> Int64s:
+        """See `Graph`."""
+        return self.histogram.degrees[self.histogram.groups(vertices)]
+
     def out_degrees(self) -> tuple[list[int], list[int]]:
         """See `Graph`."""
         counts = np.zeros(self.stats.max_out_degree + 1, np.int64)

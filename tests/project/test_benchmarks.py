@@ -116,7 +116,17 @@ def test_the_graph_of_the_gpu_benchmark_is_the_one_that_its_edges_make():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("options", [["--workloads", "magic"], ["--scale", "99"], ["--out", "no/a.md"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--workloads", "magic"],
+        ["--variants", "magic"],
+        ["--cache", "0"],
+        ["--cache", "much"],
+        ["--scale", "99"],
+        ["--out", "no/a.md"],
+    ],
+)
 def test_the_gpu_benchmark_refuses_bad_options(options):
     done = python("-m", "benchmarks.gpu.gpu_memory", *options)
     assert done.returncode == 2
@@ -130,6 +140,37 @@ def test_the_start_is_measured_in_parts():
     rows = {line.split(" | ")[0]: line for line in done.stdout.splitlines()}
     for part in ("| imports", "| graph", "| mine", "| report", "| whole process"):
         assert len(re.findall(r"\d+\.\d{3}", rows[part])) == 4
+
+
+ONE_WORKLOAD = """
+import cupy
+from benchmarks.gpu.gpu_memory import use_pages_for
+from benchmarks.gpu.link_counter import LinkCounter
+from benchmarks.gpu.paged_runs import count_by_cpu, measure, spread_roots
+from benchmarks.gpu.paged_variants import RIVALS
+from benchmarks.gpu.paged_workloads import plan_workloads
+from longwall.storage.generators.kinds import generate
+
+graph = generate("rmat", seed=1, scale=9, edge_factor=8, num_labels=4)
+use_pages_for(graph)
+(edges,) = [one for one in plan_workloads(graph) if one.name == "edges"]
+expected = count_by_cpu(graph, edges)
+for variant in RIVALS:
+    record = measure(graph, edges, variant, 0.25, spread_roots(graph, 1.0), 120.0, LinkCounter(cupy), steps=True)
+    assert not record.reason, (variant.name, record.reason)
+    assert record.found == expected, variant.name
+    staged = variant.access in ("adaptive", "zero-copy") and not variant.plain
+    assert (record.steps["copy"] > 0) == (record.steps["gather"] > 0) == staged, record.steps
+    assert record.steps["kernel"] > 0 < record.steps["write"], record.steps
+    assert not staged or record.copy_rate > 0
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("engine_kind", ["cuda"], indirect=True)
+def test_what_the_gpu_benchmark_watches_works_as_it_does_alone(engine_kind):
+    done = python("-c", ONE_WORKLOAD)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.gpu

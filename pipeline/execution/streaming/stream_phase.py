@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import MakeWorker, Task
 from longwall.pipeline.execution.streaming.stream_worker import StreamWorker
-from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.stages.range_counting import CountOfVertices, CountRanges
 from longwall.storage.arrays import array_hash
 from longwall.storage.concurrency import core_count
 from longwall.storage.memory.resources import Resources
@@ -24,6 +22,9 @@ from longwall.storage.streaming.list_file import ListFile
 from longwall.storage.streaming.orient_store import orient_store
 from longwall.storage.streaming.stored_graph import StoredGraph
 from longwall.storage.streaming.vertex_set import set_bytes
+
+if TYPE_CHECKING:
+    from longwall.pipeline.phases.range_count import RangePhase
 
 ADJACENCY_LISTS = "adjacency lists"
 """What a process keeps the lists of smaller neighbours under."""
@@ -53,7 +54,7 @@ def stream_tasks(env: Environment, cost: float) -> list[Task]:
 
 
 @contextmanager
-def open_stream(env: Environment, count: CountRanges, take: Callable[[Any], PartialResult]) -> Iterator[MakeWorker]:
+def open_stream(env: Environment, phase: RangePhase) -> Iterator[MakeWorker]:
     """Reserve what the worker of a phase takes, until the block ends; the value makes it.
 
     Raises
@@ -63,7 +64,8 @@ def open_stream(env: Environment, count: CountRanges, take: Callable[[Any], Part
     """
     graph, lists, resources = env.graph, adjacency_lists(env), env.resources
     assert isinstance(graph, StoredGraph)
-    fixed = _fixed_bytes(graph, count, ARC_BYTES * lists.longest)
+    sums = phase.part_sums(graph)
+    fixed = _fixed_bytes(graph, ARC_BYTES * lists.longest) + sums.nbytes
     with resources.host.reserve(fixed, "the members of a part of the graph"), ExitStack() as reserved:
         if resources.on_device:
             env.engine.memory.limit(resources.work.free)
@@ -72,20 +74,19 @@ def open_stream(env: Environment, count: CountRanges, take: Callable[[Any], Part
             reserved.enter_context(resources.host.reserve(size, "a part of the graph"))
         reserved.enter_context(resources.work.reserve(whole, "a part of the graph, and the workspaces for it"))
         parts = reserved.enter_context(closing(GraphParts(graph, lists, size, core_count())))
-        yield partial(StreamWorker, env, count, parts, take, whole)
+        yield partial(StreamWorker, env, phase.count, parts, sums, phase.take(env), whole)
 
 
-def expected_reads(graph: StoredGraph, count: CountRanges, cost: float, resources: Resources) -> Reads:
+def expected_reads(graph: StoredGraph, phase: RangePhase, resources: Resources) -> Reads:
     """Return what a phase will read, estimated before any of the lists is there."""
-    free = resources.host.free - _fixed_bytes(graph, count, array_hash.SEGMENT_BYTES)
+    free = resources.host.free - _fixed_bytes(graph, array_hash.SEGMENT_BYTES) - phase.part_sums(graph).nbytes
     size, _ = _part_size(resources, max(free, 0))
-    return estimate_reads(graph, size, _pieces(cost), split=count.splits)
+    return estimate_reads(graph, size, _pieces(phase.cost), split=phase.count.splits)
 
 
-def _fixed_bytes(graph: StoredGraph, count: CountRanges, segment: int) -> int:
-    """Bytes of the host besides a part: its members, a buffer for each thread, and counts of all vertices."""
-    fixed = set_bytes(graph.num_vertices) + (core_count() + 1) * segment
-    return fixed + (8 * count.places(graph.num_vertices) if isinstance(count, CountOfVertices) else 0)
+def _fixed_bytes(graph: StoredGraph, segment: int) -> int:
+    """Bytes of the host besides a part and what is found: its members, and a buffer for each thread."""
+    return set_bytes(graph.num_vertices) + (core_count() + 1) * segment
 
 
 def _part_size(resources: Resources, free: int) -> tuple[int, int]:

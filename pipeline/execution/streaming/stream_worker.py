@@ -12,15 +12,15 @@ from longwall.kernels.interface.engine import ShortOfMemory, WorkspaceTooLarge
 from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.environment import Environment
 from longwall.pipeline.execution.phase import Worker
+from longwall.pipeline.execution.streaming.part_sums import PartSums
 from longwall.pipeline.run_store.commit_log import PartialResult
-from longwall.stages.range_counting import Counter, CountOfVertices, CountRanges
+from longwall.stages.range_counting import Counter, CountRanges
 from longwall.storage.concurrency import map_all
 from longwall.storage.streaming.graph_parts import GraphPart, GraphParts
 from longwall.storage.streaming.stored_graph import StoredGraph
 
 _PIECES_PER_WORKER, _LEAST_PIECE = 32, 1 << 12  # of the roots of a part; arcs
 _SHORTER, _LEAST_PART = 0.75, 1 << 10  # what becomes of a part where a workspace does not fit; bytes
-_MEMBERS_AT_ONCE = 1 << 14
 
 
 class StreamWorker(Worker):
@@ -34,8 +34,10 @@ class StreamWorker(Worker):
         The stage that counts.
     parts
         Makes the parts of the graph.
+    sums
+        Adds up what is found.
     take
-        Makes a partial result of a value of the stage's aggregation.
+        Makes a partial result of what `sums` has.
     memory
         Bytes for a part and for the workspaces, where the engine works.
     """
@@ -45,17 +47,15 @@ class StreamWorker(Worker):
         env: Environment,
         count: CountRanges,
         parts: GraphParts,
+        sums: PartSums,
         take: Callable[[Any], PartialResult],
         memory: int,
     ):
         assert isinstance(env.graph, StoredGraph)
-        self._env, self._count, self._parts, self._take = env, count, parts, take
+        self._env, self._count, self._parts, self._sums, self._take = env, count, parts, sums, take
         self._graph, self._engine = env.graph, env.engine
         self._memory = memory
         self._pool = ThreadPoolExecutor(env.engine.workers, thread_name_prefix="count")
-        self._found: Any = None
-        if isinstance(count, CountOfVertices):
-            self._found = np.zeros(count.counts_shape(self._graph.num_vertices), np.int64)
 
     def run(self, first: int, last: int) -> None:
         """Count what belongs to a range of arcs of the data graph."""
@@ -66,11 +66,8 @@ class StreamWorker(Worker):
             vertex = self._count_window(vertex, arcs)
 
     def take_partial(self) -> PartialResult:
-        """Return what was found since the last call; counts of vertices are all that were found."""
-        if isinstance(self._count, CountOfVertices):
-            return self._take(self._found)
-        found, self._found = self._found, None
-        return self._take(self._count.aggregation.combine([] if found is None else [found]))
+        """Return what was found since the last call, or all of it; see `PartSums`."""
+        return self._take(self._sums.take())
 
     def close(self) -> None:
         """End the threads."""
@@ -125,22 +122,10 @@ class StreamWorker(Worker):
             return
         with self._engine.faults():
             chunk = self._count.aggregation.chunk
-            self._add(self._count.aggregation.combine([chunk(counter) for counter in counters]), part)
+            self._sums.add(self._count.aggregation.combine([chunk(counter) for counter in counters]), part)
 
     def _new_counter(self, graph: GraphArrays, counters: list[Counter]) -> Counter:
         memory = (self._memory - self._parts.size) // self._engine.workers
         counter = self._count.counter(self._engine, graph, memory)
         counters.append(counter)
         return counter
-
-    def _add(self, found: Any, part: GraphPart) -> None:
-        combine = self._count.aggregation.combine
-        if not isinstance(self._count, CountOfVertices):
-            self._found = found if self._found is None else combine([self._found, found])
-            return
-        size = part.graph.num_vertices
-        for first in range(0, size, _MEMBERS_AT_ONCE):
-            last = min(first + _MEMBERS_AT_ONCE, size)
-            members = part.members.members(first, last)
-            own = self._found[..., members]
-            self._found[..., members] = combine([own, found[..., first:last]])

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from longwall.kernels.interface.graph_arrays import GraphArrays
 from longwall.pipeline.execution.device_graph import keep_made, release_graph
 from longwall.pipeline.execution.environment import LAID_OUT, Coordinator, Environment
 from longwall.pipeline.execution.phase import DoesNotFit, MakeWorker, Task
-from longwall.pipeline.phases.by_label.on_device import lay_out_on_device
+from longwall.pipeline.phases.by_label.on_device import MadeOnDevice, lay_out_on_device
 from longwall.pipeline.phases.on_graph import ExecutorOnGraph, OnGraph
 from longwall.storage.graph.derived.label_layout import LabelLayout, lay_out
 from longwall.storage.graph.graph import Graph
@@ -36,15 +35,15 @@ class LaidOut:
     def __init__(self, whole: Environment, layout: LabelLayout):
         self.layout = layout
         self._reserved: Reservation | None = None
-        graph, there = whole.lent.get(layout), None
+        graph, made = whole.lent.get(layout), None
         if graph is None:
             try:
-                graph, there = self._make(whole)
+                graph, made = self._make(whole)
             except BudgetExceeded as error:
                 raise DoesNotFit from error
         self.env = replace(whole, graph=graph, device_graph=None, kept={})
-        if there is not None:
-            keep_made(self.env, there)
+        if made is not None:
+            keep_made(self.env, made.there, made.room)
         if isinstance(self.env, Coordinator):
             assert isinstance(whole, Coordinator)
             self.env.executor, self.env.suffix = (
@@ -52,12 +51,12 @@ class LaidOut:
                 OnLayout.suffix_of(layout) + whole.suffix,
             )
 
-    def _make(self, whole: Environment) -> tuple[Graph, GraphArrays | None]:
-        """Make the graph; return it as the engine reads it, too, where it was made there."""
+    def _make(self, whole: Environment) -> tuple[Graph, MadeOnDevice | None]:
+        """Make the graph; return what is on the device, too, where it was made there."""
         made = lay_out_on_device(whole, self.layout)
         if made is not None:
             self._reserved = made.reserved
-            return made.graph, made.there
+            return made.graph, made
         if whole.device_graph is not None:
             release_graph(whole)
         resources = whole.resources

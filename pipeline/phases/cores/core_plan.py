@@ -19,11 +19,13 @@ from longwall.pipeline.phases.count_plans import (
     induced_by_denser,
     pass_costs,
 )
+from longwall.pipeline.phases.range_count import RangePhase
 from longwall.pipeline.planning.homomorphisms import MAX_VERTICES, denser
 from longwall.pipeline.planning.leaves.leaf_sums import plan_leaf_sums
 from longwall.pipeline.planning.pattern_core import PassCosts
 from longwall.storage.graph.derived.core import low_vertices
 from longwall.storage.graph.graph import Graph
+from longwall.storage.streaming.stored_graph import StoredGraph
 
 _LEAF_CORE = 2
 _GAIN = 0.5  # of the steps in the whole graph, that counting with leaves may take: tables are made for each modulus
@@ -53,6 +55,11 @@ class CountInCore(CountPlan):
         """Neighbours that every vertex of the core has there."""
         return least_neighbours(self.pattern)
 
+    @property
+    def streamed(self) -> RangePhase | None:
+        """See `CountPlan`."""
+        return self.whole.streamed
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data."""
         return self.whole.to_dict() | {"core": self.least}
@@ -66,7 +73,7 @@ class CountInCore(CountPlan):
 
     def count(self, env: Coordinator) -> int:
         """Count the embeddings."""
-        if not pays_on_engine(self.whole.cost, env):
+        if isinstance(env.graph, StoredGraph) or not pays_on_engine(self.whole.cost, env):
             return self.whole.count(env)
         try:
             core = find_core(env, self.least)
@@ -170,7 +177,7 @@ def pays_on_engine(cost: float, env: Environment) -> bool:
 
 
 def _least_cost(graph: Graph) -> float:
-    return max(_LONG, _STEPS_PER_ARC * len(graph.indices))
+    return max(_LONG, _STEPS_PER_ARC * 2 * graph.num_edges)
 
 
 def find_core(env: Coordinator, least: int) -> CoreCoordinator | None:

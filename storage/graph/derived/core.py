@@ -57,11 +57,10 @@ def core_bytes(graph: Graph, degrees: Int32s) -> int:
 
 def low_vertices(graph: Graph, least: int) -> int:
     """Return how many vertices have fewer than `least` neighbours."""
-    rows = graph.indptr
     low, high = 0, graph.num_vertices  # degrees descend
     while low < high:
         middle = (low + high) // 2
-        if rows[middle + 1] - rows[middle] >= least:
+        if graph.degrees_of(np.array([middle]))[0] >= least:
             low = middle + 1
         else:
             high = middle

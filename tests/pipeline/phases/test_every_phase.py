@@ -37,6 +37,7 @@ from longwall.pipeline.phases.cores.in_core import InCore
 from longwall.pipeline.phases.cores.leaf_count import LeafCount
 from longwall.pipeline.phases.count_per_edge import CountPerEdge
 from longwall.pipeline.phases.count_per_vertex import CountPerVertex
+from longwall.pipeline.phases.degree_sums import CountTails
 from longwall.pipeline.phases.homomorphisms.count import WORD, HomomorphismCount, RowCount
 from longwall.pipeline.phases.hubs.hub_free import WithoutHubs
 from longwall.pipeline.phases.list_by_levels import ListLastLevel, WriteLevel
@@ -242,6 +243,7 @@ EXAMPLES: dict[type[Phase], list[Example]] = {
         Example(lambda env, text=text: homomorphisms(text), aggregated)
         for text in ("0-1,0-2,0-3,0-4,1-2,1-4,2-3,3-4", "0-1,0-2,0-3,0-4,1-2,1-3,1-4,2-3,3-4")
     ],
+    CountTails: [Example(lambda env: CountTails(CountTrianglesOfVertices(), 1e6), aggregated)],
     CountPerVertex: [counts(one) for one in COUNTS if isinstance(one, CountOfVertices)],
     QueryCount: [Example(lambda env: QueryCount(QUERY, "0-1,0-2,1-2,2-3"), aggregated)],
     OnLayout: [

@@ -7,6 +7,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,18 @@ WORKLOADS = {
     "triangles of vertices": {"kind": "triangles", "output": "vertices"},
     "4-cliques": {"kind": "cliques", "k": 4},
     "5-cliques": {"kind": "match", "pattern": "clique-5"},
+    "3-motifs": {"kind": "motifs", "k": 3},
+    "3-motifs by counting": {"kind": "motifs", "k": 3, "method": "counting"},
+    "paths of 4": {"kind": "match", "pattern": "path-4"},
+    "many paths of 4": {"kind": "match", "pattern": "path-4", "limit": 10**12},
+    "tailed triangles": {"kind": "match", "pattern": "tailed-triangle"},
     "7-cliques": {"kind": "cliques", "k": 7},
     "cliques of every size": {"kind": "cliques", "k": "all"},
     "4-cliques of vertices": {"kind": "cliques", "k": 4, "output": "vertices"},
 }
-TWO = ("triangles", "4-cliques", "triangles of vertices")  # workers
+TWO = ("triangles", "4-cliques", "triangles of vertices", "tailed triangles", "3-motifs", "paths of 4")  # workers
+
+MOTIFS = {name for name, workload in WORKLOADS.items() if workload["kind"] == "motifs"}
 
 
 class Place:
@@ -64,12 +72,13 @@ class Place:
         }
 
     def answer(self, workload: str, engine: str, host: int, name: str = "run") -> tuple[Any, Any, Any]:
-        """Return the count, the rows of the tables, and what the manifest says of memory."""
+        """Return the counts, the rows of the tables, and what the manifest says of memory."""
         result = longwall.run(self.config(workload, engine, host, name))
         assert left_in(self.spill) == []
         tables = sorted(path.stem for path in (result.path / "results").glob("*.parquet"))
         rows = {table: result.table(table).to_pylist() for table in tables}
-        return result.count, rows, json.loads((result.path / "manifest.json").read_text())["memory"]
+        counts = result.count if workload not in MOTIFS else [one.count for one in result.patterns]
+        return counts, rows, json.loads((result.path / "manifest.json").read_text())["memory"]
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +113,25 @@ def test_answers_are_those_with_all_memory(
     assert memory["disk"]["peak"] >= 4 * place.graph.num_edges
 
 
+def wedges(pairs: set[tuple[int, int]]) -> int:
+    """Pairs of edges at a vertex, one by one."""
+    whole = nx.Graph(pairs)
+    return sum(1 for v in whole for _ in combinations(whole[v], 2))
+
+
+def paths_of_four(pairs: set[tuple[int, int]]) -> int:
+    """Paths by their middle edge, one by one."""
+    whole = nx.Graph(pairs)
+    return sum(1 for u, v in whole.edges for a in whole[u] for b in whole[v] if len({a, u, v, b}) == 4)
+
+
+def tailed_triangles(pairs: set[tuple[int, int]]) -> int:
+    """Triangles by their vertex with the tail, one by one."""
+    whole = nx.Graph(pairs)
+    closed = ((v, u, w) for v in whole for u, w in combinations(whole[v], 2) if whole.has_edge(u, w))
+    return sum(1 for v, u, w in closed for tail in whole[v] if tail not in (u, w))
+
+
 @settings(deadline=None, max_examples=5, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 2**32 - 1), st.integers(60, 150), st.sampled_from([400, 700]))
 def test_counts_of_random_graphs(tmp_path_factory: pytest.TempPathFactory, seed: int, n: int, m: int) -> None:
@@ -120,13 +148,17 @@ def test_counts_of_random_graphs(tmp_path_factory: pytest.TempPathFactory, seed:
         assert place.answer("4-cliques", "cpu", budget)[0] == cliques[4]
         rows = place.answer("triangles of vertices", "cpu", budget)[1]["vertices"]
         assert {row["vertex"]: row["triangles"] for row in rows} == of_vertices
+        assert place.answer("3-motifs", "cpu", budget)[0] == [wedges(pairs) - 3 * cliques[3], cliques[3]]
+        assert place.answer("paths of 4", "cpu", budget)[0] == paths_of_four(pairs)
+        assert place.answer("tailed triangles", "cpu", budget)[0] == tailed_triangles(pairs)
 
 
-def test_no_budget_is_too_small_for_a_message(place: Place) -> None:
-    counts, count = set(), place.answer("4-cliques", "cpu", 1 << 26)[0]
+@pytest.mark.parametrize("workload", ["4-cliques", "paths of 4", "tailed triangles"])
+def test_no_budget_is_too_small_for_a_message(place: Place, workload: str) -> None:
+    counts, count = set(), place.answer(workload, "cpu", 1 << 26)[0]
     for budget in (1_000, 8_300, 12_000, 20_000, 30_000, 50_000, 90_000):
         try:
-            found, _, memory = place.answer("4-cliques", "cpu", budget)
+            found, _, memory = place.answer(workload, "cpu", budget)
         except (InputError, RunError) as error:
             (line,) = str(error).splitlines()
             assert "memory.host" in line
@@ -136,13 +168,16 @@ def test_no_budget_is_too_small_for_a_message(place: Place) -> None:
     assert counts == {count}
 
 
+@pytest.mark.parametrize("workload", ["4-cliques", "paths of 4", "tailed triangles", "3-motifs by counting"])
 @pytest.mark.parametrize("first", [BUDGET, 1 << 26])
-def test_a_run_goes_on_with_any_memory(place: Place, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_goes_on_with_any_memory(
+    place: Place, first: int, workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run that began in memory goes on from the store, and the other way round."""
     monkeypatch.setattr(commit_log, "COMMIT_SECONDS", 0.0)
-    count = place.answer("4-cliques", "cpu", 1 << 26)[0]
+    count, name = place.answer(workload, "cpu", 1 << 26)[0], f"{'-'.join(workload.split())}-resumed-{first}"
     config, commit, commits = (
-        place.config("4-cliques", "cpu", first, f"resumed-{first}"),
+        place.config(workload, "cpu", first, name),
         commit_log.PhaseRecord.commit,
         [],
     )
@@ -158,8 +193,8 @@ def test_a_run_goes_on_with_any_memory(place: Place, first: int, monkeypatch: py
         with pytest.raises(KeyboardInterrupt):
             longwall.run(config)
     other = BUDGET if first != BUDGET else 1 << 26
-    resumed = longwall.resume(place.folder / "runs" / f"resumed-{first}", overrides=[f"memory.host={other}"])
-    assert resumed.count == count
+    resumed = longwall.resume(place.folder / "runs" / name, overrides=[f"memory.host={other}"])
+    assert [one.count for one in resumed.patterns] == (count if isinstance(count, list) else [count])
 
 
 def test_damaged_lists_end_the_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
