@@ -25,6 +25,7 @@ from longwall.pipeline.planning.prediction import estimate_levels, predicted_row
 from longwall.pipeline.planning.search_plan import MatchPlan
 from longwall.pipeline.run_store.commit_log import PartialResult
 from longwall.stages.base import Aggregation, Stage
+from longwall.stages.counting import CountEdges
 from longwall.stages.export import RowLimit
 from longwall.storage.errors import InputError, RunError
 
@@ -78,7 +79,7 @@ class SearchCount(Phase):
         share = self._share(env)
         stages = self.plan.stages
         if self._fused(share.graph):  # one kernel walks through all levels behind the source
-            stages = (stages[0], stages[-1])
+            stages = (CountEdges(self.plan.edge_source, self.plan.fused_count),)
         limit = RowLimit(self.limit)
         with share.memory.reserved(env, self.tasks(env)):
             yield lambda: _CountWorker(share, stages, limit)
