@@ -77,7 +77,9 @@ def explain(
                 lies, prediction = _describe_streaming(plan, graph, resources), []
                 cost = [] if where is None else ["cost         not predicted: the graph stays in its store"]
             else:
-                placement = place_graph(host_arrays(graph), resources, spec.memory.access)
+                search = _search_of(plan)
+                share = None if search is None or search.reads_whole_lists else 0.0
+                placement = place_graph(host_arrays(graph), resources, spec.memory.access, share)
                 lies = _describe_files(graph, resources) + _describe_placement(placement)
                 cost = [] if where is None else _predict_cost(plan, spec, graph, resources, read_seconds, where)
                 prediction = _predict(plan, spec, graph, placement, resources)
@@ -153,22 +155,29 @@ def _describe_streaming(plan: Any, graph: StoredGraph, resources: Resources) -> 
     ]
 
 
+def _search_of(plan: Any) -> MatchPlan | None:
+    """Return the search that a plan is, or counts by."""
+    from longwall.pipeline.phases.by_label.plans import CountByLabel
+    from longwall.pipeline.phases.count_plans import CountBySearch
+    from longwall.pipeline.planning.search_plan import MatchPlan
+
+    whole = plan.inside if isinstance(plan, CountByLabel) else plan  # rows are as many on the graph of labels
+    search = whole.search if isinstance(whole, CountBySearch) else plan
+    return search if isinstance(search, MatchPlan) else None
+
+
 def _predict(plan: Any, spec: RunSpec, graph: Graph, placement: Placement, resources: Resources) -> list[str]:
     """Return lines with predicted rows and bytes; none for plans that are formulas."""
     from longwall.kernels.interface.engine import EngineLost, ShortOfMemory
-    from longwall.pipeline.phases.by_label.plans import CountByLabel
-    from longwall.pipeline.phases.count_plans import CountBySearch
     from longwall.pipeline.planning.prediction import estimate_levels
-    from longwall.pipeline.planning.search_plan import MatchPlan
     from longwall.pipeline.workloads.frequent.plan import FrequentPlan
     from longwall.stages.source import host_arrays
     from longwall.storage.pages.placement import bring_graph
 
-    whole = plan.inside if isinstance(plan, CountByLabel) else plan  # rows are as many on the graph of labels
-    search = whole.search if isinstance(whole, CountBySearch) else plan
     if isinstance(plan, FrequentPlan):
         return _predict_patterns(plan, graph, resources)
-    if not isinstance(search, MatchPlan) or search.joined:
+    search = _search_of(plan)
+    if search is None or search.joined:
         return []
     arrays = host_arrays(graph)
     try:

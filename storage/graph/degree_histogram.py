@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longwall.storage.concurrency import core_count
+from longwall.storage.graph.degree_buckets import count_in_buckets
 from longwall.storage.lazy_kernel import lazy_kernel
 from longwall.storage.sorting.scratch_arrays import Scratch, ScratchArray
 from longwall.storage.sorting.sorted_keys import SortedKeys
@@ -19,6 +20,7 @@ NO_RANK = 2**32 - 1
 _COMMON = 2**16  # degrees below are counted and looked up in tables
 _ITEM = 4  # bytes of a degree or a rank
 _WORTH_A_THREAD = 2**16  # edges or positions
+_CACHED = 2**23  # bytes of a table: larger ones, of each thread, leave the caches that cores share
 _KEYS_TOGETHER = 2**17  # that a thread reads at a time: they stay in its cache
 
 Int64s = npt.NDArray[np.int64]
@@ -111,7 +113,9 @@ def count_degrees(edges: SortedKeys, base: int, positions: int, scratch: Scratch
         length = min(size, positions - low)
         reserved = scratch.reserve(length * _ITEM, "a table of degrees")
         table = np.zeros(length, np.uint32)
-        _fill_degrees(edges, base + low, table, scratch)
+        whole = length == positions and edges.keys.is_whole and table.nbytes > _CACHED
+        if not whole or not count_in_buckets(edges.keys.read(0, len(edges)), base, table, scratch):
+            _fill_degrees(edges, base + low, table, scratch)
         degrees.adopt(table, reserved)
     return degrees
 

@@ -16,7 +16,7 @@ _LEAST_PIECE, _LARGEST_PIECE, _FRAGMENT = 2**15, 2**17, 64  # keys; those of a b
 _ADOPTED = 0.75  # of a block's memory that its keys must take, to be kept without a copy
 _BUCKET, _MOST_BUCKETS = 2**15, 2**11  # keys of a bucket on average, if there are not too many: they fit a core's cache
 _BIN_BITS, _SAMPLED = 14, 16  # by so many bits are keys distributed; of so many one is looked at to see how
-_GROUPS_A_CORE = 8
+_GROUPS_A_CORE, _GROUP = 8, 2**17  # of buckets; keys of one, about as many as the blocks had whose memory is free again
 _KEY = 8  # bytes
 
 Keys = npt.NDArray[np.uint64]
@@ -176,14 +176,13 @@ class _Buckets:
         spaces = Workspaces(int(sizes.max()), (DIGITS, 1 << DIGIT_BITS), scratch)
         if spaces.threads == 0:
             raise _TooLarge
-        ends, groups = np.cumsum(sizes), _GROUPS_A_CORE * core_count()
+        ends, groups = np.cumsum(sizes), max(_GROUPS_A_CORE * core_count(), len(area) // _GROUP)
         cuts = np.searchsorted(ends, np.arange(1, groups) * len(area) // groups, side="right")
         cuts = np.unique(np.concatenate(([0], cuts, [len(sizes)])))
-        out = np.empty(len(area), np.uint64)
 
         def sort(group: tuple[int, int]) -> Keys:
             first, last = group
-            there = out[ends[first] - sizes[first] : ends[last - 1]]
+            there = np.empty(ends[last - 1] - ends[first] + sizes[first], np.uint64)
             with spaces.take() as space:
                 return there[: sort_distinct_buckets(area, places, first, last, *space, there)]
 

@@ -109,15 +109,16 @@ def scatter_arcs(edges, base, ranks, bucket_of, both, start, area, places):
     start, area, places
         As of `scatter_piece`; the row is in the high half.
     """
-    places[:] = 0
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
+    # By itself: a core waits for several ranks at once then.
     for at in range(edges.size):
         u = np.uint64(ranks[(edges[at] >> half) - base])
         v = np.uint64(ranks[(edges[at] & mask) - base])
         both[2 * at] = u << half | v
         both[2 * at + 1] = v << half | u
-        places[np.int64(bucket_of[_bin(u)]) + 1] += 1
-        places[np.int64(bucket_of[_bin(v)]) + 1] += 1
+    places[:] = 0
+    for at in range(2 * edges.size):
+        places[np.int64(bucket_of[_bin(both[at] >> half)]) + 1] += 1
     _begin(places)
     piece = area[start : start + 2 * edges.size]
     for at in range(2 * edges.size):

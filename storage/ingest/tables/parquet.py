@@ -1,7 +1,7 @@
 """Parquet files: edges or vertex labels, in columns of integers or texts."""
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +19,7 @@ from longwall.storage.ingest.tables.parquet_pages import (
     read_footer,
     thrift_limits,
 )
+from longwall.storage.ingest.tables.row_groups import decode, pieces_of, readers_for
 from longwall.storage.ingest.text.input_file import Progress, input_errors, open_input
 from longwall.storage.ingest.text.parallel_parse import blocks_in_flight, in_order
 from longwall.storage.ingest.vertex_labels import LabelBlock, LabelSource
@@ -90,23 +91,17 @@ def _rows(
     """Yield consecutive rows, whose first columns, one or two, are vertices."""
     import pyarrow as pa
 
-    columns_at_once = workers > 1  # Arrow decodes each column of a batch on a thread
-    workers = min(workers, _CHECKING)
     with input_errors(path), open_input(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:
-            parquet, columns, leaves, needed = _open(path, file, size, memory, request)
-            most = (memory - needed) // (_BYTES_A_ROW * (blocks_in_flight(workers) + 1))
-            batch_size = max(_LEAST_BATCH, min(LARGEST_BATCH, most))
-            groups = range(parquet.metadata.num_row_groups)
-            # By their names Arrow would read all columns of the same path, too, which nothing has looked at.
-            batches = _numbered(parquet.reader.iter_batches(batch_size, groups, leaves, use_threads=columns_at_once))
+            parquet, columns, leaves, needed, texts = _open(path, file, size, memory, request)
             total, start = parquet.metadata.num_rows, 0
-            for (start, batch), rows in in_order(
-                lambda: next(batches, None), lambda item: rows_of(path, columns, ends, *item, named), workers
-            ):
+
+            def convert(start: int, batch: Any) -> Rows:
+                return rows_of(path, columns, ends, start, batch, named)
+
+            for rows, start in _batches(path, parquet, leaves, texts, memory, needed, workers, convert):
                 yield rows
-                start += batch.num_rows
                 if progress is not None:
                     progress(size * start // total, size)
             if start != total:
@@ -126,10 +121,37 @@ def _rows(
             ) from error
 
 
+def _batches(
+    path: Path,
+    parquet: Any,
+    leaves: list[int],
+    texts: bool,
+    memory: int,
+    needed: int,
+    workers: int,
+    convert: Callable[[int, Any], Rows],
+) -> Generator[tuple[Rows, int], None, None]:
+    """Yield rows, and how many there were up to their end: of several row groups at a time, where memory has room."""
+    pieces = pieces_of(parquet.metadata, LARGEST_BATCH)
+    readers = readers_for(pieces, needed + _BYTES_A_ROW * LARGEST_BATCH, memory, workers)
+    if readers > 1 and not texts:
+        yield from decode(path, parquet.metadata, pieces, leaves, LARGEST_BATCH, readers, convert)
+        return
+    columns_at_once = workers > 1  # Arrow decodes each column of a batch on a thread
+    workers = min(workers, _CHECKING)
+    most = (memory - needed) // (_BYTES_A_ROW * (blocks_in_flight(workers) + 1))
+    batch_size = max(_LEAST_BATCH, min(LARGEST_BATCH, most))
+    groups = range(parquet.metadata.num_row_groups)
+    # By their names Arrow would read all columns of the same path, too, which nothing has looked at.
+    batches = _numbered(parquet.reader.iter_batches(batch_size, groups, leaves, use_threads=columns_at_once))
+    for (start, batch), rows in in_order(lambda: next(batches, None), lambda item: convert(*item), workers):
+        yield rows, start + batch.num_rows
+
+
 def _open(
     path: Path, file: BinaryIO, size: int, memory: int, request: ColumnRequest
-) -> tuple[Any, list[str], list[int], int]:
-    """Return the opened file, the columns to read, their places among the leaves, and what their pages take."""
+) -> tuple[Any, list[str], list[int], int, bool]:
+    """Return the opened file, the columns to read, their places among the leaves, what pages take, if one has texts."""
     import pyarrow.parquet as pq
 
     memory = max(memory, _ARROW_BYTES)
@@ -151,7 +173,7 @@ def _open(
     leaves = [first[place] for place in places]
     needed = check_pages(file, size, footer, leaves, memory)
     names = parquet.schema_arrow.names
-    return parquet, [names[place] for place in places], leaves, max(needed, _ARROW_BYTES)
+    return parquet, [names[place] for place in places], leaves, max(needed, _ARROW_BYTES), bool(texts)
 
 
 def _numbered(batches: Iterator[Any]) -> Generator[tuple[int, Any], None, None]:

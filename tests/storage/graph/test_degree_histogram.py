@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from budgets import make_budgets
 
-from longwall.storage.graph import degree_histogram
+from longwall.storage.graph import degree_buckets, degree_histogram
 from longwall.storage.graph.degree_histogram import NO_RANK, DegreeHistogram, count_degrees, rank_by_degree, summarize
 from longwall.storage.memory.spill_folder import SpillFolder
 from longwall.storage.sorting.scratch_arrays import Scratch
@@ -73,6 +73,28 @@ def test_threads_have_tables_of_their_own_only_within_the_work_space(
         edges.append(KeyBlock(keys, None))
         count_degrees(edges, _BASE, _POSITIONS, scratch)
         assert 1 < used[0] <= 1 + scratch.work // 2 // (4 * _POSITIONS)
+
+
+@pytest.mark.parametrize("bits", [3, 10, 20])
+def test_degrees_of_many_positions_are_counted_bucket_by_bucket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int
+) -> None:
+    monkeypatch.setattr(degree_histogram, "_CACHED", 0)
+    monkeypatch.setattr(degree_buckets, "_POSITION_BITS", bits)
+    keys = _edges()
+    ends = np.concatenate((keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF))).astype(np.int64) - _BASE
+    expected = np.bincount(ends, minlength=_POSITIONS)
+    with SpillFolder(tmp_path) as spill, Scratch(make_budgets(1 << 24).at(spill), most_work=1 << 20) as scratch:
+        edges = SortedKeys.empty(scratch, labelled=False)
+        edges.append(KeyBlock(keys, None))
+        table = np.zeros(_POSITIONS, np.uint32)
+        assert degree_buckets.count_in_buckets(keys, _BASE, table, scratch)
+        np.testing.assert_array_equal(table, expected)
+        np.testing.assert_array_equal(count_degrees(edges, _BASE, _POSITIONS, scratch).read(0, _POSITIONS), expected)
+        with scratch.host.reserve(scratch.host.free, "all"):
+            table[:] = 0
+            assert not degree_buckets.count_in_buckets(keys, _BASE, table, scratch)
+            assert not table.any()
 
 
 @pytest.mark.parametrize("seed", range(5))
