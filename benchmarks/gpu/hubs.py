@@ -26,7 +26,8 @@ from longwall.storage.graph.graph import Graph
 from longwall.storage.ingest.build import build_graph
 
 Counts = dict[str, int]
-"""By pattern; ``motifs-5`` stands for all connected patterns of 5 vertices, of which only stars may occur."""
+"""By pattern, which may have "induced" before it; ``motifs-5`` stands for all connected patterns of 5 vertices, of
+which only stars may occur."""
 
 
 def star(leaves: int) -> np.ndarray:
@@ -43,10 +44,14 @@ def cases(leaves: int) -> Iterator[tuple[str, np.ndarray, Counts]]:
     """Yield graphs with the counts of patterns."""
     ring = np.arange(1, leaves + 1)
     none = dict.fromkeys(("cycle-4", "cycle-5", "cycle-6", "cycle-8", "house", "path-5", "path-8"), 0)
-    stars = {f"star-{k}": comb(leaves, k) for k in (4, 8, 15)}
+    stars = {f"{how}star-{k}": comb(leaves, k) for how in ("", "induced ") for k in (4, 8, 15)}
     yield "star", star(leaves), stars | none | {"motifs-5": comb(leaves, 4)}
     wheel = np.concatenate([star(leaves), np.stack([ring, np.roll(ring, -1)])], axis=1)
-    yield "star with a ring", wheel, dict.fromkeys(("triangle", "cycle-4", "cycle-5"), leaves)
+    cycles = dict.fromkeys(("triangle", "cycle-4", "cycle-5", "cycle-6", "cycle-8", "induced cycle-6"), leaves)
+    cycles["induced cycle-6"] = 0
+    paths = {f"path-{size}": ring_paths(leaves, size) for size in (6, 8)}
+    sets = {f"induced star-{k}": comb(leaves - k, k) + comb(leaves - k - 1, k - 1) for k in (5, 8)}
+    yield "star with a ring", wheel, cycles | paths | sets
     other = np.stack([np.full(leaves, -1), -np.arange(2, leaves + 2)])
     both = np.concatenate([star(leaves), other, [[0], [-1]]], axis=1)
     pairs = ",".join(["0-1", *(f"0-{v},1-{v + 3}" for v in (2, 3, 4))])
@@ -58,9 +63,22 @@ def cases(leaves: int) -> Iterator[tuple[str, np.ndarray, Counts]]:
     yield "K300,300", sides, {"path-8": perm(300, 4) ** 2, "cycle-8": perm(300, 4) ** 2 // 8}
 
 
+def ring_paths(leaves: int, size: int) -> int:
+    """Return the number of paths of a star with a ring: in the ring, and through the hub with a path on either side."""
+    ends = 0
+    for left in range(size):
+        right = size - 1 - left
+        if left and right:  # the second path lies where the first is not
+            ends += leaves * min(2, left) * (leaves - left - right + 1) * min(2, right)
+        else:
+            ends += leaves * min(2, left + right)
+    return leaves + ends // 2
+
+
 def mined(graph: Graph, pattern: str, engine: str) -> tuple[int, float]:
     """Count; return the number and the seconds of mining."""
-    workload: dict[str, Any] = {"kind": "match", "pattern": pattern}
+    induced, name = pattern.startswith("induced "), pattern.removeprefix("induced ")
+    workload: dict[str, Any] = {"kind": "match", "pattern": name, "induced": induced}
     if pattern == "motifs-5":
         workload = {"kind": "motifs", "k": 5}
     with tempfile.TemporaryDirectory() as folder:

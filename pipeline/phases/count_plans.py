@@ -23,7 +23,7 @@ from longwall.pipeline.execution.environment import Coordinator
 from longwall.pipeline.execution.phase import DoesNotFit
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.patterns.symmetry import automorphism_count
-from longwall.pipeline.phases.degree_sums import count_reading_less, triangle_phase
+from longwall.pipeline.phases.degree_sums import count_reading_less, count_stars, triangle_phase
 from longwall.pipeline.phases.range_count import RangeCount, RangePhase
 from longwall.pipeline.planning.pattern_core import pass_costs
 from longwall.pipeline.planning.search_planner import plan_match
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 MAX_INDUCED_VERTICES = 5  # a tree on 6 vertices has 1,024 patterns with more edges
 FEW_ABSENT_EDGES = 2  # with so few, there are few whatever the vertices
-_VERTICES_AT_ONCE = 1 << 22
 _MANY_VERTICES = 1 << 21  # bitmaps of rows in a device's shared memory have few of them
 
 
@@ -230,16 +229,6 @@ class CountStars(CountPlan):
         total = count_stars(env.graph, self.pattern.num_vertices - 1)
         env.metrics.record("degrees", 0, env.graph.num_vertices, total, time.perf_counter() - began)
         return total
-
-
-def count_stars(graph: Graph, leaves: int) -> int:
-    """Return the number of stars of so many leaves, two at least."""
-    total = 0
-    for first in range(0, graph.num_vertices, _VERTICES_AT_ONCE):
-        degrees = np.diff(graph.indptr[first : first + _VERTICES_AT_ONCE + 1])
-        pairs = zip(*(part.tolist() for part in np.unique(degrees, return_counts=True)), strict=True)
-        total += sum(comb(degree, leaves) * number for degree, number in pairs)
-    return total
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -169,3 +170,13 @@ def _add_walks(indptr: Any, indices: Any, first: int, last: int) -> Any:
         low += part & np.uint64(0xFFFFFFFF)
         high += (part >> np.uint64(32)) + own * (near >> np.uint64(32))
     return low, high
+
+
+def count_stars(graph: Graph, leaves: int) -> int:
+    """Return the number of stars of so many leaves, two at least."""
+    total = 0
+    for first in range(0, graph.num_vertices, _VERTICES_AT_ONCE):
+        degrees = np.diff(graph.indptr[first : first + _VERTICES_AT_ONCE + 1])
+        pairs = zip(*(part.tolist() for part in np.unique(degrees, return_counts=True)), strict=True)
+        total += sum(comb(degree, leaves) * number for degree, number in pairs)
+    return total

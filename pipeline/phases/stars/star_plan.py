@@ -10,7 +10,8 @@ from longwall.pipeline.execution.phase import DoesNotFit, host_threads
 from longwall.pipeline.execution.stage_metrics import record_levels
 from longwall.pipeline.patterns.pattern import Pattern
 from longwall.pipeline.phases.cores.core_plan import pays_on_engine, worth_making
-from longwall.pipeline.phases.count_plans import CountPlan, count_stars
+from longwall.pipeline.phases.count_plans import CountPlan
+from longwall.pipeline.phases.degree_sums import count_stars
 from longwall.pipeline.phases.hubs.hub_plan import plan_around_hubs
 from longwall.pipeline.phases.stars.star_count import InducedStarCount
 from longwall.pipeline.planning.exact_numbers import PRIMES, combine
